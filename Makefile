@@ -1,0 +1,61 @@
+# Every target makes what it needs: the first call creates .venv and installs, the next ones start at once.
+#   make demo PYTHON=python3.12          choose the interpreter that .venv is made from
+#   make bench BENCH_PYTHON=/some/python measure in an environment of yours (one that has PyTorch, say)
+
+PYTHON ?= python3
+VENV ?= .venv
+BENCH_ARGS ?= --pinned
+TEST_ARGS ?= -n auto
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench codegen clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo  ## train on handwritten digits, fit a physical model; pictures in demo/
+	$(RUN) -m pullback demo digits
+	$(RUN) -m pullback demo fit
+
+test: $(VENV)/.test  ## run every test, docstring example and README example
+	$(RUN) -m pytest $(TEST_ARGS)
+
+lint: $(VENV)/.lint  ## ruff, and mypy on the strict floors
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(VENV)/.lint  ## let ruff put the code in order
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+ifdef BENCH_PYTHON
+bench:
+	PYTHONPATH=. $(BENCH_PYTHON) -m benchmarks $(BENCH_ARGS)
+else
+bench: $(VENV)/.bench  ## measure against PyTorch, HIPS autograd and JAX, as far as installed
+	$(RUN) -m benchmarks $(BENCH_ARGS)
+endif
+
+codegen: $(VENV)/.codegen  ## write pullback/ops/generated/ anew from the YAML
+	$(RUN) tools/codegen.py $(CODEGEN_ARGS)
+
+clean:  ## remove .venv, caches and what demo and bench wrote
+	rm -rf $(VENV) build dist demo bench.json *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# .venv/.NAME says that the extra NAME is installed as pyproject.toml now asks for it.
+$(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(RUN)
+	$(PIP) install --editable '.[$*]'
+	@touch $@
+
+$(VENV)/.codegen: pyproject.toml | $(RUN)
+	$(PIP) install --editable .
+	@touch $@
+
+$(RUN):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	  "pullback needs Python 3.11 or newer and this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)

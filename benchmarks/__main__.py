@@ -1,0 +1,95 @@
+"""``python -m benchmarks``: time every case, print a table, write JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import clock
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run what the command line asks for."""
+    options = parse(argv)
+    processor = clock.pin() if options.pinned else None
+    # Only now, since these import NumPy, which must find the environment that pin() has set.
+    from benchmarks import cases, contenders, report
+
+    chosen = [case for case in cases.ALL if not options.only or any(part in case.name for part in options.only)]
+    if not chosen:
+        names = "\n  ".join(case.name for case in cases.ALL)
+        sys.exit(f"No case has {' or '.join(options.only)} in its name. There are:\n  {names}")
+
+    wanted = [name for name in contenders.MODULES if name not in options.without]
+    versions = {name: version for name in wanted if (version := contenders.version(name))}
+    about = {
+        **clock.machine(),
+        "mode": f"processor {processor} alone, one thread, CPU time" if options.pinned else "wall time",
+        "rounds": f"{options.rounds} in each of {options.generations} generations of processes",
+        "versions": versions,
+        "absent": [name for name in wanted if name not in versions],
+    }
+    for key, value in about.items():
+        print(f"{key}: {value}")
+
+    results = []
+    for result in measure(chosen, list(versions), options):
+        print("\n" + report.table(result), flush=True)
+        results.append(result)
+    options.json.write_text(json.dumps(report.as_json(results, about), indent=1) + "\n")
+    print(f"\nwritten to {options.json}")
+    return 0
+
+
+def measure(chosen: Iterable[Any], present: list[str], options: argparse.Namespace) -> Iterator[Any]:
+    """The results of the cases, one after the other."""
+    from benchmarks import runner
+    from benchmarks.case import Case
+
+    clock_name, threads = ("cpu", 1) if options.pinned else ("wall", None)
+    shared = [case for case in chosen if isinstance(case, Case)]
+    results = [runner.Result(case) for case in shared]
+    for _ in range(options.generations if shared else 0):
+        with started(present, clock_name, threads) as workers:
+            for result in results:
+                runner.add_rounds(result, workers, options.rounds)
+    yield from results
+    for case in chosen:  # after the workers are gone: these want the machine's memory for themselves
+        if not isinstance(case, Case):
+            yield runner.run_process_case(case, present, clock_name, options.rounds)
+
+
+@contextmanager
+def started(names: Iterable[str], clock_name: str, threads: int | None) -> Iterator[dict[str, Any]]:
+    """A worker for each name, ended whatever happens."""
+    from benchmarks.worker import Worker
+
+    workers = {name: Worker(name, clock_name, threads) for name in names}
+    try:
+        yield workers
+    finally:
+        for worker in workers.values():
+            worker.stop()
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", action="append", default=[], metavar="PART", help="cases with PART in their name")
+    parser.add_argument("--without", action="append", default=[], metavar="LIBRARY", help="leave a contender out")
+    parser.add_argument("--rounds", type=int, default=4, help="interleaved rounds a generation (default: 4)")
+    parser.add_argument("--generations", type=int, default=3, help="how often to start all processes anew (default: 3)")
+    parser.add_argument("--json", type=Path, default=Path("bench.json"), help="where to write (default: bench.json)")
+    parser.add_argument(
+        "--pinned", action="store_true", help="one processor, one thread, CPU time: quiet among neighbours"
+    )
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Value and gradient of the 10-dimensional Rosenbrock function, ndarray in and out: what scipy.optimize calls."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.case import Case, Run
+
+START = np.linspace(-1.2, 1.0, 10)
+
+
+def rosenbrock(x: Any, np: Any = np) -> Any:
+    """Plain NumPy slices; `np` is the library's own NumPy where it has one."""
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+def pullback(lib: Any) -> Run:
+    """The function as it stands."""
+    return partial(lib.func.value_and_grad(rosenbrock), START)
+
+
+def torch(lib: Any) -> Run:
+    """The same slices on a tensor that shares the array's memory."""
+
+    def run() -> Any:
+        x = lib.from_numpy(START).requires_grad_()
+        value = rosenbrock(x, lib)
+        value.backward()
+        return value.item(), x.grad.numpy()
+
+    return run
+
+
+def hips(lib: Any) -> Run:
+    """HIPS autograd with its NumPy."""
+    import autograd.numpy as anp
+
+    return partial(lib.value_and_grad(partial(rosenbrock, np=anp)), START)
+
+
+def jax(lib: Any) -> Run:
+    """JAX, compiled; the ndarray goes in and out at every call, as scipy.optimize needs."""
+    import jax.numpy as jnp
+
+    value_and_grad = lib.jit(lib.value_and_grad(partial(rosenbrock, np=jnp)))
+
+    def run() -> Any:
+        value, grad = value_and_grad(START)
+        return float(value), np.asarray(grad)
+
+    return run
+
+
+def mygrad(lib: Any) -> Run:
+    """MyGrad answers NumPy's functions on its tensors."""
+
+    def run() -> Any:
+        x = lib.tensor(START)
+        value = rosenbrock(x)
+        value.backward()
+        return value.item(), x.grad
+
+    return run
+
+
+def by_hand(_: Any) -> Run:
+    """The derivative worked out on paper: the floor below which no library gets."""
+
+    def run() -> Any:
+        x, after = START[:-1], START[1:]
+        gap, rest = after - x**2, 1.0 - x
+        grad = np.zeros_like(START)
+        grad[:-1] = -400.0 * x * gap - 2.0 * rest
+        grad[1:] += 200.0 * gap
+        return np.sum(100.0 * gap**2 + rest**2), grad
+
+    return run
+
+
+CASE = Case(
+    name="rosenbrock10",
+    title="value and gradient of the 10-dimensional Rosenbrock function, ndarray in and out",
+    build={
+        "pullback": pullback,
+        "torch": torch,
+        "autograd": hips,
+        "jax": jax,
+        "mygrad": mygrad,
+        "numpy": by_hand,
+    },
+    goals={"torch": 0.8},
+)

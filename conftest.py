@@ -1,0 +1,19 @@
+"""What every test and every docstring example finds ready."""
+
+from __future__ import annotations
+
+import hypothesis
+import numpy as np
+import pytest
+
+# No deadline: how long an example takes says nothing on a machine with neighbours.
+hypothesis.settings.register_profile("pullback", deadline=None)
+hypothesis.settings.load_profile("pullback")
+
+
+@pytest.fixture(autouse=True)
+def names_of_examples(doctest_namespace: dict[str, object]) -> None:
+    """Examples in docstrings may say `np` and `pb` without importing them."""
+    import pullback as pb
+
+    doctest_namespace.update(np=np, pb=pb)

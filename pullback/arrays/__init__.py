@@ -1,0 +1,1 @@
+"""Floor 2: kernels, one folder an array type."""

@@ -1,0 +1,112 @@
+"""NumPy kernels that accumulate along a dimension: running sums, products, extremes, and linear recurrences."""
+
+import numpy as np
+
+from pullback.arrays.numpy.reductions import inexact_only, logsumexp, ordered_only
+
+__all__ = [
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "linear_recurrence",
+    "logcumsumexp",
+]
+
+# Up to this length a recurrence is stepped through; beyond, doubling takes fewer NumPy calls.
+_STEPS_AT_MOST = 64
+
+
+def _accumulate(ufunc, self, dim, dtype=None):
+    """ufunc.accumulate, which refuses 0-d arrays and, unlike PyTorch, has no `dim` for them."""
+    if self.ndim == 0:
+        if dim not in (0, -1):
+            raise IndexError(f"dim must be 0 or -1 for a 0-d input, but got {dim}.")
+        return ufunc.accumulate(self.reshape(1), dtype=dtype).reshape(())
+    return ufunc.accumulate(self, axis=dim, dtype=dtype)
+
+
+def _leading(self, dim):
+    """A view with dimension `dim` first; a 0-d array counts as one element."""
+    return np.moveaxis(self, dim, 0) if self.ndim else self.reshape(1)
+
+
+def cumsum(self, dim, dtype=None):
+    """Running sum."""
+    return _accumulate(np.add, self, dim, dtype)
+
+
+def cumprod(self, dim, dtype=None):
+    """Running product."""
+    return _accumulate(np.multiply, self, dim, dtype)
+
+
+def _extremes_so_far(ufunc, name, self, dim):
+    """Running extremes and the last position where each was met; NaN, once met, stays."""
+    ordered_only(name, self)
+    values = _accumulate(ufunc, self, dim)
+    if self.ndim == 0:
+        return values, np.zeros((), np.int64)
+    is_new = values == self
+    if self.dtype.kind == "f":
+        is_new |= np.isnan(self)
+    position = np.arange(self.shape[dim]).reshape([-1 if i == dim % self.ndim else 1 for i in range(self.ndim)])
+    return values, np.maximum.accumulate(np.where(is_new, position, 0), axis=dim)
+
+
+def cummax(self, dim):
+    """(running maximum, where it was last met)."""
+    return _extremes_so_far(np.maximum, "cummax", self, dim)
+
+
+def cummin(self, dim):
+    """(running minimum, where it was last met)."""
+    return _extremes_so_far(np.minimum, "cummin", self, dim)
+
+
+def linear_recurrence(self, coefficients, dim, reverse=False):
+    """s[i] = x[i] + c[i] s[i-1] along `dim`, or s[i] = x[i] + c[i+1] s[i+1] when `reverse`: each the other's transpose.
+
+    x is `self`, c `coefficients`; the coefficient without a neighbour is not used.
+    """
+    dtype = np.result_type(self, coefficients)
+    if self.ndim == 0:
+        return self.astype(dtype)
+    out = np.array(self, dtype)
+    s, c = np.moveaxis(out, dim, 0), np.moveaxis(coefficients, dim, 0)
+    if reverse:
+        s, c = s[::-1], np.concatenate((c[:1], c[:0:-1]))
+    if len(s) > _STEPS_AT_MOST:
+        s[...] = _recurrence_by_doubling(s, c)
+        if np.isfinite(s).all():
+            return out
+        # Products of coefficients may overflow where no sum does: start again, and step.
+        out[...] = self
+    for i in range(1, len(s)):
+        s[i] += c[i] * s[i - 1]
+    return out
+
+
+def _recurrence_by_doubling(x, c):
+    """s[i] = x[i] + c[i] s[i-1] in log2(n) passes over ever longer windows."""
+    s, c = np.array(x), np.array(c, x.dtype)
+    c[0] = 0
+    step = 1
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller checks, and steps through where this overflowed
+        while step < len(s):
+            s[step:] += c[step:] * s[:-step]
+            c[step:] *= c[:-step].copy()
+            step *= 2
+    return s
+
+
+def logcumsumexp(self, dim):
+    """log(cumsum(exp(x))) without overflow, one slice after the other."""
+    inexact_only("logcumsumexp", self.dtype)
+    if self.dtype.kind != "c":
+        return _accumulate(np.logaddexp, self, dim)
+    out = np.array(_leading(self, dim))
+    for i in range(1, len(out)):
+        pair = np.stack((out[i - 1], out[i]))
+        out[i] = logsumexp(pair, 0)
+    return np.moveaxis(out, 0, dim) if self.ndim else out[0]

@@ -1,0 +1,170 @@
+"""Kernels that read and write by index with square brackets, by position in the flattened array, and on diagonals.
+
+Every writing operator has two kernels: `name_` writes into its first argument and returns it; `name` works on a copy.
+Indices follow NumPy: negative ones count from the end everywhere.
+"""
+
+import numpy as np
+
+from pullback.arrays.numpy.shape import diagonal
+
+__all__ = [
+    "advanced_index", "argwhere", "diagonal_scatter", "index_accumulate", "index_put", "index_put_", "put", "put_",
+    "setitem", "setitem_", "slice_backward", "slice_view", "take", "take_backward",
+]  # fmt: skip
+
+# Below this many elements numpy.add.at on the index itself is faster than working out flat positions.
+FEW = 64
+
+
+# -- indexing with square brackets -----------------------------------------------------------------------------
+
+
+def slice_view(self, index):
+    """self[index] for a basic index (integers, slices, Ellipsis, None): always a view."""
+    out = self[index]
+    if type(out) is not np.ndarray:  # a full set of integers gives a copy of the number; the ellipsis keeps a view
+        out = self[(*index, ...)] if isinstance(index, tuple) else self[index, ...]
+    return out
+
+
+def slice_backward(grad, shape, index):
+    """Zeros of the given shape with grad at a basic index."""
+    out = np.zeros(shape, grad.dtype)
+    out[index] = grad
+    return out
+
+
+def advanced_index(self, index):
+    """self[index] for an index with arrays, lists or booleans in it: a copy."""
+    return self[index]
+
+
+def index_accumulate(grad, shape, index):
+    """Zeros of the given shape, with grad added at an index; a position that occurs twice receives both."""
+    out = np.zeros(shape, grad.dtype)
+    add_at(out, index, grad)
+    return out
+
+
+def add_at(out, index, values):
+    """out[index] += values, counting every occurrence of a position; values broadcast."""
+    items = index if isinstance(index, tuple) else (index,)
+    arrays = [i for i in items if not isinstance(i, (slice, int, np.integer)) and i is not None and i is not Ellipsis]
+    if len(arrays) == 1 and np.asarray(arrays[0]).dtype.kind == "b":
+        out[index] += values  # a mask names no position twice
+    elif values.size < FEW or not out.flags.c_contiguous:
+        np.add.at(out, index, values)
+    else:
+        # numpy.add.at has a fast path for one flat index array: 5 times faster for rows of a matrix.
+        places = flat_positions(out.shape, index)
+        np.add.at(out.reshape(-1), places.ravel(), np.broadcast_to(values, places.shape).ravel())
+
+
+def flat_positions(shape, index):
+    """For every element that `index` picks from an array of the given shape, its position in C order."""
+    places, stride = 0, 1
+    for dim in range(len(shape) - 1, -1, -1):
+        along = np.arange(shape[dim]) * stride
+        along = along.reshape([-1 if d == dim else 1 for d in range(len(shape))])
+        places = places + np.broadcast_to(along, shape)[index]
+        stride *= shape[dim]
+    return np.asarray(places)
+
+
+def setitem_(self, index, value):
+    """self[index] = value, in place."""
+    check_fits(self, value, "setitem")
+    self[index] = value
+    return self
+
+
+def setitem(self, index, value):
+    """A copy of self with value at index."""
+    return setitem_(np.array(self), index, value)
+
+
+def check_fits(self, value, name):
+    """Refuses complex values for a real array, which NumPy would cut down to their real part."""
+    if np.iscomplexobj(value) and not np.iscomplexobj(self):
+        raise RuntimeError(f"{name}: a complex value cannot be written into an array of dtype {self.dtype}")
+
+
+def check_integers(index, name):
+    """Refuses index arrays of another kind than integers."""
+    if index.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}: index must hold integers, got {index.dtype}")
+
+
+def index_put_(self, indices, values, accumulate=False):
+    """Writes values at (or adds them to) the positions that a tuple of index arrays names; None takes a dimension."""
+    check_fits(self, values, "index_put")
+    index = tuple(slice(None) if i is None else i for i in indices)
+    if accumulate:
+        add_at(self, index, np.asarray(values, self.dtype))
+    else:
+        self[index] = values
+    return self
+
+
+def index_put(self, indices, values, accumulate=False):
+    """index_put_ on a copy."""
+    return index_put_(np.array(self), indices, values, accumulate)
+
+
+# -- the flattened array -----------------------------------------------------------------------------------------
+
+
+def take(self, index):
+    """The elements of the flattened self at the positions `index`, in index's shape."""
+    check_integers(index, "take")
+    return self.reshape(-1)[index]
+
+
+def take_backward(grad, shape, index):
+    """Zeros of the given shape, with grad added where take took its elements from."""
+    out = np.zeros(shape, grad.dtype)
+    add_at(out.reshape(-1), (index,), np.asarray(grad))
+    return out
+
+
+def put_(self, index, source, accumulate=False):
+    """Writes source at (or adds it to) positions of the flattened self."""
+    check_integers(index, "put")
+    if source.size != index.size or source.dtype != self.dtype:
+        raise RuntimeError(
+            f"put: source must hold one element of dtype {self.dtype} for each index, got shapes {source.shape} and "
+            f"{index.shape}, dtype {source.dtype}"
+        )
+    if not accumulate:
+        np.put(self, index, source)
+    elif self.flags.c_contiguous:
+        add_at(self.reshape(-1), (index.reshape(-1),), source.reshape(-1))
+    else:
+        places = np.where(index < 0, index + self.size, index).reshape(-1)
+        np.add.at(self, np.unravel_index(places, self.shape), source.reshape(-1))
+    return self
+
+
+def put(self, index, source, accumulate=False):
+    """put_ on a copy."""
+    return put_(np.array(self, order="C"), index, source, accumulate)
+
+
+# -- diagonals ---------------------------------------------------------------------------------------------------
+
+
+def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
+    """A copy of self with src (an array of the diagonal's shape, or a number) on its diagonals."""
+    out = np.array(self)
+    target = diagonal(out, offset, dim1, dim2)
+    if isinstance(src, np.ndarray) and src.shape != target.shape:
+        raise RuntimeError(f"diagonal_scatter: src must have the diagonal's shape {target.shape}, got {src.shape}")
+    check_fits(self, src, "diagonal_scatter")
+    target[...] = src
+    return out
+
+
+def argwhere(self):
+    """Where self is not zero: a matrix with one row a position."""
+    return np.argwhere(self)

@@ -1,0 +1,226 @@
+"""NumPy kernels of `nn.functional`: the layers and activations that are primitives.
+
+The backward kernels are operators themselves, so that they can reuse their buffers and still be differentiated.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from pullback.arrays.numpy.random import default_generator
+from pullback.arrays.numpy.reductions import inexact_only
+
+__all__ = [
+    "embedding",
+    "embedding_backward",
+    "gelu",
+    "gelu_backward",
+    "linear",
+    "log_softmax",
+    "log_softmax_backward",
+    "native_dropout",
+    "one_hot",
+    "softmax",
+    "softmax_backward",
+    "softplus",
+]
+
+_SQRT_2_PI = math.sqrt(2 / math.pi)
+_INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
+
+
+def floating_only(name, dtype):
+    """Refuse what is not real floating point."""
+    if dtype.kind != "f":
+        raise RuntimeError(f"{name}(): input must have a floating-point dtype, but it is {dtype}; convert it first.")
+
+
+# -- layers ----------------------------------------------------------------------------------------------------------
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias. BLAS reads the transposed weight in place; leading dimensions become one gemm."""
+    if weight.ndim not in (1, 2):
+        raise RuntimeError(
+            f"linear(): weight must have shape (out_features, in_features) or (in_features,), but has {weight.shape}."
+        )
+    if input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
+        raise RuntimeError(
+            f"linear(): input of shape {input.shape} and weight of shape {weight.shape} must have the same last "
+            "dimension (in_features)."
+        )
+    if input.ndim > 2 and input.size:
+        out = np.matmul(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
+    else:
+        out = np.matmul(input, weight.T)
+    if bias is None:
+        return out
+    if out.ndim and out.dtype == bias.dtype and bias.ndim <= 1:
+        out += bias
+        return out
+    return out + bias
+
+
+def embedding(input, weight, padding_idx=None):
+    """Rows of weight; padding_idx matters to the gradient alone."""
+    if weight.ndim != 2:
+        raise RuntimeError(f"embedding(): 'weight' must be 2-D, (rows, features), but has shape {weight.shape}.")
+    if input.dtype.kind not in "iu":
+        raise RuntimeError(f"embedding(): input must hold integer row indices, but its dtype is {input.dtype}.")
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise ValueError(f"embedding(): padding_idx {padding_idx} is out of range for {rows} rows.")
+    if input.size and (input.min() < 0 or input.max() >= rows):
+        raise IndexError(f"embedding(): input holds {input.min()} to {input.max()}, but weight has {rows} rows.")
+    return weight[input]
+
+
+def embedding_backward(grad_output, indices, num_weights, padding_idx=None):
+    """The transpose of embedding: the gradients of each row added up; none for the padding row."""
+    out = np.zeros((num_weights, grad_output.shape[-1]), grad_output.dtype)
+    np.add.at(out, indices, grad_output)
+    if padding_idx is not None:
+        out[padding_idx] = 0
+    return out
+
+
+def native_dropout(input, p, train=True):
+    """(input with each element zero with probability p, the rest scaled by 1 / (1 - p); the mask of the rest)."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout(): the probability p must lie between 0 and 1, but got {p}.")
+    inexact_only("dropout", input.dtype)
+    if not train:
+        return np.array(input), np.ones(input.shape, np.bool_)
+    mask = default_generator().random(input.shape, np.float32) >= p
+    if p == 1:
+        return np.zeros_like(input), mask
+    return np.multiply(input * mask, input.dtype.type(1 / (1 - p))), mask
+
+
+def one_hot(self, num_classes=-1):
+    """Rows with a single 1, as int64."""
+    if self.dtype.kind not in "iu":
+        raise RuntimeError(f"one_hot(): input must hold integers, but its dtype is {self.dtype}.")
+    if self.size == 0 and num_classes <= 0:
+        raise RuntimeError("one_hot(): an empty input does not say how many classes there are; pass num_classes.")
+    if self.size and self.min() < 0:
+        raise RuntimeError(f"one_hot(): class values must not be negative, but input holds {self.min()}.")
+    if num_classes == -1:
+        num_classes = int(self.max()) + 1
+    if num_classes < 1 or (self.size and self.max() >= num_classes):
+        raise RuntimeError(f"one_hot(): class values must be smaller than num_classes, which is {num_classes}.")
+    return (self[..., None] == np.arange(num_classes)).astype(np.int64)
+
+
+# -- activations -----------------------------------------------------------------------------------------------------
+def _tanh_argument(x):
+    """sqrt(2/pi) (x + 0.044715 x**3), of which gelu's approximation takes the tanh."""
+    inner = np.square(x)
+    inner *= 0.044715
+    inner += 1
+    inner *= x
+    inner *= _SQRT_2_PI
+    return inner
+
+
+def _gelu_cdf(x, approximate):
+    """The factor of x in gelu(x), as a buffer of its own: the normal distribution function, or its approximation."""
+    if approximate == "none":
+        return ndtr(x)
+    cdf = np.tanh(_tanh_argument(x))
+    cdf += 1
+    cdf *= 0.5
+    return cdf
+
+
+def _check_gelu(name, self, approximate):
+    floating_only(name, self.dtype)
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"{name}(): approximate must be 'none' or 'tanh', but got {approximate!r}.")
+    # Beyond 40 the distribution function is 0 or 1 to the last digit; clipped, it meets no infinity times zero.
+    return np.atleast_1d(self)
+
+
+def gelu(self, approximate="none"):
+    """x times the normal distribution function of x, which keeps its digits in the lower tail; 0 at -inf."""
+    x = _check_gelu("gelu", self, approximate)
+    out = _gelu_cdf(x, approximate)
+    out *= np.maximum(x, -40)
+    return out.reshape(self.shape)
+
+
+def gelu_backward(grad_output, self, approximate="none"):
+    """grad_output * gelu'(self), in three buffers."""
+    x = np.clip(_check_gelu("gelu_backward", self, approximate), -40, 40)
+    slope = _gelu_cdf(x, approximate)
+    if approximate == "none":
+        part = np.square(x)
+        part *= -0.5
+        np.exp(part, out=part)
+        part *= _INV_SQRT_TAU
+    else:  # cdf = (1 + t)/2 with t = tanh(u), so cdf' = (1 - t**2)/2 u' = 2 cdf (1 - cdf) u'
+        part = np.square(x)
+        part *= 3 * 0.044715
+        part += 1
+        part *= 2 * _SQRT_2_PI
+        part *= slope
+        part *= 1 - slope
+    part *= x
+    slope += part
+    slope = slope.reshape(self.shape)
+    return np.multiply(slope, grad_output)
+
+
+def softplus(self, beta=1, threshold=20):
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    floating_only("softplus", self.dtype)
+    scaled = self * beta
+    with np.errstate(under="ignore"):
+        soft = np.log1p(np.exp(np.minimum(scaled, threshold))) / beta
+    return np.where(scaled > threshold, self, soft)
+
+
+# -- softmax ---------------------------------------------------------------------------------------------------------
+def _shifted(name, self, dim, dtype):
+    """(x minus its largest along dim, in a new buffer)."""
+    if dtype is not None:
+        self = self.astype(dtype, copy=False)
+    if self.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): complex input ({self.dtype}) is not supported.")
+    if self.dtype.kind != "f":
+        raise RuntimeError(f"{name}(): input of dtype {self.dtype} needs dtype=, for instance dtype=numpy.float64.")
+    if self.size == 0:
+        np.add.reduce(self, axis=dim)  # refuses a wrong dim
+        return np.array(self)
+    return np.asarray(self - np.maximum.reduce(self, axis=dim, keepdims=True))
+
+
+def softmax(self, dim, dtype=None):
+    """exp(x) / sum(exp(x)), in one buffer."""
+    out = _shifted("softmax", self, dim, dtype)
+    np.exp(out, out=out)
+    out /= np.add.reduce(out, axis=dim, keepdims=True)
+    return out
+
+
+def softmax_backward(grad_output, output, dim):
+    """y (g - sum(g y))."""
+    out = np.asarray(grad_output * output)
+    total = np.add.reduce(out, axis=dim, keepdims=True)
+    np.subtract(grad_output, total, out=out)
+    out *= output
+    return out
+
+
+def log_softmax(self, dim, dtype=None):
+    """x - log(sum(exp(x))), by the differences from the largest x."""
+    out = _shifted("log_softmax", self, dim, dtype)
+    out -= np.log(np.add.reduce(np.exp(out), axis=dim, keepdims=True))
+    return out
+
+
+def log_softmax_backward(grad_output, output, dim):
+    """g - exp(y) sum(g)."""
+    out = np.asarray(np.exp(output))
+    out *= np.add.reduce(grad_output, axis=dim, keepdims=True)
+    np.subtract(grad_output, out, out=out)
+    return out

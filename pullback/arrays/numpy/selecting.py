@@ -1,0 +1,72 @@
+"""NumPy kernels that choose between values: where, limits, relu, and kin."""
+
+import math
+
+import numpy as np
+
+__all__ = ["clamp", "lerp", "nan_to_num", "relu", "where"]
+
+SMALL = 1024  # below this many elements a single ufunc call costs less than a faster algorithm's overhead
+
+
+def lerp(self, end, weight):
+    """self + weight * (end - self), from whichever end is nearer, so that weight 1 gives `end` exactly."""
+    span = np.subtract(end, self)
+    near_self = np.add(self, np.multiply(weight, span))
+    near_end = np.subtract(end, np.multiply(span, np.subtract(1, weight)))
+    return np.where(np.less(np.absolute(weight), 0.5), near_self, near_end)
+
+
+def clamp(self, min=None, max=None):
+    """Limit to [min, max]; where min > max the result is max."""
+    if min is None and max is None:
+        raise ValueError("at least one of min and max must be given, but both are None.")
+    return np.clip(self, min, max)
+
+
+def relu(self):
+    """max(self, 0), nan staying nan. np.clip is three times as fast as np.maximum with a number on large arrays."""
+    if self.dtype.kind == "b":
+        raise ValueError("boolean tensors are not supported; convert to a number type first.")
+    if self.size > SMALL and self.dtype.kind == "f":
+        return np.clip(self, 0, math.inf)
+    return np.maximum(self, 0)
+
+
+def where(condition, self, other):
+    """self where condition holds, other elsewhere."""
+    if not isinstance(condition, (bool, np.bool)) and condition.dtype.kind != "b":
+        raise ValueError(
+            f"condition must be boolean, but its dtype is {condition.dtype}; write where(condition != 0, ...)."
+        )
+    if type(other) is int and other == 0 and maskable(condition, self):
+        return masked(self, np.negative(condition.view(np.int8)))
+    if type(self) is int and self == 0 and maskable(condition, other):
+        return masked(other, np.subtract(condition.view(np.int8), 1))
+    return np.where(condition, self, other)
+
+
+# NumPy's where takes 3.5 ns an element on an unpredictable mask. With a zero on one side, the commonest choice in
+# backward formulas, an AND with a mask of bits takes 0.4, and leaves inf and nan out as where does.
+BITS = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
+
+
+def maskable(condition, x):
+    """Whether `masked` applies: large arrays of one shape, of a type as wide as an integer type."""
+    return (
+        type(x) is np.ndarray
+        and x.size > SMALL
+        and x.dtype in BITS
+        and type(condition) is np.ndarray
+        and condition.shape == x.shape
+    )
+
+
+def masked(x, mask):
+    """x where the int8 mask is -1, zero where it is 0."""
+    return np.bitwise_and(x.view(BITS[x.dtype]), mask).view(x.dtype)
+
+
+def nan_to_num(self, nan=None, posinf=None, neginf=None):
+    """Replace nan (default 0), inf and -inf (default the largest and smallest finite value)."""
+    return np.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)

@@ -1,0 +1,352 @@
+"""Kernels that change shape: views where NumPy's strides allow, copies where PyTorch promises a new array."""
+
+from operator import index as as_int
+
+import numpy as np
+
+from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim, wrap_dims
+from pullback.arrays.numpy.strides import arranged
+
+__all__ = [
+    "alias", "chunk", "contiguous_copy", "diagonal", "diagonal_backward", "expand", "flatten", "flip", "is_contiguous",
+    "movedim", "narrow", "numpy_T", "permute", "repeat", "reshape", "roll", "rot90", "select", "split",
+    "split_with_sizes", "squeeze", "t", "transpose", "tril", "triu", "unbind", "unfold", "unfold_backward", "unsqueeze",
+    "view", "view_as_complex", "view_as_real",
+]  # fmt: skip
+
+
+# -- the same elements under another shape -----------------------------------------------------------------
+
+
+def alias(self):
+    """A new array on the memory of self."""
+    return same_memory_view(self)
+
+
+def reshape(self, shape):
+    """self under another shape: a view where the strides allow, else a copy."""
+    return self.reshape(shape)
+
+
+def view(self, size):
+    """self under another shape, on the same memory; refused where that is impossible."""
+    out = self.reshape(size)
+    # A copy cannot overlap the original, and the bounds check costs less than asking for strides beforehand.
+    if not self.flags.c_contiguous and out.size and not np.may_share_memory(out, self):
+        raise RuntimeError(
+            f"view: size {tuple(size)} does not fit the shape {self.shape} and strides {self.strides} of the input "
+            "without a copy (a dimension spans two of its memory blocks); use reshape(...) instead"
+        )
+    return out
+
+
+def flatten(self, start_dim=0, end_dim=-1):
+    """Dimensions start_dim to end_dim (included) become one."""
+    ndim = self.ndim
+    start, end = wrap_dim(start_dim, ndim, "flatten"), wrap_dim(end_dim, ndim, "flatten")
+    if start > end:
+        raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    if ndim == 0:
+        return self.reshape(1)
+    shape = self.shape
+    merged = 1
+    for n in shape[start : end + 1]:
+        merged *= n
+    return self.reshape(shape[:start] + (merged,) + shape[end + 1 :])
+
+
+def squeeze(self, dim=None):
+    """self without its dimensions of size 1: all of them, or those among dim."""
+    if dim is None:
+        return self.reshape([n for n in self.shape if n != 1])
+    if self.ndim == 0:
+        wrap_dims(dim, 0, "squeeze")
+        return same_memory_view(self)
+    gone = [d for d in wrap_dims(dim, self.ndim, "squeeze") if self.shape[d] == 1]
+    return self.squeeze(tuple(gone))
+
+
+def unsqueeze(self, dim):
+    """self with a new dimension of size 1 at dim."""
+    return self[at_dim(None, wrap_dim(dim, self.ndim + 1, "unsqueeze"))]
+
+
+def contiguous_copy(self):
+    """A copy in C order."""
+    return np.array(self, order="C")
+
+
+def is_contiguous(self):
+    """Whether the elements lie in memory in C order without gaps."""
+    return bool(self.flags.c_contiguous)
+
+
+# -- the same dimensions in another order --------------------------------------------------------------------
+
+
+def permute(self, dims):
+    """self with its dimensions in the order dims."""
+    return self.transpose(dims)
+
+
+def transpose(self, dim0, dim1):
+    """self with two dimensions exchanged."""
+    if self.ndim == 0:
+        wrap_dim(dim0, 0, "transpose"), wrap_dim(dim1, 0, "transpose")
+        return same_memory_view(self)
+    return self.swapaxes(dim0, dim1)
+
+
+def t(self):
+    """The transpose of a matrix; a vector or a scalar stays as it is."""
+    if self.ndim > 2:
+        raise RuntimeError(f"t: expected at most 2 dimensions, got {self.ndim}; use transpose(dim0, dim1) or mT")
+    return self.T
+
+
+def numpy_T(self):
+    """self with all dimensions in reverse order."""
+    return self.T
+
+
+def movedim(self, source, destination):
+    """self with the dimensions source moved to the places destination, the others in order."""
+    ndim = self.ndim
+    source, destination = wrap_dims(source, ndim, "movedim"), wrap_dims(destination, ndim, "movedim")
+    if len(source) != len(destination):
+        raise RuntimeError(f"movedim: source has {len(source)} dimensions and destination {len(destination)}")
+    if ndim == 0:
+        return same_memory_view(self)
+    order = [d for d in range(ndim) if d not in source]
+    for to, come in sorted(zip(destination, source, strict=True)):
+        order.insert(to, come)
+    return self.transpose(order)
+
+
+# -- parts of an array -----------------------------------------------------------------------------------------
+
+
+def select(self, dim, index):
+    """The slice at position index of dimension dim, without that dimension."""
+    if self.ndim == 0:
+        raise IndexError("select: a 0-d input has no dimension to select from")
+    return self[at_dim(as_int(index), wrap_dim(dim, self.ndim, "select"))]
+
+
+def narrow(self, dim, start, length):
+    """Positions start to start + length of dimension dim."""
+    if self.ndim == 0:
+        raise RuntimeError("narrow: a 0-d input has no dimension to narrow")
+    dim = wrap_dim(dim, self.ndim, "narrow")
+    start = narrow_start(start)
+    size = self.shape[dim]
+    if length < 0:
+        raise RuntimeError(f"narrow: length must not be negative, got {length}")
+    if not -size <= start <= size:
+        raise IndexError(f"narrow: start {start} is out of range for size {size}; expected {-size} to {size}")
+    start += size if start < 0 else 0
+    if start + length > size:
+        raise RuntimeError(f"narrow: start {start} + length {length} exceeds size {size} of dimension {dim}")
+    return self[at_dim(slice(start, start + length), dim)]
+
+
+def narrow_start(start):
+    """`start` of narrow as an int: an integer, or an integer array without dimensions."""
+    if isinstance(start, (np.ndarray, np.generic)) and (start.ndim or start.dtype.kind not in "iu"):
+        raise RuntimeError(f"narrow: start must be a 0-d integer, got shape {start.shape}, dtype {start.dtype}")
+    return as_int(start)
+
+
+def diagonal(self, offset=0, dim1=0, dim2=1):
+    """The diagonals over dim1 and dim2, as the last dimension of a view."""
+    if wrap_dim(dim1, self.ndim, "diagonal") == wrap_dim(dim2, self.ndim, "diagonal"):
+        raise RuntimeError(f"diagonal: dim1 and dim2 must differ, got {dim1} and {dim2}")
+    out = self.diagonal(offset, dim1, dim2)
+    if self.flags.writeable:
+        out.flags.writeable = True  # NumPy hands diagonals out read-only, though no element occurs twice
+    return out
+
+
+def diagonal_backward(grad, shape, offset, dim1, dim2):
+    """Zeros of the given shape with grad on the diagonals."""
+    out = np.zeros(shape, grad.dtype)
+    diagonal(out, offset, dim1, dim2)[...] = grad
+    return out
+
+
+def split(self, split_size, dim=0):
+    """Consecutive views along dim: of split_size (the last may be smaller), or of the sizes in a list."""
+    if isinstance(split_size, (tuple, list)):
+        return split_with_sizes(self, split_size, dim)
+    if self.ndim == 0:
+        raise RuntimeError("split: a 0-d input has no dimension to split")
+    dim = wrap_dim(dim, self.ndim, "split")
+    size, step = self.shape[dim], as_int(split_size)
+    if step < 0 or (step == 0 and size):
+        raise RuntimeError(f"split: split_size must be positive, got {split_size}")
+    if size == 0:
+        return (same_memory_view(self),)
+    before = (slice(None),) * dim
+    return tuple(self[(*before, slice(i, i + step))] for i in range(0, size, step))
+
+
+def split_with_sizes(self, split_sizes, dim=0):
+    """Consecutive views along dim, of the given sizes, which must add up to the whole."""
+    if self.ndim == 0:
+        raise RuntimeError("split_with_sizes: a 0-d input has no dimension to split")
+    dim = wrap_dim(dim, self.ndim, "split_with_sizes")
+    if sum(split_sizes) != self.shape[dim] or any(n < 0 for n in split_sizes):
+        raise RuntimeError(
+            f"split_with_sizes: sizes {tuple(split_sizes)} must not be negative and must add up to "
+            f"{self.shape[dim]}, the size of dimension {dim}"
+        )
+    before = (slice(None),) * dim
+    parts, start = [], 0
+    for n in split_sizes:
+        parts.append(self[(*before, slice(start, start + n))])
+        start += n
+    return tuple(parts)
+
+
+def chunk(self, chunks, dim=0):
+    """At most `chunks` consecutive views of equal size along dim (the last may be smaller)."""
+    if self.ndim == 0:
+        raise RuntimeError("chunk: a 0-d input has no dimension to cut")
+    if chunks < 1:
+        raise RuntimeError(f"chunk: chunks must be at least 1, got {chunks}")
+    size = self.shape[wrap_dim(dim, self.ndim, "chunk")]
+    if size == 0:  # every chunk is empty, and there are as many as asked for
+        return split_with_sizes(self, (0,) * chunks, dim)
+    return split(self, -(-size // chunks), dim)
+
+
+def unbind(self, dim=0):
+    """The slices along dim, each without that dimension."""
+    if self.ndim == 0:
+        raise IndexError("unbind: a 0-d input has no dimension to unbind")
+    before = (slice(None),) * wrap_dim(dim, self.ndim, "unbind")
+    return tuple(self[(*before, i, ...)] for i in range(self.shape[dim]))
+
+
+# -- views by stride -------------------------------------------------------------------------------------------
+
+
+def expand(self, size, implicit=False):
+    """self repeated along dimensions of size 1 and along new leading ones, by strides of 0; -1 keeps a size.
+
+    The result is read-only where one element of memory stands at several places.
+    """
+    missing = len(size) - self.ndim
+    if -1 in size:
+        if missing < 0 or -1 in tuple(size)[:missing]:
+            raise RuntimeError(f"expand: size {tuple(size)} has -1 in a dimension that an input of {self.shape} lacks")
+        size = [self.shape[i - missing] if n == -1 else n for i, n in enumerate(size)]
+    if tuple(size) == self.shape:
+        return same_memory_view(self)
+    return np.broadcast_to(self, size)
+
+
+def unfold(self, dimension, size, step):
+    """Windows of `size` elements along a dimension, `step` apart, as a new last dimension of a view."""
+    dim = wrap_dim(dimension, self.ndim, "unfold")
+    length = self.shape[dim] if self.ndim else 1
+    if not 0 <= size <= length:
+        raise RuntimeError(f"unfold: size must be between 0 and {length}, the size of dimension {dim}; got {size}")
+    if step < 1:
+        raise RuntimeError(f"unfold: step must be positive, got {step}")
+    if self.ndim == 0:
+        return self[None][:size]
+    count = (length - size) // step + 1
+    out_shape = (*self.shape[:dim], count, *self.shape[dim + 1 :], size)
+    stride = self.strides[dim]
+    strides = (*self.strides[:dim], stride * step, *self.strides[dim + 1 :], stride)
+    return arranged(self, out_shape, strides)
+
+
+def unfold_backward(grad, shape, dim, size, step):
+    """Zeros of the given shape, and every window of grad added where unfold took it from."""
+    if not len(shape):
+        return grad.sum()
+    out = np.zeros(shape, grad.dtype)
+    dim = wrap_dim(dim, len(shape), "unfold")
+    count = grad.shape[dim]
+    for k in range(size):  # one strided addition for each place in the window: no index arrays
+        out[at_dim(slice(k, k + (count - 1) * step + 1, step), dim)] += grad[..., k]
+    return out
+
+
+def view_as_real(self):
+    """A complex array as a real one with a last dimension of 2: real and imaginary part."""
+    if self.dtype.kind != "c":
+        raise RuntimeError(f"view_as_real: expected a complex input, got {self.dtype}")
+    part = self.real
+    return arranged(part, (*part.shape, 2), (*part.strides, part.itemsize))
+
+
+def view_as_complex(self):
+    """A real array whose last dimension has size 2 as a complex one, on the same memory."""
+    if self.dtype.kind != "f" or self.ndim == 0 or self.shape[-1] != 2:
+        raise RuntimeError(
+            f"view_as_complex: expected a floating input with a last dimension of 2, got {self.shape}, {self.dtype}"
+        )
+    size = self.itemsize
+    if self.size and (self.strides[-1] != size or any(s % (2 * size) for s in self.strides[:-1])):
+        raise RuntimeError("view_as_complex: real and imaginary parts must be neighbours in memory; use contiguous()")
+    return self.view(np.result_type(self.dtype, np.complex64))[..., 0]
+
+
+# -- copies ----------------------------------------------------------------------------------------------------
+
+
+def flip(self, dims):
+    """self with the order along dims reversed, as a copy."""
+    return np.flip(self, wrap_dims(dims, self.ndim, "flip") if self.ndim else ()).copy()
+
+
+def roll(self, shifts, dims=()):
+    """Elements shifted along dims (or through the flattened array), those pushed out coming back in front."""
+    shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if not shifts:
+        raise RuntimeError("roll: shifts must name at least one shift")
+    if not dims and len(shifts) == 1:
+        return np.roll(self, shifts[0])
+    if len(dims) != len(shifts):
+        raise RuntimeError(f"roll: shifts and dims must pair up, got {shifts} and {dims}")
+    return np.roll(self, shifts, dims)
+
+
+def rot90(self, k=1, dims=(0, 1)):
+    """self rotated k times by 90 degrees in the plane of dims, from the first towards the second."""
+    if len(dims) != 2 or self.ndim < 2:
+        raise RuntimeError(f"rot90: expected two dims of an input with at least two, got dims {tuple(dims)}")
+    wrap_dims(dims, self.ndim, "rot90")
+    return np.rot90(self, k, tuple(dims)).copy()
+
+
+def repeat(self, repeats):
+    """self laid out repeats[i] times along dimension i; more repeats than dimensions make new leading ones."""
+    if len(repeats) < self.ndim or any(n < 0 for n in repeats):
+        raise RuntimeError(
+            f"repeat: expected at least {self.ndim} repeats for an input of shape {self.shape}, none negative; "
+            f"got {tuple(repeats)}"
+        )
+    return np.tile(self, tuple(repeats))
+
+
+def tril(self, diagonal=0):
+    """The lower triangles of matrices, zeros elsewhere."""
+    check_matrices(self, "tril")
+    return np.tril(self, diagonal)
+
+
+def triu(self, diagonal=0):
+    """The upper triangles of matrices, zeros elsewhere."""
+    check_matrices(self, "triu")
+    return np.triu(self, diagonal)
+
+
+def check_matrices(self, name):
+    """Refuses an input that has no matrices in it."""
+    if self.ndim < 2:
+        raise RuntimeError(f"{name}: expected an input with at least 2 dimensions, got shape {self.shape}")

@@ -1,0 +1,71 @@
+"""Kernels of the area shape that arrange memory by strides (as_strided) or are the adjoint of that."""
+
+import numpy as np
+
+__all__ = ["restride", "storage_geometry", "strided_view"]
+
+
+def storage_of(self):
+    """The whole memory that self lies in, as a C-contiguous array."""
+    root = self
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if not root.flags.forc:
+        raise RuntimeError("as_strided: the memory of the input has gaps of its own; call contiguous() first")
+    return root if root.flags.c_contiguous else root.T
+
+
+def offset_in(storage, self):
+    """How many bytes after the beginning of storage self begins."""
+    return self.__array_interface__["data"][0] - storage.__array_interface__["data"][0]
+
+
+def arranged(self, shape, strides):
+    """A view of the memory of self that begins where self does, with strides in bytes."""
+    # numpy.lib.stride_tricks.as_strided hides the base of its result, by which views are recognised.
+    storage = storage_of(self)
+    out = np.ndarray(shape, self.dtype, storage, offset_in(storage, self), strides)
+    if not self.flags.writeable:
+        out.flags.writeable = False
+    return out
+
+
+def storage_geometry(self):
+    """(shape, strides, offset) of self in the memory it is a view of, in elements of its own size."""
+    size = self.itemsize
+    return self.shape, tuple(s // size for s in self.strides), offset_in(storage_of(self), self) // size
+
+
+def strided_view(self, size, stride, storage_offset, geometry):
+    """Any arrangement of the memory that self lies in; NumPy refuses one that leaves that memory."""
+    if len(size) != len(stride) or storage_offset < 0 or any(n < 0 for n in (*size, *stride)):
+        raise RuntimeError(
+            f"as_strided: size {tuple(size)} and stride {tuple(stride)} must pair up, and neither they nor "
+            f"storage_offset {storage_offset} may be negative"
+        )
+    step = self.itemsize
+    return np.ndarray(size, self.dtype, storage_of(self), storage_offset * step, [n * step for n in stride])
+
+
+def restride(self, source, target, counted):
+    """self laid down in a storage by the geometry `source` (sums where it overlaps) and read by `target`.
+
+    Places that the geometry `counted` (an expanded input, say) names several times are divided by their number.
+    """
+    come, go, often = (storage_positions(geometry) for geometry in (source, target, counted))
+    count = 1 + max((int(p.max()) for p in (come, go, often) if p.size), default=0)
+    storage = np.zeros(count, self.dtype)
+    np.add.at(storage, come.ravel(), self.ravel())
+    times = np.bincount(often.ravel(), minlength=count)
+    if times.max(initial=0) > 1:
+        storage = (storage / np.maximum(times, 1)).astype(self.dtype)
+    return storage[go]
+
+
+def storage_positions(geometry):
+    """The place in the storage of every element of an array with this (shape, strides, offset)."""
+    shape, strides, offset = geometry
+    places = np.full(shape, offset, np.intp)
+    for dim, (n, stride) in enumerate(zip(shape, strides, strict=True)):
+        places += (np.arange(n) * stride).reshape([n if d == dim else 1 for d in range(len(shape))])
+    return places

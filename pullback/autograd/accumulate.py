@@ -1,0 +1,72 @@
+"""Adding a gradient to `.grad` of a leaf. Gradients never share memory with each other or with anyone else.
+
+A gradient often arrives in an array that nobody else holds, and then need not be copied. Whether that is so is read
+off its reference count: it is handed over in a list (a box), so that the box is the only holder besides the reader.
+"""
+
+import sys
+
+import numpy as np
+
+from pullback.autograd.node_hooks import pass_through
+from pullback.core.tensor import extra_of, ndarray, wrap
+
+
+def _references_when_alone():
+    box = [np.ones(1)]
+    held = box[0]
+    return sys.getrefcount(held)
+
+
+# What getrefcount says of an array held by one container and one local variable: measured, since it depends on how
+# this version of Python passes arguments.
+_ALONE = _references_when_alone()
+
+
+def owned(box):
+    """The raw gradient in `box`, copied if it is a view, read-only or held by anyone else."""
+    grad = box[0]
+    if type(grad) is not ndarray:
+        return np.array(grad) if isinstance(grad, np.generic) else grad
+    if grad.base is not None or sys.getrefcount(grad) > _ALONE or not grad.flags.writeable:
+        return grad.copy()
+    return grad
+
+
+def accumulate_grad(run, node, box):
+    """Run the leaf's hooks, add the gradient in `box` (raw, or a Tensor under create_graph), run what comes after."""
+    variable = node.variable
+    extra = extra_of(variable)
+    if extra.hooks:
+        box[0] = pass_through(run, extra.hooks, box[0], node)
+    if box[0] is None:
+        return
+    add_to(run, variable, box)
+    if extra.post_accumulate_hooks:
+        for hook in list(extra.post_accumulate_hooks.values()):
+            hook(variable)
+
+
+def add_to(run, variable, box):
+    """Add the gradient in `box` to `variable.grad`: in place only where nobody else holds the array."""
+    extra = extra_of(variable)
+    held = extra.grad
+    if run.create_graph:
+        extra.grad = box[0].clone() if held is None else held + box[0]
+    elif held is None:
+        extra.grad = wrap(owned(box), run.level)
+    elif not _add_in_place(held, box[0]):
+        extra.grad = wrap(_whole(held._data + box[0]), run.level)
+
+
+def _add_in_place(held, grad):
+    data = held._data
+    alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
+    if alone and held._fn is None and data.flags.writeable:
+        data += grad
+        return True
+    return False
+
+
+def _whole(array):
+    return np.asarray(array) if isinstance(array, np.generic) else array

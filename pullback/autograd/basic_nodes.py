@@ -1,0 +1,82 @@
+"""The nodes that belong to no operator: roots, identities and errors waiting in the graph."""
+
+from pullback.core.node import Node, port
+from pullback.core.tensor import Tensor, wrap
+from pullback.core.undifferentiable import NotImplemented
+
+
+class GraphRoot(Node):
+    """Feeds the gradients that a backward starts from into their edges."""
+
+    __slots__ = ("gradients",)
+    takes_undefined = True
+
+    def __init__(self, edges, gradients):
+        super().__init__(edges)
+        self.gradients = tuple(gradients)
+
+    def apply(self, ops, grad, unpack):
+        return self.gradients
+
+
+class Identity(Node):
+    """Passes its gradient on."""
+
+    __slots__ = ()
+
+    def apply(self, ops, grad, unpack):
+        return (grad,)
+
+
+class Error(Node):
+    """Raises when a gradient reaches it."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message, edges=()):
+        super().__init__(edges)
+        self.message = message
+
+    def apply(self, ops, grad, unpack):
+        raise RuntimeError(self.message)
+
+
+class DelayedError(Error):
+    """Marks results that may be used but not differentiated: behind `once_differentiable`."""
+
+    __slots__ = ()
+
+    def __call__(self, *inputs):
+        """The inputs again, as tensors that raise when differentiated."""
+        outs = []
+        for x in inputs:
+            out = wrap(x._data, x._level)
+            out._fn = type(self)(self.message, (port(x),))
+            out._fn._shape, out._fn._dtype = x.shape, x.dtype
+            out._requires_grad = True
+            outs.append(out)
+        return tuple(outs)
+
+
+class UndefinedGrad(Node):
+    """Passes no gradient on: what is behind it counts as not used."""
+
+    __slots__ = ()
+    takes_undefined = True
+
+    def apply(self, ops, grad, unpack):
+        return (None,) * len(self.edges())
+
+    def __call__(self, *inputs):
+        """The inputs again, as tensors whose gradient ends here."""
+        outs = []
+        for x in inputs:
+            out = wrap(x._data, x._level)
+            if isinstance(x, Tensor) and x._requires_grad:
+                out._fn = UndefinedGrad((port(x),), x.shape, x.dtype)
+                out._requires_grad = True
+            outs.append(out)
+        return tuple(outs)
+
+
+__all__ = ["DelayedError", "Error", "GraphRoot", "Identity", "NotImplemented", "UndefinedGrad"]

@@ -1,0 +1,43 @@
+"""Making a gradient fit the place where it enters: summed over broadcast dimensions, real where the input is real."""
+
+from pullback.core.dispatch import TENSOR
+from pullback.core.errors import GradientError
+from pullback.core.tensor import Tensor
+
+
+def fit(g, edge, node, run):
+    """`g` with the shape and dtype of `edge`, or an error that names the node that produced it."""
+    if not hasattr(g, "shape"):
+        raise GradientError(
+            f"Function {node.name()} returned a {type(g).__name__} as gradient; expected an array or Tensor of shape "
+            f"{edge._shape}, or None."
+        )
+    ops = TENSOR if isinstance(g, Tensor) else run.ops
+    if g.shape != edge._shape:
+        g = sum_to_shape(g, edge._shape, node, edge, ops)
+    if g.dtype != edge._dtype:
+        g = to_dtype(g, edge._dtype, ops)
+    return g
+
+
+def sum_to_shape(g, shape, node, edge, ops):
+    """The transpose of broadcasting `shape` to `g.shape`: sums over what was repeated."""
+    lead = g.ndim - len(shape)
+    if lead < 0 or any(have not in (want, want if want != 1 else have) for have, want in zip(g.shape[lead:], shape, strict=True)):
+        raise GradientError(
+            f"Function {node.name()} returned an invalid gradient: got shape {tuple(g.shape)}, expected a shape that "
+            f"sums to {tuple(shape)}, the shape of the input (towards {edge.node().name()})."
+        )
+    repeated = tuple(range(lead)) + tuple(
+        lead + i for i, (have, want) in enumerate(zip(g.shape[lead:], shape, strict=True)) if want == 1 and have != 1
+    )
+    if repeated:
+        g = ops.sum(g, repeated, True)
+    return ops.reshape(g, shape) if lead else g
+
+
+def to_dtype(g, dtype, ops):
+    """`g` in the dtype of the input: its real part for a real input, then a cast."""
+    if dtype.kind != "c" and g.dtype.kind == "c":
+        g = ops.real(g)
+    return g if g.dtype == dtype else ops.to(g, dtype)

@@ -1,0 +1,274 @@
+"""gradcheck and gradgradcheck."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.autograd.api import grad
+from pullback.autograd.gradcheck.analytical import analytical_jacobians, check_dtypes
+from pullback.autograd.gradcheck.compare import blocks_of, failing
+from pullback.autograd.gradcheck.diagnose import diagnose
+from pullback.autograd.gradcheck.fast import projections_agree
+from pullback.autograd.gradcheck.numerical import numerical_jacobians
+from pullback.autograd.gradcheck.problem import Problem, as_tuple, values_of
+from pullback.autograd.gradcheck.report import GradcheckError, mismatch_message
+from pullback.autograd.gradcheck.undefined import check_undefined, check_zero_cotangent
+from pullback.core.factory import from_numpy
+from pullback.core.tensor import Tensor
+
+__all__ = ["gradcheck", "gradgradcheck"]
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Check gradients against central differences.
+
+    Parameters
+    ----------
+    func : callable
+        Takes the inputs, returns a Tensor or a tuple. Outputs that do not require grad are not looked at.
+    inputs : Tensor, or sequence of Tensors and other arguments
+        Those that require grad are checked; they should be float64 or complex128. They are perturbed in place, one
+        element at a time, and are as before when gradcheck returns.
+    eps : float
+        Step of the differences.
+    atol, rtol : float
+        Analytical a and numerical n agree where |a - n| <= atol + rtol |n|.
+    raise_exception : bool
+        False: return False instead of raising GradcheckError.
+    nondet_tol : float
+        How far two runs of the same backward may differ.
+    check_undefined_grad : bool
+        Whether to check that undefined gradients of outputs act as zeros.
+    check_grad_dtypes : bool
+        Whether to check that gradients have the dtypes of the inputs.
+    check_forward_ad, check_batched_grad, check_batched_forward_grad, masked : bool
+        Not available; True is refused.
+    check_backward_ad : bool
+        Must be True.
+    fast_mode : bool
+        Compare u^T J v for random u and v rather than J: 2 calls for each input and 2 backwards for each output, where
+        slow mode takes as many for each number in them. A mismatch is looked at again in slow mode, for the report.
+
+    Returns
+    -------
+    bool
+        True if all agree.
+
+    Raises
+    ------
+    GradcheckError
+        They do not. The message shows the worst entries and names the usual mistake that the numbers show, if they show
+        one; see its attributes, and `Diagnosis`.
+    ValueError
+        No input requires grad.
+    RuntimeError
+        Elements of an input share memory (an expanded tensor), or two inputs do.
+    NotImplementedError
+        An option that is not available.
+
+    Notes
+    -----
+    For a complex input x = a + ib and a real coordinate L of the output the gradient is dL/da + i dL/db, twice the
+    conjugate Wirtinger derivative, as in PyTorch. A complex output has two real coordinates, real and imaginary part.
+
+    Central differences have an error of about eps**2 |f'''| / 6 + 1e-16 |f| / eps.
+
+    Examples
+    --------
+    >>> x = pb.tensor([0.5, 1.5], requires_grad=True)
+    >>> gradcheck(lambda x: (x * x).sum(), x)
+    True
+    """
+    _refuse_options(
+        check_forward_ad=check_forward_ad,
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+        masked=masked,
+    )
+    if not check_backward_ad:
+        raise ValueError("gradcheck: check_backward_ad=False leaves nothing to check; leave it at True.")
+    problem = Problem(func, as_tuple(inputs), eps, atol, rtol, nondet_tol)
+    return _checked(problem, raise_exception, fast_mode, check_undefined_grad, check_grad_dtypes)
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Any] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Check second derivatives: the gradients of the gradients, to the inputs and to the incoming gradients.
+
+    Parameters
+    ----------
+    func, inputs
+        As for gradcheck.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        Gradients of the differentiable outputs; by default random ones that require grad.
+    gen_non_contig_grad_outputs : bool
+        Whether the random ones are strided.
+    check_fwd_over_rev, check_batched_grad, masked : bool
+        Not available; True is refused.
+    check_rev_over_rev : bool
+        Must be True.
+    eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
+        As for gradcheck.
+
+    Returns
+    -------
+    bool
+        True if all agree.
+
+    Raises
+    ------
+    GradcheckError
+        They do not. In the message, output k is the gradient of the k-th input that gets one, and the inputs are those
+        of `func`, then the incoming gradients.
+    ValueError, RuntimeError, NotImplementedError
+        As gradcheck.
+
+    Examples
+    --------
+    >>> x = pb.tensor([0.5, 1.5], requires_grad=True)
+    >>> gradgradcheck(lambda x: x * x * x, x)
+    True
+    """
+    _refuse_options(check_fwd_over_rev=check_fwd_over_rev, check_batched_grad=check_batched_grad, masked=masked)
+    if not check_rev_over_rev:
+        raise ValueError("gradgradcheck: check_rev_over_rev=False leaves nothing to check; leave it at True.")
+    arguments = as_tuple(inputs)
+    first = Problem(func, arguments, eps, atol, rtol, nondet_tol)
+    outputs = first.run()
+    if not first.chosen:
+        raise ValueError("gradgradcheck: no output of func requires grad, so there is no gradient to differentiate.")
+    if grad_outputs is None:
+        cotangents = tuple(_random_like(o, gen_non_contig_grad_outputs, seed) for seed, o in enumerate(outputs))
+    else:
+        cotangents = as_tuple(grad_outputs)
+    if len(cotangents) != len(outputs):
+        raise ValueError(f"gradgradcheck: {len(cotangents)} grad_outputs for {len(outputs)} differentiable outputs.")
+    problem = Problem(_gradient_function(first, len(arguments)), arguments + cotangents, eps, atol, rtol, nondet_tol)
+    problem.input_names = [f"argument {i}" for i in range(len(arguments))]
+    problem.input_names += [f"grad_outputs[{k}]" for k in range(len(cotangents))]
+    reached = grad(outputs, first.checked, cotangents, retain_graph=True, allow_unused=True)
+    problem.output_names = [f"gradient of input {i}" for i, g in zip(first.wrt, reached, strict=True) if g is not None]
+    return _checked(problem, raise_exception, fast_mode, check_undefined_grad, check_grad_dtypes)
+
+
+def _checked(problem: Problem, raise_exception: bool, fast: bool, undefined: bool, dtypes: bool) -> bool:
+    """Run the checks; a failure raises, or is False."""
+    try:
+        outputs = problem.run()
+        if not fast or not projections_agree(problem, outputs):
+            _check_jacobians(problem, outputs, fast)
+        if not problem.chosen:
+            return True
+        if dtypes:
+            check_dtypes(problem, outputs)
+        check_zero_cotangent(problem, outputs)
+        if undefined:
+            check_undefined(problem)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool) -> None:
+    """Compare full Jacobians; a mismatch is reported with its diagnosis."""
+    if problem.chosen:
+        analytical, missing = analytical_jacobians(problem, outputs)
+        numerical = numerical_jacobians(problem)
+    else:
+        numerical = numerical_jacobians(problem)  # must be zero: nothing here says otherwise
+        analytical = [[np.zeros_like(n) for n in row] for row in numerical]
+        missing = [[True for _ in row] for row in numerical]
+    blocks = blocks_of(problem, outputs, numerical, analytical, missing)
+    bad = failing(problem, blocks)
+    if not bad:
+        if after_fast:
+            raise GradcheckError(
+                "gradcheck: fast mode found a mismatch that slow mode does not: errors within the tolerance add up, or"
+                " the function is not deterministic. Check with fast_mode=False."
+            )
+        return
+    findings = diagnose(problem, blocks, bad)
+    raise GradcheckError(
+        mismatch_message(problem, bad, findings),
+        input_index=bad[0].input_number,
+        output_index=bad[0].output_number,
+        numerical=bad[0].numerical,
+        analytical=bad[0].analytical,
+        diagnosis=findings[0][0] if findings else None,
+    )
+
+
+def _gradient_function(first: Problem, count: int) -> Callable[..., tuple[Tensor, ...]]:
+    """(inputs, cotangents) -> gradients of the inputs, with their graph; without those that are None."""
+
+    def gradient(*arguments: Any) -> tuple[Tensor, ...]:
+        outputs = as_tuple(first.func(*arguments[:count]))
+        chosen = [outputs[k] for k in first.chosen]
+        wrt = [arguments[i] for i in first.wrt]
+        grads = grad(chosen, wrt, arguments[count:], create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradient
+
+
+def _random_like(output: Tensor, strided: bool, seed: int) -> Tensor:
+    """A random cotangent for an output, in [-1, 1), the same in every run."""
+    values = values_of(output)
+    rng = np.random.default_rng(seed)
+    shape = (*values.shape[:-1], 2 * values.shape[-1]) if strided and values.ndim else values.shape
+    cotangent = rng.uniform(-1, 1, shape)
+    if values.dtype.kind == "c":
+        cotangent = cotangent + 1j * rng.uniform(-1, 1, shape)
+    cotangent = np.asarray(cotangent).astype(values.dtype)
+    return from_numpy(cotangent[..., ::2] if strided and values.ndim else cotangent).requires_grad_()
+
+
+def _refuse_options(**options: bool | None) -> None:
+    """Raise for an option that would need forward mode, vmap, or sparse layouts."""
+    needs = {
+        "check_forward_ad": "forward-mode differentiation",
+        "check_fwd_over_rev": "forward-mode differentiation",
+        "check_batched_grad": "vmap",
+        "check_batched_forward_grad": "forward-mode differentiation and vmap",
+        "masked": "sparse layouts",
+    }
+    for name, value in options.items():
+        if value:
+            raise NotImplementedError(f"gradcheck: {name}=True needs {needs[name]}, which pullback does not have yet.")

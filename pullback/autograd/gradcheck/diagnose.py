@@ -1,0 +1,225 @@
+"""From a mismatch to the mistake behind it.
+
+First what makes differences worthless (precision, randomness, kinks), then what the numbers of one input show
+(`patterns`), then gradients that are in each other's place.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from pullback.autograd.gradcheck.compare import Block, close
+from pullback.autograd.gradcheck.numerical import numerical_jacobians, one_sided
+from pullback.autograd.gradcheck.patterns import PATTERNS
+from pullback.autograd.gradcheck.problem import Problem
+from pullback.autograd.gradcheck.report import Diagnosis
+
+__all__ = ["diagnose"]
+
+Finding = tuple[Diagnosis, str]  # and for which input, in words
+ELEMENTS_LOOKED_AT = 64  # for kinks
+
+
+def diagnose(problem: Problem, blocks: list[Block], bad: list[Block]) -> list[Finding]:
+    """The mistakes that explain the failing blocks, the likeliest first."""
+    steps = _worst_precision(blocks)
+    if steps is not None:
+        problem, blocks = _with_coarse_steps(problem, blocks, steps)
+        bad = [b for b in blocks if not close(problem, b.analytical, b.numerical).all()]
+        if not bad:
+            return [(_low_precision(blocks), "")]
+    for whole in (_forward_varies, _kink):
+        if found := whole(problem, bad):
+            return [(found, "")]
+    swapped = _swapped_inputs(problem, blocks, bad) or _swapped_outputs(problem, blocks, bad)
+    findings = [(swapped, "")] if swapped else []
+    for number in dict.fromkeys(b.input_number for b in bad):
+        mine = [b for b in bad if b.input_number == number]
+        where = f" for {problem.name_input(number)}"
+        findings += [(d, where) for d in _patterns(problem, mine)]
+    if not findings and (found := _unreliable(problem, blocks, bad)):
+        findings = [(found, "")]
+    return findings
+
+
+def _patterns(problem: Problem, bad: list[Block]) -> list[Diagnosis]:
+    """What fits the failing blocks of one input: together, or else one by one."""
+
+    def matches(a: np.ndarray, n: np.ndarray) -> bool:
+        return bool(close(problem, a, n).all())
+
+    for pattern in PATTERNS:
+        if found := pattern(bad, matches):
+            return [found]
+    if len(bad) == 1:
+        return []
+    return list(dict.fromkeys(d for b in bad for d in _patterns(problem, [b])))
+
+
+def _worst_precision(blocks: list[Block]) -> float | None:
+    """The rounding unit of the coarsest dtype, when it is coarser than float64's."""
+    units = [np.finfo(d).eps for b in blocks for d in (b.array.dtype, b.out_dtype)]
+    return float(max(units)) if max(units) > 1e-10 else None
+
+
+def _with_coarse_steps(problem: Problem, blocks: list[Block], unit: float) -> tuple[Problem, list[Block]]:
+    """The same check with steps and tolerances that suit a coarse dtype."""
+    step = unit ** (1 / 3)
+    numerical = numerical_jacobians(problem, step)
+    count = len(problem.wrt)
+    largest = max((float(np.abs(n).max(initial=0)) for row in numerical for n in row), default=0.0)
+    tolerant = copy.copy(problem)
+    tolerant.eps, tolerant.rtol, tolerant.atol = step, 10 * step, step * max(largest, 1e-3)
+    better = [dataclasses.replace(b, numerical=numerical[k // count][k % count]) for k, b in enumerate(blocks)]
+    return tolerant, better
+
+
+def _low_precision(blocks: list[Block]) -> Diagnosis:
+    """Right as far as a coarse dtype can show."""
+    names = {d.name for b in blocks for d in (b.array.dtype, b.out_dtype) if np.finfo(d).eps > 1e-10}
+    return Diagnosis(
+        "low_precision",
+        f"{' and '.join(sorted(names))} is too coarse for these differences; with larger steps they agree with the"
+        " gradient as far as rounding lets them.",
+        "Check with float64 (or complex128) inputs, and keep the function in that dtype.",
+    )
+
+
+def _forward_varies(problem: Problem, bad: list[Block]) -> Diagnosis | None:
+    """The function itself gives different values for the same inputs."""
+    first, again = problem.evaluate(), problem.evaluate()
+    gaps = [np.abs(a - b).max(initial=0) if a.shape == b.shape else np.inf for a, b in zip(first, again, strict=True)]
+    largest = float(max(gaps))
+    mismatch = max(float(np.nanmax(np.abs(b.analytical - b.numerical), initial=0)) for b in bad)
+    if largest / problem.eps < 0.01 * mismatch or largest == 0:
+        return None
+    return Diagnosis(
+        "nondeterminism",
+        f"the function is not deterministic: two calls with the same inputs differ by up to {largest:.3g}.",
+        "Fix the seed inside the function, turn off dropout, and look for state that a call changes.",
+    )
+
+
+def _kink(problem: Problem, bad: list[Block]) -> Diagnosis | None:
+    """Every failing entry sits where the slopes to the left and to the right differ."""
+    verdicts = set()
+    for number in dict.fromkeys(b.input_number for b in bad):
+        mine = [b for b in bad if b.input_number == number]
+        wrong_rows = np.unique(np.concatenate([np.nonzero(_wrong(problem, b))[0] for b in mine]))
+        for row in wrong_rows[:ELEMENTS_LOOKED_AT]:
+            verdicts |= _verdicts_at(problem, mine, int(row))
+            if "smooth" in verdicts:
+                return None
+    if "jump" in verdicts:
+        return Diagnosis(
+            "discontinuity",
+            "the function jumps where the gradient fails: the difference of its values does not shrink with the step.",
+            "Move the inputs away from the jump; there is no derivative there.",
+        )
+    outside = "outside" in verdicts
+    return Diagnosis(
+        "kink",
+        "the gradient fails only where the function has a kink (slopes to the left and to the right differ), and "
+        + ("does not lie between these slopes there." if outside else "lies between these slopes there."),
+        "Move the inputs away from the kink (make_tensor(..., exclude_zero=True), distinct values for max and sort)."
+        + (" A value between the two slopes is what is expected of a subgradient." if outside else ""),
+    )
+
+
+def _verdicts_at(problem: Problem, mine: list[Block], row: int) -> set[str]:
+    """What one element of an input is in its failing entries: "smooth", "jump", and "between" or "outside" slopes."""
+    array = mine[0].array
+    verdicts: set[str] = set()
+    index = np.unravel_index(row, array.shape)
+    axes = [(1.0, "real")] + [(1.0j, "imag")] * (array.dtype.kind == "c")
+    slopes = {a: [list(one_sided(problem, array, index, u, problem.eps / k)) for k in (1, 2, 64)] for u, a in axes}
+    for b in mine:
+        wrong = _wrong(problem, b)[row]
+        if not wrong.any():
+            continue
+        bent, steep, inside = np.zeros(wrong.shape, bool), np.zeros(wrong.shape, bool), np.ones(wrong.shape, bool)
+        for _, axis in axes:
+            (right, left), near, nearest = (s[b.order] for s in slopes[axis])
+            size, gap = _steepest(right, left), np.abs(right - left)
+            # The gap of a smooth function shrinks with the step. A side that is nan counts as bent.
+            bent |= ~((gap <= 0.01 * size + problem.atol) | (np.abs(nearest[0] - nearest[1]) < 0.5 * gap))
+            # A slope that grows as the step shrinks belongs to a jump.
+            grown = [_steepest(*s) / np.where(size > 1e3, size, np.inf) for s in (near, nearest)]
+            steep |= np.isclose(grown[0], 2, rtol=0.05) & np.isclose(grown[1], 64, rtol=0.05)
+            a, slack = getattr(b.analytical[row], axis), 0.01 * size + problem.atol
+            inside &= (a >= np.fmin(right, left) - slack) & (a <= np.fmax(right, left) + slack)
+        if not bent[wrong].all():
+            return {"smooth"}
+        verdicts.add("jump" if steep[wrong].all() else "between" if inside[wrong].all() else "outside")
+    return verdicts
+
+
+def _steepest(right: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """The larger slope of two, in size; the one that is a number if the other is nan."""
+    steepest: np.ndarray = np.fmax(np.abs(right), np.abs(left))
+    return steepest
+
+
+def _swapped_inputs(problem: Problem, blocks: list[Block], bad: list[Block]) -> Diagnosis | None:
+    """Each failing input has the gradient of another failing input."""
+    numbers = list(dict.fromkeys(b.input_number for b in bad))
+    rows = {i: [b for b in blocks if b.input_number == i] for i in numbers}
+    advice = "Return gradients in the order of the inputs."
+    return _permuted(problem, rows, problem.name_input, "swapped_inputs", advice)
+
+
+def _swapped_outputs(problem: Problem, blocks: list[Block], bad: list[Block]) -> Diagnosis | None:
+    """Each failing output is differentiated as if it were another failing output."""
+    numbers = list(dict.fromkeys(b.output_number for b in bad))
+    rows = {o: [b for b in blocks if b.output_number == o] for o in numbers}
+    advice = "The incoming gradients come in the order in which forward returns the outputs."
+    return _permuted(problem, rows, problem.name_output, "swapped_outputs", advice)
+
+
+def _permuted(
+    problem: Problem, rows: dict[int, list[Block]], name: Callable[[int], str], kind: str, advice: str
+) -> Diagnosis | None:
+    """A permutation without fixed points that takes the analytical Jacobians to the numerical ones."""
+    takes: dict[int, int] = {}
+    for i, got in rows.items():
+        for j, wanted in rows.items():
+            if i != j and j not in takes.values() and _equal_rows(problem, got, wanted):
+                takes[i] = j
+                break
+        else:
+            return None
+    if len(takes) < 2:
+        return None
+    pairs = ", ".join(f"{name(i)} gets what belongs to {name(j)}" for i, j in takes.items())
+    return Diagnosis(kind, f"gradients are in the wrong order: {pairs}.", advice)
+
+
+def _equal_rows(problem: Problem, got: list[Block], wanted: list[Block]) -> bool:
+    """Whether the analytical Jacobians of one are the numerical ones of the other."""
+    return all(
+        g.analytical.shape == w.numerical.shape and bool(close(problem, g.analytical, w.numerical).all())
+        for g, w in zip(got, wanted, strict=True)
+    )
+
+
+def _unreliable(problem: Problem, blocks: list[Block], bad: list[Block]) -> Diagnosis | None:
+    """Differences with another step disagree as much as the gradient does."""
+    other = numerical_jacobians(problem, problem.eps * 10)
+    count = len(problem.wrt)
+    for k, b in enumerate(blocks):
+        moved, mismatch = np.abs(other[k // count][k % count] - b.numerical), np.abs(b.analytical - b.numerical)
+        if b in bad and not (moved > 0.3 * mismatch)[_wrong(problem, b)].all():
+            return None
+    return Diagnosis(
+        "unreliable_differences",
+        f"the differences themselves are not settled: with eps={10 * problem.eps:g} they change about as much as they"
+        " disagree with the gradient.",
+        "Try another eps, and inputs where the function is of moderate size and curvature.",
+    )
+
+
+def _wrong(problem: Problem, b: Block) -> np.ndarray:
+    """Where a block fails."""
+    return ~close(problem, b.analytical, b.numerical)

@@ -1,0 +1,179 @@
+"""What is checked: a function, the inputs that require grad, and the memory of those inputs, which is perturbed."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.tensor import Tensor
+
+__all__ = ["Problem", "as_tuple", "jacobian_dtype", "real_coordinates", "values_of"]
+
+
+@dataclasses.dataclass
+class Problem:
+    """A function at a point, with the tolerances of the check.
+
+    The inputs are perturbed in place, in their own memory and past their version counters: a function that ignores its
+    arguments and reads the same tensors elsewhere (the parameters of a model) is checked as well.
+    """
+
+    func: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    input_names: Sequence[str] = ()
+    output_names: Sequence[str] = ()
+    chosen: list[int] = dataclasses.field(init=False, default_factory=list)  # positions of differentiable outputs
+
+    def __post_init__(self) -> None:
+        self.wrt = [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
+        if not self.wrt:
+            raise ValueError(
+                "gradcheck needs at least one input tensor that requires grad; "
+                f"got {', '.join(map(_describe, self.inputs)) or 'no inputs'}. Create it with requires_grad=True."
+            )
+        self.arrays = [_memory_of(i, self.inputs[i]) for i in self.wrt]
+        _refuse_shared_memory(self.wrt, self.inputs, self.arrays)
+        for i, array in zip(self.wrt, self.arrays, strict=True):
+            _warn_about_precision(i, array.dtype)
+
+    @property
+    def checked(self) -> tuple[Tensor, ...]:
+        """The inputs that require grad."""
+        return tuple(self.inputs[i] for i in self.wrt)
+
+    def run(self) -> list[Tensor]:
+        """The differentiable outputs at the point, with their graph; remembers which outputs these are.
+
+        Where no output requires grad, all floating and complex outputs are returned, and `chosen` stays empty.
+        """
+        outputs = as_tuple(self.func(*self.inputs))
+        if outputs and not any(isinstance(o, Tensor) for o in outputs):
+            kinds = ", ".join(_describe(o) for o in outputs)
+            raise TypeError(f"gradcheck: func must return a Tensor or a tuple of Tensors, but it returned {kinds}.")
+        self.chosen = [k for k, o in enumerate(outputs) if isinstance(o, Tensor) and o.requires_grad]
+        return [outputs[k] for k in self.positions(outputs)]
+
+    def positions(self, outputs: tuple[Any, ...]) -> list[int]:
+        """Which outputs are looked at: those that require grad, or else all that could."""
+        if self.chosen:
+            return self.chosen
+        return [k for k, o in enumerate(outputs) if isinstance(o, Tensor) and values_of(o).dtype.kind in "fc"]
+
+    def evaluate(self) -> list[np.ndarray]:
+        """Values of the same outputs where the inputs' memory is now, as real vectors that share no memory with it."""
+        outputs = as_tuple(self.func(*self.inputs))
+        return [real_coordinates(outputs[k].detach().numpy()) for k in self.positions(outputs)]
+
+    def name_input(self, number: int) -> str:
+        """Words for the input of that position."""
+        extra = self.input_names[number] if self.input_names else ""
+        return f"input {number}" + (f" ({extra})" if extra else "")
+
+    def name_output(self, number: int) -> str:
+        """Words for the output of that position."""
+        extra = self.output_names[number] if self.output_names else ""
+        return f"output {number}" + (f" ({extra})" if extra else "")
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """A tuple of the elements of a list or tuple; of anything else, a tuple of it alone."""
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def real_coordinates(array: np.ndarray) -> np.ndarray:
+    """The numbers of an array as one float64 vector; of a complex one all real parts, then all imaginary parts."""
+    flat = np.asarray(array).ravel()
+    if flat.dtype.kind == "c":
+        flat = np.concatenate([flat.real, flat.imag])
+    real: np.ndarray = flat.astype(np.float64)
+    return real
+
+
+def values_of(tensor: Tensor) -> np.ndarray:
+    """The ndarray under a tensor, sharing its memory."""
+    array: np.ndarray = tensor.detach().numpy()
+    return array
+
+
+def jacobian_dtype(array: np.ndarray) -> type:
+    """The dtype of a Jacobian with respect to this input."""
+    return np.complex128 if array.dtype.kind == "c" else np.float64
+
+
+def _memory_of(number: int, tensor: Tensor) -> np.ndarray:
+    """The writeable ndarray under an input, refused where perturbing one element would move others."""
+    array = values_of(tensor)
+    if _overlaps_itself(array):
+        raise RuntimeError(
+            f"gradcheck: elements of input {number} share memory (shape {array.shape}, strides {array.strides}), so "
+            "none of them can be perturbed alone. Pass a copy: "
+            "x = x.detach().clone().requires_grad_(), and expand inside the function."
+        )
+    if not array.flags.writeable:
+        raise RuntimeError(
+            f"gradcheck: the memory of input {number} is read-only, and differences need to perturb it. "
+            "Pass a copy: x.detach().clone().requires_grad_()."
+        )
+    if array.size and not np.may_share_memory(array, values_of(tensor)):
+        raise RuntimeError(f"gradcheck: input {number} gives no access to its memory; pass a tensor over an ndarray.")
+    return array
+
+
+def _overlaps_itself(array: np.ndarray) -> bool:
+    """Whether two indices of the array mean the same memory."""
+    extents = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    if array.size == 0 or not extents:
+        return False
+    reach = array.itemsize
+    for stride, size in extents:  # enough in the usual case: each stride steps over all that lies below it
+        if stride < reach:
+            break
+        reach += stride * (size - 1)
+    else:
+        return False
+    offsets = np.zeros(1, dtype=np.int64)
+    for stride, size in extents:
+        offsets = (offsets[:, None] + stride * np.arange(size)).ravel()
+    return bool((np.diff(np.sort(offsets)) < array.itemsize).any())
+
+
+def _refuse_shared_memory(wrt: list[int], inputs: tuple[Any, ...], arrays: list[np.ndarray]) -> None:
+    """Two different inputs over one memory cannot be told apart by perturbing it."""
+    for a in range(len(wrt)):
+        for b in range(a):
+            if inputs[wrt[a]] is not inputs[wrt[b]] and _share(arrays[a], arrays[b]):
+                raise RuntimeError(
+                    f"gradcheck: inputs {wrt[b]} and {wrt[a]} share memory, so neither can be perturbed alone. "
+                    "Pass clones, or build one from the other inside the function."
+                )
+
+
+def _share(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays have memory in common; where that is too hard to tell, no."""
+    try:
+        return np.may_share_memory(a, b) and np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return False
+
+
+def _warn_about_precision(number: int, dtype: np.dtype) -> None:
+    """Finite differences need double precision."""
+    if np.finfo(dtype).eps > np.finfo(np.float64).eps:
+        warnings.warn(
+            f"gradcheck: input {number} has dtype {dtype}; the default eps and tolerances suit float64 and "
+            "complex128, and this check will likely fail. Use a double precision input.",
+            stacklevel=5,
+        )
+
+
+def _describe(value: Any) -> str:
+    """A short text for an input or output of the wrong kind."""
+    if isinstance(value, Tensor):
+        return f"a Tensor of shape {tuple(value.shape)} (requires_grad={value.requires_grad})"
+    return f"{type(value).__name__} {value!r}"[:60]

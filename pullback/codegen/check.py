@@ -1,0 +1,130 @@
+"""Declarations in, a checked Registry out: the front end's face."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from pullback.codegen.errors import suggest
+from pullback.codegen.model import AREAS, NativeFunction, Registry
+from pullback.codegen.read_derivatives import Vocabulary, read_derivatives
+from pullback.codegen.read_natives import check_helper_names, read_natives
+from pullback.codegen.schema import is_dotted_name
+from pullback.codegen.yaml_source import Document, Entry, YamlList, YamlMap, YamlText, areas, entries, kind, read
+
+_MODULE_KEYS = ("kernels", "helpers", "composites", "namespace")
+_LIST_KEYS = ("native_functions", "derivatives")
+
+
+def load_registry(
+    native_path: str | os.PathLike[str],
+    derivatives_path: str | os.PathLike[str],
+    helper_names: Mapping[str, str],
+    extra_operators: Iterable[str] = frozenset(),
+) -> Registry:
+    """Read and check the package's own two files.
+
+    Parameters
+    ----------
+    native_path, derivatives_path : paths (or texts, see `yaml_source.read`)
+    helper_names : mapping from the helper functions that formulas may call to their modules
+    extra_operators : names, optional
+        Operators that formulas may call beside the declared ones.
+
+    Returns
+    -------
+    Registry
+
+    Raises
+    ------
+    DeclarationError
+        The first thing wrong, with file, line, entry, problem and remedy.
+    """
+    source = read(native_path)
+    natives = read_natives(areas(source.root, source, AREAS))
+    check_helper_names(natives, helper_names)
+    vocabulary = Vocabulary(_callable(natives).union(extra_operators), frozenset(helper_names))
+    formulas = read(derivatives_path)
+    derivatives = read_derivatives(
+        entries(formulas.root, formulas, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
+    )
+    return Registry(natives, derivatives, helper_names)
+
+
+def load_third_party(
+    path_or_text: str | os.PathLike[str], known: Registry, helper_names: Mapping[str, str]
+) -> Registry:
+    """Read and check one file with a third party's functions and derivatives.
+
+    Parameters
+    ----------
+    path_or_text : path, or the text itself (see `yaml_source.read`)
+    known : Registry, whose operators formulas may call too
+    helper_names : mapping from the helper functions that formulas may call to their modules
+
+    Returns
+    -------
+    Registry
+        Of the third party's functions alone.
+
+    Raises
+    ------
+    DeclarationError
+    """
+    source = read(path_or_text)
+    root = source.root
+    if not isinstance(root, YamlMap):
+        raise source.where(root.line).error(
+            f"expected a mapping with `native_functions` and `derivatives`, found {kind(root)}",
+            "Write `native_functions:` and below it the entries",
+        )
+    for key in root.items:
+        if key not in (*_LIST_KEYS, *_MODULE_KEYS):
+            raise source.where(root.lines[key]).error(
+                f"unknown key {key!r}", suggest(key, [*_LIST_KEYS, *_MODULE_KEYS])
+            )
+    modules = {key: _module(source, root, key) for key in _MODULE_KEYS}
+    natives = read_natives(_listed_natives(source, root, modules["namespace"] or "custom"), known.natives)
+    check_helper_names([*known.natives, *natives], helper_names)
+    vocabulary = Vocabulary(_callable([*known.natives, *natives]), frozenset(helper_names))
+    listed = root.items.get("derivatives", YamlText("", root.line))
+    derivatives = read_derivatives(
+        entries(listed, source, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
+    )
+    return Registry(natives, derivatives, helper_names, **modules)
+
+
+def _callable(natives: Iterable[NativeFunction]) -> frozenset[str]:
+    """The names of operators that a formula may call: not those that write to their arguments."""
+    return frozenset(native.name for native in natives if not native.is_mutating)
+
+
+def _listed_natives(source: Document, root: YamlMap, area: str) -> Iterable[tuple[str, Entry]]:
+    """The third party's functions: a flat list, or a mapping from area to entries."""
+    listed = root.items.get("native_functions")
+    if listed is None:
+        raise source.where(root.line).error(
+            "has no `native_functions`", "Write `native_functions:` and below it the entries"
+        )
+    if isinstance(listed, YamlMap):
+        return areas(listed, source)
+    if isinstance(listed, YamlList):
+        return ((area, entry) for entry in entries(listed, source, "func"))
+    raise source.where(listed.line).error(
+        f"`native_functions` is {kind(listed)}, where a list of entries is expected",
+        "Write `- func: ...` for each entry",
+    )
+
+
+def _module(source: Document, root: YamlMap, key: str) -> str | None:
+    """The dotted name under a key of the file, if the key is there."""
+    value = root.items.get(key)
+    if value is None:
+        return None
+    text = value.text if isinstance(value, YamlText) else ""
+    if not is_dotted_name(text) or (key == "namespace" and "." in text):
+        shape = "one Python name" if key == "namespace" else "a module's dotted name, such as mylib.kernels"
+        raise source.where(root.lines[key]).error(
+            f"{key!r} is not {shape}", f"Write `{key}: {'mylib' if key == 'namespace' else f'mylib.{key}'}`"
+        )
+    return text

@@ -1,0 +1,145 @@
+"""Formulas: one Python expression each, parsed and checked against a whitelist, rendered again, never evaluated.
+
+So a file of declarations from elsewhere can call operators and helpers, and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from pullback.codegen.expression import ExpressionError, parse_expression
+from pullback.codegen.whitelist import ATTRIBUTES, CONSTANTS, Checker
+
+if TYPE_CHECKING:
+    from pullback.codegen.errors import Where
+
+__all__ = ["ATTRIBUTES", "CONSTANTS", "Formula", "Rename", "parse_formula"]
+
+Rename: TypeAlias = Callable[[str, str], str | None]
+"""(name, how) -> the Python text for it, a name, attribute or call; None: the name itself, or the value's attribute."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A checked formula.
+
+    `uses` maps each name (of an argument, output, gradient, tangent) to how it is used: "value" and the attributes
+    "shape", "ndim", "dtype", "size". `operators` and `helpers` are the functions called, `constants` those of inf,
+    nan, pi that stand in it.
+    """
+
+    text: str
+    tree: ast.expr = field(compare=False, repr=False)
+    uses: Mapping[str, frozenset[str]] = field(hash=False)
+    operators: frozenset[str]
+    helpers: frozenset[str]
+    constants: frozenset[str]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the formula uses."""
+        return frozenset(self.uses)
+
+    def render(self, rename: Rename) -> str:
+        """Write the formula as Python source, its names through `rename`, its calls through `ops`."""
+        return ast.unparse(_Renderer(rename, self.operators, self.constants).visit(self.tree))
+
+
+def parse_formula(
+    text: str,
+    names: Collection[str],
+    operators: Collection[str],
+    helpers: Collection[str],
+    where: Where,
+    aliases: Mapping[str, str] = MappingProxyType({}),
+) -> Formula:
+    """Parse and check a formula.
+
+    Parameters
+    ----------
+    text : str
+    names : names of arguments, outputs and gradients that it may use
+    operators, helpers : names that it may call
+    where : Where, the place that errors name
+    aliases : mapping, optional
+        Further names, each for one of `names`, which stands in the result in its place.
+
+    Returns
+    -------
+    Formula
+
+    Raises
+    ------
+    DeclarationError
+
+    Examples
+    --------
+    >>> from pullback.codegen.errors import Where
+    >>> formula = parse_formula("grad * conj(cos(self))", {"grad", "self"}, {"cos", "conj"}, set(), Where("example"))
+    >>> formula.render(lambda name, how: "self_" if name == "self" else name)
+    'grad * ops.cos(self_).conj()'
+    """
+    line = " ".join(text.splitlines()).strip()
+    try:
+        tree = parse_expression(line)
+    except ExpressionError as error:
+        raise where.error(f"formula {error.problem} (column {error.column})", error.remedy) from None
+    checker = Checker(line, names, operators, helpers, where, aliases)
+    return Formula(
+        text=line,
+        tree=checker.check(tree),
+        uses={name: frozenset(how) for name, how in checker.uses.items()},
+        operators=frozenset(checker.called_operators),
+        helpers=frozenset(checker.called_helpers),
+        constants=frozenset(checker.constants),
+    )
+
+
+class _Renderer(ast.NodeTransformer):
+    """Builds the tree that `ast.unparse` writes; a Name in it holds whatever text `rename` gave."""
+
+    def __init__(self, rename: Rename, operators: frozenset[str], constants: frozenset[str]) -> None:
+        self.rename, self.operators, self.constants = rename, operators, constants
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Build a new node: the formula's own tree stays as it is, to be rendered again."""
+        fields = {}
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                fields[name] = [self.visit(item) for item in value]
+            else:
+                fields[name] = self.visit(value) if isinstance(value, ast.AST) else value
+        return type(node)(**fields)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Rename a name; a constant keeps its own."""
+        return node if node.id in self.constants else ast.Name(self.rename(node.id, "value") or node.id)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """Write a string in double quotes."""
+        return ast.Name(json.dumps(node.value)) if isinstance(node.value, str) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Write x.shape, under its own name where `rename` gives one."""
+        if isinstance(node.value, ast.Name) and node.value.id not in self.constants:
+            renamed = self.rename(node.value.id, node.attr)
+            if renamed is not None:
+                return ast.Name(renamed)
+        return ast.Attribute(self.visit(node.value), node.attr)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Write ops.f(x) for an operator, f(x, ops=ops) for a helper, x.conj() for conj."""
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        args = [self.visit(arg) for arg in node.args]
+        keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
+        if name == "conj":
+            return ast.Call(ast.Attribute(args[0], "conj"), [], [])
+        if name in self.operators:
+            return ast.Call(ast.Attribute(ast.Name("ops"), name), args, keywords)
+        return ast.Call(ast.Name(name), args, [*keywords, ast.keyword("ops", ast.Name("ops"))])

@@ -1,0 +1,48 @@
+"""Which helper functions formulas may call, read from the source of ops/formulas/ without importing it."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+from pullback.codegen.errors import Where
+
+
+def find_helpers(folder: str | os.PathLike[str], package: str = "pullback.ops.formulas") -> dict[str, str]:
+    """Find the public functions with a keyword-only parameter `ops` in the modules of `folder`.
+
+    Parameters
+    ----------
+    folder : path
+    package : str, the dotted name of the folder as a package
+
+    Returns
+    -------
+    dict
+        From function name to the dotted name of its module, sorted by module.
+
+    Raises
+    ------
+    DeclarationError
+        A module is no Python, or two modules have a helper of the same name.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(Path(folder).glob("*.py")):
+        try:
+            tree = ast.parse(path.read_bytes())
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None) or 0
+            raise Where(str(path), line).error(f"the module is no Python: {error}", "Correct it") from None
+        module = package if path.stem == "__init__" else f"{package}.{path.stem}"
+        for node in tree.body:
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+                continue
+            if all(parameter.arg != "ops" for parameter in node.args.kwonlyargs):
+                continue
+            if node.name in found:
+                raise Where(str(path), node.lineno, f"def {node.name}").error(
+                    f"the helper {node.name!r} is defined in {found[node.name]} too", "Rename one of the two"
+                )
+            found[node.name] = module
+    return found

@@ -1,0 +1,165 @@
+"""What the declarations say, checked: the front end's result, from which the emitters write code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+from pullback.codegen.formula import Formula
+from pullback.codegen.schema import Arg, Schema
+
+VARIANTS: Final = ("function", "method", "inplace", "out")
+TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable")
+AREAS: Final = (
+    "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "special", "fft", "nn", "random", "creation",
+)  # fmt: skip
+
+
+class Marker(Enum):
+    """What stands in the place of a formula."""
+
+    NOT_IMPLEMENTED = "not_implemented"
+    NON_DIFFERENTIABLE = "non_differentiable"
+
+
+NOT_IMPLEMENTED: Final = Marker.NOT_IMPLEMENTED
+NON_DIFFERENTIABLE: Final = Marker.NON_DIFFERENTIABLE
+
+Tangent: TypeAlias = "Formula | Literal['auto_element_wise', 'auto_linear', Marker.NOT_IMPLEMENTED] | None"
+AUTO_ELEMENT_WISE: Final = "auto_element_wise"
+AUTO_LINEAR: Final = "auto_linear"
+
+
+@dataclass(frozen=True)
+class NativeFunction:
+    """One operator overload, an entry of native_functions.yaml.
+
+    `kernel` names the primitive's kernel; `composite` the Python function of a composite: one of the two is None.
+    """
+
+    schema: Schema
+    area: str
+    variants: frozenset[str]
+    kernel: str | None
+    composite: str | None
+    aliases: tuple[str, ...]
+    numpy: tuple[str, ...]
+    tags: frozenset[str]
+    doc: str
+    python_module: str | None
+    file: str
+    line: int
+
+    @property
+    def name(self) -> str:
+        """The operator's name, without the overload."""
+        return self.schema.name
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether autograd sees only what it calls."""
+        return self.kernel is None
+
+    @property
+    def is_view(self) -> bool:
+        """Whether an output is a view of an argument."""
+        return any(returned.type.alias is not None and not returned.type.is_write for returned in self.schema.returns)
+
+    @property
+    def is_mutating(self) -> bool:
+        """Whether it writes to an argument."""
+        return any(arg.type.is_write for arg in self.schema.args)
+
+    @cached_property
+    def differentiable_args(self) -> tuple[Arg, ...]:
+        """The Tensor, Tensor? and Tensor[] arguments, in order."""
+        return tuple(arg for arg in self.schema.args if arg.type.base == "Tensor")
+
+
+@dataclass(frozen=True)
+class InputFormula:
+    """The formula for the gradient of one input, or of several at once (it then returns a tuple).
+
+    `grads` are the positions, among the differentiable outputs, of the gradients that the formula uses; a Tensor[]
+    output is position 0. `grad_input_mask` in the formula has one flag an input in `inputs`.
+    """
+
+    inputs: tuple[str, ...]
+    formula: Formula | Marker
+    uses_grad_input_mask: bool
+    grads: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Something that backward formulas need of the forward.
+
+    kind "input" is a Tensor argument (Tensor? and Tensor[] too), "output" an output, "attribute" any other argument.
+    `how` is {"value"}, or the attributes that suffice, such as {"shape", "dtype"} (of a
+    Tensor[] argument, a list with that of each tensor).
+    """
+
+    name: str
+    kind: Literal["input", "output", "attribute"]
+    how: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """The derivative of one primitive, an entry of derivatives.yaml.
+
+    `formulas` cover `native.differentiable_args`. `tangents` has one item an output that is differentiable, None where
+    the entry gives no tangent. `saved` is in the order of the arguments, then the outputs. `grad_names` maps the
+    names by which formulas call a single gradient (grad, grad_values) to its position among the differentiable outputs.
+    """
+
+    native: NativeFunction
+    formulas: tuple[InputFormula, ...]
+    tangents: Mapping[str, Tangent]
+    output_differentiability: tuple[bool, ...]
+    saved: Mapping[str, Saved]
+    grad_names: Mapping[str, int]
+    line: int
+
+    @property
+    def differentiable_outputs(self) -> tuple[int, ...]:
+        """The indices, among the returns, of the outputs with a gradient: `grads[i]` belongs to the i-th of these."""
+        return tuple(i for i, flag in enumerate(self.output_differentiability) if flag)
+
+    def formula_for(self, arg: str) -> InputFormula:
+        """Return the formula that covers the argument `arg`; KeyError if none does."""
+        for formula in self.formulas:
+            if arg in formula.inputs:
+                return formula
+        raise KeyError(arg)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All declarations of one source.
+
+    `natives` are in file order, `derivatives` by the unique name of their function, `helper_modules` says which module
+    each helper is in. The last four are what a third party's file names.
+    """
+
+    natives: list[NativeFunction]
+    derivatives: dict[str, Derivative]
+    helper_modules: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    kernels: str | None = None
+    helpers: str | None = None
+    composites: str | None = None
+    namespace: str | None = None
+
+    @cached_property
+    def by_unique_name(self) -> Mapping[str, NativeFunction]:
+        """The functions by unique name."""
+        return {native.schema.unique_name: native for native in self.natives}
+
+    @cached_property
+    def operators(self) -> frozenset[str]:
+        """The names of the operators, without overloads."""
+        return frozenset(native.name for native in self.natives)

@@ -1,0 +1,310 @@
+"""Entries of derivatives.yaml -> Derivative: formulas and tangents, checked against the function's schema."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from pullback.codegen.errors import Where, nearest, suggest
+from pullback.codegen.formula import ATTRIBUTES, Formula, parse_formula
+from pullback.codegen.model import (
+    AUTO_ELEMENT_WISE,
+    AUTO_LINEAR,
+    NON_DIFFERENTIABLE,
+    NOT_IMPLEMENTED,
+    Derivative,
+    InputFormula,
+    NativeFunction,
+    Saved,
+    Tangent,
+)
+from pullback.codegen.schema import Schema, Type, parse_schema
+from pullback.codegen.yaml_source import Entry
+
+_OWN_KEYS = ("name", "output_differentiability")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What formulas may call."""
+
+    operators: Collection[str]
+    helpers: Collection[str]
+
+
+def read_derivatives(
+    entries: Iterable[Entry], natives: Mapping[str, NativeFunction], vocabulary: Vocabulary
+) -> dict[str, Derivative]:
+    """Read the entries; `natives` are the functions by unique name."""
+    derivatives: dict[str, Derivative] = {}
+    for entry in entries:
+        native = _match(entry, natives)
+        name = native.schema.unique_name
+        if name in derivatives:
+            raise entry.where().error(
+                f"{native.schema.full_name!r} has a derivative already (line {derivatives[name].line})",
+                "Remove one of the two",
+            )
+        derivatives[name] = _Reader(entry, native, vocabulary).read()
+    return derivatives
+
+
+def _match(entry: Entry, natives: Mapping[str, NativeFunction]) -> NativeFunction:
+    """The primitive that the entry is about."""
+    where = entry.where("name")
+    schema = parse_schema(entry.title, where)
+    native = natives.get(schema.unique_name)
+    if native is None or native.schema.full_name != schema.full_name:
+        overloads = [other.schema for other in natives.values() if other.name == schema.name]
+        if overloads:
+            remedy = f"Declared are: {'; '.join(f'`{other}`' for other in overloads)}"
+        else:
+            near = nearest(schema.name, {other.name for other in natives.values()})
+            meant = [other.schema for other in natives.values() if other.name == near]
+            remedy = f"Did you mean `{meant[0]}`? " if meant else ""
+            remedy += "Declare it in native_functions.yaml, or correct the name"
+        raise where.error(f"no function {schema.full_name!r} is declared", remedy)
+    if str(native.schema) != str(schema):
+        raise where.error(
+            f"the signature `{schema}` differs from the declared one, `{native.schema}`",
+            f"Copy the declared one, from {native.file}:{native.line}",
+        )
+    if native.is_composite:
+        raise where.error(
+            f"{schema.full_name!r} is composite: autograd differentiates what {native.composite!r} calls",
+            "Remove this entry, or give the function a `kernel`",
+        )
+    if "nondifferentiable" in native.tags:
+        raise where.error(f"{schema.full_name!r} is tagged nondifferentiable", "Remove this entry, or the tag")
+    return native
+
+
+class _Reader:
+    """Reads one entry."""
+
+    def __init__(self, entry: Entry, native: NativeFunction, vocabulary: Vocabulary) -> None:
+        self.entry, self.native, self.schema, self.vocabulary = entry, native, native.schema, vocabulary
+        self.outputs = self.schema.output_names
+        self.differentiable = self.output_differentiability()
+        self.grad_names = self.gradient_names()
+        self.output_aliases = _output_aliases(self.schema)
+
+    def read(self) -> Derivative:
+        """Read the entry."""
+        input_keys = self.input_keys()
+        formulas = tuple(self.input_formula(key, inputs) for key, inputs in input_keys.items())
+        self.check_complete(formulas)
+        return Derivative(
+            native=self.native,
+            formulas=tuple(formula for formula in formulas if formula.inputs),
+            tangents=self.tangents(formulas),
+            output_differentiability=self.differentiable,
+            saved=self.saved(formulas),
+            grad_names=self.grad_names,
+            line=self.entry.fields.line,
+        )
+
+    def output_differentiability(self) -> tuple[bool, ...]:
+        """Which outputs have gradients: the flags given, else all Tensors."""
+        tensors = tuple(returned.type.base == "Tensor" for returned in self.schema.returns)
+        flags = self.entry.flags("output_differentiability")
+        key = "output_differentiability" if flags is not None else "name"
+        if flags is not None and len(flags) != len(tensors):
+            raise self.entry.where(key).error(
+                f"{key!r} has {len(flags)} flags for {len(tensors)} outputs", "Write one True or False an output"
+            )
+        flags = tensors if flags is None else tuple(map(bool.__and__, flags, tensors))
+        if not any(flags):
+            raise self.entry.where(key).error(
+                "no output is differentiable", "Remove this entry, and tag the function nondifferentiable"
+            )
+        return flags
+
+    def gradient_names(self) -> dict[str, int]:
+        """The names of single gradients, with their position among the differentiable outputs."""
+        if self.schema.returns_list:
+            return {}
+        outputs = [name for name, flag in zip(self.outputs, self.differentiable, strict=True) if flag]
+        return {"grad": 0} | {f"grad_{name}": position for position, name in enumerate(outputs)}
+
+    def input_keys(self) -> dict[str, tuple[str, ...]]:
+        """The keys that name inputs, with the inputs they name; any key that means nothing is refused."""
+        args = {arg.name: arg for arg in self.schema.args}
+        keys: dict[str, tuple[str, ...]] = {}
+        covered: dict[str, str] = {}
+        for key in self.entry.fields.items:
+            if key in _OWN_KEYS or key in self.outputs or key in self.output_aliases:
+                continue
+            inputs = tuple(part.strip() for part in key.split(","))
+            for name in inputs:
+                if name not in args:
+                    raise self.unknown_key(key, name)
+                if name in covered:
+                    raise self.entry.where(key).error(
+                        f"two formulas for the argument {name!r}", "Remove one of the two"
+                    )
+                covered[name] = key
+            keys[key] = inputs
+        return keys
+
+    def unknown_key(self, key: str, name: str) -> Exception:
+        """Make the error about a key that names neither an input nor an output."""
+        if name == "result":
+            outputs = ", ".join(f"`{output}:`" for output in self.outputs)
+            remedy = f"Write one tangent for each output: {outputs}" if self.outputs else "Remove the line"
+            found = f"has {len(self.outputs)} outputs" if self.outputs else "returns nothing"
+            return self.entry.where(key).error(f"gives a tangent for 'result', but the function {found}", remedy)
+        tensors = [arg.name for arg in self.native.differentiable_args]
+        return self.entry.where(key).error(
+            f"unknown key {name!r}: neither an argument nor an output of the function",
+            suggest(name, [*tensors, *self.outputs, "output_differentiability"]),
+        )
+
+    def input_formula(self, key: str, inputs: tuple[str, ...]) -> InputFormula:
+        """The formula for the inputs that a key names."""
+        where, text = self.entry.where(key), self.entry.text(key) or ""
+        tensors = tuple(name for name in inputs if name in {arg.name for arg in self.native.differentiable_args})
+        if text == NON_DIFFERENTIABLE.value:
+            return InputFormula(tensors, NON_DIFFERENTIABLE, uses_grad_input_mask=False)
+        for name in inputs:
+            if name not in tensors:
+                arg = self.schema.arg(name)
+                raise where.error(
+                    f"gives a formula for {name!r}, which is {arg.type if arg else 'unknown'}, not a Tensor",
+                    "Remove the line, or write non_differentiable: only Tensor arguments have gradients",
+                )
+        if text == NOT_IMPLEMENTED.value:
+            return InputFormula(inputs, NOT_IMPLEMENTED, uses_grad_input_mask=False)
+        if text in (AUTO_ELEMENT_WISE, AUTO_LINEAR):
+            raise where.error(f"{text} stands for the gradient of {key!r}", "It is a tangent: write it under `result:`")
+        formula = self.parse(text, where, self.backward_names())
+        if len(inputs) > 1 and isinstance(formula.tree, ast.Tuple) and len(formula.tree.elts) != len(inputs):
+            raise where.error(
+                f"the formula is a tuple of {len(formula.tree.elts)} for {len(inputs)} inputs",
+                "Write one item an input",
+            )
+        return InputFormula(inputs, formula, "grad_input_mask" in formula.names, self.grads_of(formula, where))
+
+    def backward_names(self) -> list[str]:
+        """The names that a backward formula may use."""
+        return [*(arg.name for arg in self.schema.args), *self.grad_names, "grads", *self.outputs, "grad_input_mask"]
+
+    def parse(self, text: str, where: Where, names: list[str]) -> Formula:
+        """Parse a formula, and refuse an attribute of what is no tensor (that of a list of tensors is a list)."""
+        formula = parse_formula(
+            text, names, self.vocabulary.operators, self.vocabulary.helpers, where, self.output_aliases
+        )
+        for name, how in formula.uses.items():
+            type_ = arg.type if (arg := self.schema.arg(name)) is not None else self.type_of_output(name)
+            if type_ is None or type_.base in ("Tensor", "any") or not (wrong := how.intersection(ATTRIBUTES)):
+                continue
+            raise where.error(f"formula takes .{min(wrong)} of {name!r}, which is {type_}", f"Write {name} alone")
+        return formula
+
+    def type_of_output(self, name: str) -> Type | None:
+        """Return the type of an output."""
+        return self.schema.returns[self.outputs.index(name)].type if name in self.outputs else None
+
+    def grads_of(self, formula: Formula, where: Where) -> frozenset[int]:
+        """The positions of the gradients that a formula uses."""
+        count = sum(self.differentiable)
+        used = {position for name, position in self.grad_names.items() if name in formula.names}
+        if "grads" not in formula.names:
+            return frozenset(used)
+        if self.schema.returns_list:
+            return frozenset({0})
+        indexed = [
+            node for node in ast.walk(formula.tree)
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "grads"
+        ]  # fmt: skip
+        occurrences = sum(isinstance(node, ast.Name) and node.id == "grads" for node in ast.walk(formula.tree))
+        constants = [node.slice.value for node in indexed if isinstance(node.slice, ast.Constant)]
+        positions = [value for value in constants if isinstance(value, int) and not isinstance(value, bool)]
+        for position in positions:
+            if position >= count:
+                raise where.error(
+                    f"formula uses grads[{position}], but the function has {count} differentiable outputs",
+                    f"Write grads[0] to grads[{count - 1}]" if count > 1 else "Write grad",
+                )
+        return frozenset(used.union(positions) if len(positions) == occurrences else range(count))
+
+    def check_complete(self, formulas: tuple[InputFormula, ...]) -> None:
+        """Refuse an entry that leaves out a Tensor argument, or differentiates nothing."""
+        covered = {name for formula in formulas for name in formula.inputs}
+        for arg in self.native.differentiable_args:
+            if arg.name not in covered:
+                raise self.entry.where().error(
+                    f"no formula for the differentiable input {arg.name!r}",
+                    f"Write `{arg.name}: <formula>`, or `{arg.name}: not_implemented`, "
+                    f"or `{arg.name}: non_differentiable` for an index",
+                )
+        if all(formula.formula is NON_DIFFERENTIABLE for formula in formulas):
+            raise self.entry.where().error(
+                "no input is differentiable", "Remove this entry, and tag the function nondifferentiable"
+            )
+
+    def saved(self, formulas: tuple[InputFormula, ...]) -> dict[str, Saved]:
+        """What the backward formulas need of the forward."""
+        uses: dict[str, set[str]] = {}
+        for formula in formulas:
+            if isinstance(formula.formula, Formula):
+                for name, how in formula.formula.uses.items():
+                    uses.setdefault(name, set()).update(how)
+        saved: dict[str, Saved] = {}
+        for arg in self.schema.args:
+            if arg.name in uses:
+                how = _needed(uses[arg.name])
+                saved[arg.name] = Saved(arg.name, "input" if arg.type.base == "Tensor" else "attribute", how)
+        for name in self.outputs:
+            if name in uses:
+                saved[name] = Saved(name, "output", _needed(uses[name]))
+        return saved
+
+    def tangents(self, formulas: tuple[InputFormula, ...]) -> dict[str, Tangent]:
+        """The tangent of each differentiable output."""
+        given = {self.output_aliases.get(key, key): key for key in self.entry.fields.items}
+        tangents: dict[str, Tangent] = {}
+        for output, flag in zip(self.outputs, self.differentiable, strict=True):
+            key = given.get(output)
+            if flag:
+                tangents[output] = None if key is None else self.tangent(key, formulas)
+            elif key is not None:
+                raise self.entry.where(key).error(
+                    f"gives a tangent for the output {output!r}, which is not differentiable",
+                    "Remove the line, or correct output_differentiability",
+                )
+        return tangents
+
+    def tangent(self, key: str, formulas: tuple[InputFormula, ...]) -> Tangent:
+        """The tangent under `key`."""
+        where, text = self.entry.where(key), self.entry.text(key) or ""
+        inputs = [name for formula in formulas if formula.formula is not NON_DIFFERENTIABLE for name in formula.inputs]
+        if text in (AUTO_ELEMENT_WISE, AUTO_LINEAR) and sum(self.differentiable) > 1:
+            raise where.error(f"{text} is for functions of one output", "Write the tangent of each output")
+        if text == AUTO_LINEAR:
+            return AUTO_LINEAR
+        if text == AUTO_ELEMENT_WISE:
+            if len(inputs) != 1:
+                raise where.error(
+                    f"{text} is for one differentiable input, here are {len(inputs)}: {', '.join(inputs)}",
+                    "Write the sum, such as `self_t * other_p + other_t * self_p`",
+                )
+            return AUTO_ELEMENT_WISE
+        if text == NOT_IMPLEMENTED.value:
+            return NOT_IMPLEMENTED
+        names = [arg.name for arg in self.schema.args]
+        names += [f"{arg.name}_p" for arg in self.native.differentiable_args] + [f"{name}_t" for name in inputs]
+        return self.parse(text, where, [*names, *self.outputs])
+
+
+def _needed(how: set[str]) -> frozenset[str]:
+    """What to save for these uses: the value serves every attribute too."""
+    return frozenset({"value"}) if "value" in how else frozenset(how)
+
+
+def _output_aliases(schema: Schema) -> dict[str, str]:
+    """The positional names of outputs that have declared ones: result, result0, ..."""
+    single = len(schema.returns) == 1
+    names = {("result" if single else f"result{i}"): name for i, name in enumerate(schema.output_names)}
+    return {alias: name for alias, name in names.items() if alias != name}

@@ -1,0 +1,137 @@
+"""Entries of native_functions.yaml -> NativeFunction, each checked by itself and then against the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pullback.codegen.errors import Where, suggest
+from pullback.codegen.model import TAGS, VARIANTS, NativeFunction
+from pullback.codegen.schema import Schema, is_dotted_name, parse_schema
+from pullback.codegen.yaml_source import Entry
+
+_KEYS = ("func", "variants", "kernel", "composite", "alias", "numpy", "tags", "doc", "python_module")
+
+
+def read_natives(entries: Iterable[tuple[str, Entry]], known: Sequence[NativeFunction] = ()) -> list[NativeFunction]:
+    """Read the entries, each with its area, and refuse a name that another entry, or one of `known`, has."""
+    natives: list[NativeFunction] = []
+    taken = {native.schema.unique_name: native for native in known}
+    for area, entry in entries:
+        native = _native(area, entry)
+        other = taken.setdefault(native.schema.unique_name, native)
+        if other is not native:
+            raise entry.where().error(
+                f"{native.schema.full_name!r} is declared twice (first at {other.file}:{other.line}: `{other.schema}`)",
+                f"Remove one of the two, or give this one an overload name: {native.name}.other(...)",
+            )
+        natives.append(native)
+    _check_public_names([*known, *natives])
+    return natives
+
+
+def _native(area: str, entry: Entry) -> NativeFunction:
+    """One entry."""
+    schema = parse_schema(entry.title, entry.where("func"))
+    entry.only(_KEYS)
+    kernel, composite = _name(entry, "kernel"), _name(entry, "composite")
+    if kernel is not None and composite is not None:
+        raise entry.where("composite").error(
+            "has both a kernel and a composite",
+            "Keep `kernel` for a primitive, `composite` for a function of other operators",
+        )
+    native = NativeFunction(
+        schema=schema,
+        area=area,
+        variants=_variants(entry, schema),
+        kernel=kernel,
+        composite=composite if kernel is not None else composite or schema.unique_name,
+        aliases=tuple(_identifier(entry, "alias", word) for word in entry.words("alias")),
+        numpy=tuple(_identifier(entry, "numpy", word, dotted=True) for word in entry.words("numpy")),
+        tags=frozenset(_known(entry, "tags", TAGS)),
+        doc=entry.text("doc") or "",
+        python_module=_name(entry, "python_module", dotted=True),
+        file=entry.file,
+        line=entry.fields.line,
+    )
+    _check_view(native, entry)
+    return native
+
+
+def _known(entry: Entry, key: str, known: Sequence[str]) -> tuple[str, ...]:
+    """The words under `key`, all of which must be known."""
+    words = entry.words(key)
+    for word in words:
+        if word not in known:
+            raise entry.where(key).error(f"unknown word {word!r} in {key!r}", suggest(word, known))
+    return words
+
+
+def _name(entry: Entry, key: str, dotted: bool = False) -> str | None:
+    """The identifier under `key`, if the key is there."""
+    text = entry.text(key)
+    return None if text is None else _identifier(entry, key, text, dotted)
+
+
+def _identifier(entry: Entry, key: str, text: str, dotted: bool = False) -> str:
+    """`text`, refused when it is no identifier (or no dotted one)."""
+    if not is_dotted_name(text) or ("." in text and not dotted):
+        shape = "a dotted name such as nn.functional" if dotted else "one Python name"
+        raise entry.where(key).error(f"{key!r} has {text!r}, which is not {shape}", f"Write {shape}")
+    return text
+
+
+def _variants(entry: Entry, schema: Schema) -> frozenset[str]:
+    """The variants, each possible for this schema."""
+    variants = frozenset(_known(entry, "variants", VARIANTS) or ("function",))
+    where = entry.where("variants")
+    receiver = schema.arg("self") or (schema.args[0] if schema.args else None)
+    if variants & {"method", "inplace"} and (receiver is None or not receiver.type.is_tensor or receiver.type.optional):
+        raise where.error(
+            "has a method or inplace variant, but neither an argument `Tensor self` nor a Tensor as first argument",
+            "Name the Tensor that has the method `self`, or remove the variant",
+        )
+    one_tensor = len(schema.returns) == 1 and schema.returns[0].type.is_tensor
+    if "inplace" in variants and not one_tensor:
+        raise where.error(
+            "has an inplace variant, but does not return one Tensor", "Remove `inplace` from the variants"
+        )
+    if "out" in variants and not (schema.returns and all(returned.type.is_tensor for returned in schema.returns)):
+        raise where.error("has an out variant, but does not return Tensors", "Remove `out` from the variants")
+    if "out" in variants and schema.arg("out") is not None:
+        raise where.error("has an out variant, but also an argument named `out`", "Remove the argument: `out` adds it")
+    return variants
+
+
+def _check_view(native: NativeFunction, entry: Entry) -> None:
+    """A view has neither an inplace nor an out variant, and says by its schema that it is one."""
+    if native.is_view and (wrong := native.variants & {"inplace", "out"}):
+        raise entry.where("variants").error(
+            f"has the variant {', '.join(sorted(wrong))}, but returns a view of an argument",
+            "Remove that variant: a view cannot be written into its own base",
+        )
+    if "view" in native.tags and not native.is_view:
+        raise entry.where("tags").error(
+            "is tagged view, but its schema returns no alias", "Write `Tensor(a) self` and `-> Tensor(a)` in the schema"
+        )
+
+
+def _check_public_names(natives: Sequence[NativeFunction]) -> None:
+    """Refuse an alias that is another operator's name, or another's alias."""
+    owners = {(native.python_module, native.name): native.name for native in natives}
+    for native in natives:
+        for alias in native.aliases:
+            owner = owners.setdefault((native.python_module, alias), native.name)
+            if owner != native.name:
+                raise Where(native.file, native.line, native.schema.text).error(
+                    f"the alias {alias!r} is taken by the operator {owner!r}", "Remove or rename the alias"
+                )
+
+
+def check_helper_names(natives: Sequence[NativeFunction], helpers: Mapping[str, str]) -> None:
+    """Refuse an operator with the name of a helper: a formula could mean either."""
+    for native in natives:
+        if native.name in helpers:
+            raise Where(native.file, native.line, native.schema.text).error(
+                f"the operator {native.name!r} has the name of a helper function in {helpers[native.name]}",
+                f"Rename the helper, {native.name}_backward say",
+            )

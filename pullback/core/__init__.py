@@ -1,0 +1,1 @@
+"""Floor 1: what a graph is made of. No mathematics here."""

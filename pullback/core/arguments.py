@@ -1,0 +1,131 @@
+"""Arguments of operators: sizes given one by one, NumPy's spellings, and the choice among overloads."""
+
+import numpy as np
+
+from pullback.core.tensor import Tensor, ndarray
+
+
+class _Unset:
+    """Stands for an argument that was not given."""
+
+    def __repr__(self):
+        return "<required>"
+
+    def __bool__(self):
+        return False
+
+
+UNSET = _Unset()
+
+
+def missing_argument(operator, name):
+    """The error for a required argument that was not given."""
+    return TypeError(f"{operator}() missing required argument {name!r}.")
+
+
+def int_list(operator, name, given, by_keyword, default):
+    """The int[] argument of a call such as f(x, 2, 3), f(x, (2, 3)) or f(x, shape=(2, 3))."""
+    if by_keyword is not UNSET:
+        if given:
+            raise TypeError(f"{operator}() got {name!r} twice, by position and by keyword.")
+        return by_keyword
+    if len(given) == 1 and (given[0] is None or not _is_int(given[0])):
+        return tuple(given[0]) if isinstance(given[0], (list, ndarray)) else given[0]
+    if not given and default is UNSET:
+        raise missing_argument(operator, name)
+    return given or (default if default is not UNSET else ())
+
+
+def _is_int(x):
+    return isinstance(x, (int, np.integer)) or (isinstance(x, (Tensor, ndarray)) and x.ndim == 0)
+
+
+_NUMPY_SPELLING = {"axis": "dim", "keepdims": "keepdim", "self": "input", "x": "input", "a": "input"}
+
+
+def _is_number(x):
+    return isinstance(x, (int, float, complex, np.generic))
+
+
+def _is_tensor(x, strict):
+    return isinstance(x, (Tensor, ndarray)) or (not strict and _is_number(x))
+
+
+_ACCEPTS = {
+    "Tensor": _is_tensor,
+    "Tensor[]": lambda x, strict: isinstance(x, (list, tuple)),
+    "int": lambda x, strict: isinstance(x, (int, np.integer)) and not isinstance(x, bool),
+    "int[]": lambda x, strict: _is_int(x) or (isinstance(x, (list, tuple)) and all(map(_is_int, x))),
+    "float": lambda x, strict: _is_number(x),
+    "Scalar": lambda x, strict: _is_number(x) or (isinstance(x, Tensor) and x.ndim == 0 and not strict),
+    "bool": lambda x, strict: isinstance(x, (bool, np.bool_)),
+    "str": lambda x, strict: isinstance(x, str),
+    "ScalarType": lambda x, strict: isinstance(x, (type, np.dtype, str)),
+}
+
+
+def _matches(params, args, kwargs, strict):
+    """Whether a call fits one overload; `strict` takes no numbers for tensors."""
+    positional = [p for p in params if not p[4]]
+    if len(args) > len(positional):
+        # f(x, 2, 3) for f(x, int[] size)
+        rest = args[len(positional) - 1 :]
+        if not positional or positional[-1][1] != "int[]" or not all(map(_is_int, rest)):
+            return False
+        args = (*args[: len(positional) - 1], tuple(rest))
+    given = dict(zip((p[0] for p in positional), args, strict=False))
+    for key, value in kwargs.items():
+        if key in ("out", "device", "requires_grad"):
+            continue
+        name = key if any(p[0] == key for p in params) else _NUMPY_SPELLING.get(key, key)
+        if name in given:
+            return False
+        given[name] = value
+    for name, kind, optional, required, _ in params:
+        if name not in given:
+            if required:
+                return False
+            continue
+        value = given.pop(name)
+        if value is None and optional:
+            continue
+        accepts = _ACCEPTS.get(kind)
+        if accepts is not None and not accepts(value, strict):
+            return False
+    return not given
+
+
+def overloaded(name, overloads):
+    """One function for several call forms: `overloads` are pairs of function and parameters, the first preferred."""
+    primary, params = overloads[0]
+    required = sum(p[3] for p in params)
+    alone = not any(_may_take(other, required) for _, other in overloads[1:])
+    quick = required if alone else -1
+
+    def choose(*args, **kwargs):
+        if not kwargs and len(args) == quick:
+            return primary(*args)
+        for strict in (True, False):
+            for function, params in overloads:
+                if _matches(params, args, kwargs, strict):
+                    return function(*args, **kwargs)
+        raise TypeError(_no_match(name, overloads, args, kwargs))
+
+    choose.__name__ = choose.__qualname__ = name
+    docs = [function.__doc__ for function, _ in overloads if function.__doc__]
+    choose.__doc__ = "\n\n".join(docs) if docs else None
+    return choose
+
+
+def _may_take(params, count):
+    """Whether `count` positional arguments could be a call of this overload."""
+    positional = [p for p in params if not p[4]]
+    least = sum(p[3] for p in positional)
+    keywords = any(p[3] for p in params if p[4])
+    return not keywords and least <= count <= len(positional)
+
+
+def _no_match(name, overloads, args, kwargs):
+    given = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+    forms = "\n".join(f"  {name}({', '.join(f'{p[1]} {p[0]}' for p in params)})" for _, params in overloads)
+    return f"{name}() received an invalid combination of arguments: ({', '.join(given)}). Expected one of\n{forms}"

@@ -1,0 +1,256 @@
+"""Levels and kernel tables: how an operator finds the code that runs it.
+
+The generated function of an operator handles the common case itself (tensors of one level around ndarrays, grad modes
+plain). Everything else comes here: nested tensors, levels mixed, modes, constants of other types, lists of tensors.
+"""
+
+import numpy as np
+
+from pullback.core import modes
+from pullback.core.errors import OperatorError, UnsupportedError
+from pullback.core.tensor import Extra, Tensor, ndarray, new, wrap
+from pullback.core.version import counter_of
+from pullback.core.view import make_view, shares_memory
+
+# What may stand beside a tensor as a constant without further ado.
+CONSTANTS = frozenset([int, float, complex, bool, ndarray, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
+
+
+class OperatorTable:
+    """Operators by name, as attributes: what formulas, composites and transforms call.
+
+    `kernels` holds, under the names that declarations give, what runs a primitive on this array type: it takes every
+    argument of the schema by position.
+    """
+
+    def __init__(self, name):
+        self.__dict__.update(table_name=name, kernels={})
+
+    def register(self, functions):
+        """Add a mapping of name to function."""
+        self.__dict__.update(functions)
+
+    def __getattr__(self, name):
+        raise UnsupportedError(f"the {self.table_name} table of operators has no {name!r}.")
+
+
+NUMPY = OperatorTable("numpy")  # raw ndarrays; filled by pullback.ops
+TENSOR = OperatorTable("tensor")  # Tensors of any level; filled by pullback.ops
+_tables = {}  # array type -> table, for types that are neither ndarray nor Tensor
+
+
+def register_array_type(array_type, table):
+    """Let operators on `array_type` (and Tensors around it) run by `table`."""
+    _tables[array_type] = table
+
+
+def table_of(raws):
+    """The table that computes with these raw arguments: the one of the first that is no ndarray, else NumPy's."""
+    for raw in raws:
+        if isinstance(raw, Tensor):
+            return TENSOR
+        if type(raw) in _tables:
+            return _tables[type(raw)]
+    return NUMPY
+
+
+class Operator:
+    """What dispatch must know of an operator: filled by the generated code, one for each primitive overload."""
+
+    __slots__ = (
+        "kernel", "lists", "multi", "name", "record", "returns_list", "returns_value", "saves_self", "tensors", "view",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name,
+        kernel,
+        tensors,
+        *,
+        lists=(),
+        record=None,
+        multi=None,
+        returns_list=False,
+        returns_value=False,
+        saves_self=False,
+        view=False,
+    ):
+        self.name = name  # as in an error message: 'max.dim'
+        self.kernel = kernel  # name in every table
+        self.tensors = tensors  # positions of Tensor and Tensor? arguments: ((position, name), ...)
+        self.lists = lists  # positions of Tensor[] arguments
+        self.record = record  # (out or outs, *arguments) -> None; None when no output is differentiable
+        self.multi = multi  # namedtuple class of several results, or None
+        self.returns_list = returns_list
+        self.returns_value = returns_value  # whether the result is a Python value and no array
+        self.saves_self = saves_self  # whether a node keeps the value of the first argument
+        self.view = view  # whether the result may share memory with the first argument
+
+
+def dispatch(op, args):
+    """Run an operator on any mixture of arguments; the generated fast path is this, specialised."""
+    level, tensors = survey(op, args)
+    raws, lifted = raw_arguments(op, args, level)
+    result = run_kernel(op, raws, args)
+    if op.returns_value:
+        return result
+    return _finish(op, result, raws, lifted, max(level, 0), tensors)
+
+
+def run_kernel(op, raws, args, name=None):
+    """What the kernel for these raw arguments returns; its errors name the operator and what it was given."""
+    kernel = table_of(_flat(op, raws)).kernels[name or op.kernel]
+    try:
+        return kernel(*raws)
+    except Exception as error:
+        raise explain(op, args, error) from error
+
+
+def raw_arguments(op, args, level):
+    """(arguments as a kernel at `level` takes them, arguments as a node there saves them)."""
+    raws, lifted = list(args), list(args)
+    for position, _ in op.tensors:
+        raws[position], lifted[position] = _lower(args[position], level)
+    for position, _ in op.lists:
+        pairs = [_lower(x, level) for x in args[position]]
+        raws[position], lifted[position] = [p[0] for p in pairs], tuple(p[1] for p in pairs)
+    return raws, lifted
+
+
+def survey(op, args):
+    """(highest level among the tensor arguments or -1, those tensors); refuses what is no array."""
+    level, tensors = -1, []
+    for position, name in op.tensors:
+        x = args[position]
+        if isinstance(x, Tensor):
+            tensors.append(x)
+            level = max(level, x._level)
+        elif x is not None and type(x) not in CONSTANTS:
+            refuse_argument(op, name, x)
+    for position, name in op.lists:
+        for x in _sequence(op, name, args[position]):
+            if isinstance(x, Tensor):
+                tensors.append(x)
+                level = max(level, x._level)
+            elif x is not None and type(x) not in CONSTANTS:
+                refuse_argument(op, name, x)
+    return level, tensors
+
+
+def _sequence(op, name, value):
+    if isinstance(value, (list, tuple)) or (isinstance(value, Tensor) and value.ndim):
+        return value
+    if type(value) is ndarray and value.ndim:
+        return value
+    raise TypeError(f"{op.name}: argument {name!r} must be a list or tuple of Tensors, got {type(value).__name__}.")
+
+
+def refuse_argument(op, name, x):
+    """Raise the TypeError for an argument that is no array."""
+    hint = ""
+    if isinstance(x, (list, tuple)):
+        hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
+    raise TypeError(f"{op.name}: argument {name!r} must be a Tensor, an ndarray or a number, got {type(x).__name__}.{hint}")
+
+
+def _flat(op, raws):
+    for position, _ in op.tensors:
+        yield raws[position]
+    for position, _ in op.lists:
+        yield from raws[position]
+
+
+def _lower(x, level):
+    """(what a kernel at `level` computes with, what the node there saves) for one argument."""
+    if not isinstance(x, Tensor):
+        return x, x
+    if x._level == level:
+        return x._data, x
+    return x, lift(x, level)
+
+
+def lift(x, level):
+    """A tensor of a lower level as a constant of `level`; at its own level it is still differentiable.
+
+    Saving and checking it then work as for any other tensor: the counter is shared, so a modification is noticed.
+    """
+    lifted = wrap(x, level)
+    lifted._counter = counter_of(x)
+    return lifted
+
+
+def _finish(op, result, raws, lifted, level, tensors):
+    """Wrap what a kernel returned and record the node."""
+    state = modes.current()
+    if op.multi is None and not op.returns_list:
+        outs = wrap_result(result, level)
+        wrapped = (outs,)
+    else:
+        wrapped = tuple(wrap_result(r, level) for r in result)
+        outs = op.multi(*wrapped) if op.multi is not None else wrapped
+    if op.record is not None and state.records(level) and any(t._requires_grad and t._level == level for t in tensors):
+        op.record(outs, *lifted)
+    if op.view:
+        source = lifted[op.tensors[0][0]]
+        for out in wrapped:
+            if isinstance(source, Tensor) and shares_memory(out._data, raws[op.tensors[0][0]]):
+                make_view(out, source)
+    if state.inference:
+        for out in wrapped:
+            if out._extra is None:
+                out._extra = Extra()
+            out._extra.inference = True
+    return outs
+
+
+def wrap_result(raw, level):
+    """A fresh tensor around what a kernel returned; NumPy's scalars become 0-d arrays."""
+    if type(raw) is not ndarray:
+        if not isinstance(raw, Tensor) and type(raw) not in _tables:
+            raw = np.asarray(raw)
+        return wrap(raw, level)
+    out = new(Tensor)
+    out._data = raw
+    out._fn = out._counter = out._extra = None
+    out._requires_grad = False
+    out._level = level
+    return out
+
+
+def explain(op, args, error):
+    """The error of a kernel, with the operator's name and what it was given."""
+    if not isinstance(error, (ValueError, TypeError, IndexError)) or getattr(error, "explained", False):
+        return error  # says already what it must, or is not about the arguments
+    given = ", ".join(
+        f"{name}: {_describe(args[position])}" for position, name in (*op.tensors, *op.lists) if position < len(args)
+    )
+    text = f"{op.name}({given}): {error}"
+    if isinstance(error, IndexError):
+        explained = IndexError(text)
+    elif isinstance(error, TypeError):
+        explained = TypeError(text)
+    else:
+        explained = OperatorError(text)
+    explained.explained = True
+    return explained
+
+
+def _describe(x):
+    if isinstance(x, (list, tuple)):
+        return "[" + ", ".join(_describe(y) for y in x) + "]"
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return f"{x.dtype}{tuple(x.shape)}"
+    return repr(x)
+
+
+def attribute(x, name):
+    """The shape, ndim, dtype or size of an argument that may be a number."""
+    return getattr(x if isinstance(x, Tensor) else np.asarray(x), name)
+
+
+def created(out, device, requires_grad):
+    """A freshly made tensor with the options that every creation function takes."""
+    if str(device) != "cpu":
+        raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
+    out = out if isinstance(out, Tensor) else wrap_result(out, 0)
+    return out.requires_grad_() if requires_grad else out

@@ -1,0 +1,62 @@
+"""Every error that pullback raises by a class of its own.
+
+    RuntimeError
+    +-- BackwardTwiceError          the saved tensors of a node were already released
+    +-- SavedTensorModifiedError    a saved tensor was changed in place before its backward
+    +-- InplaceError                an in-place operation that autograd cannot allow here
+    +-- DetachingError              a tensor that requires grad would have become a plain array
+    +-- UnsupportedError            (also a TypeError) nothing knows how to do this
+    +-- OperatorError               (also a ValueError) the arguments of an operator do not fit together
+    +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
+
+Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work.
+"""
+
+
+class BackwardTwiceError(RuntimeError):
+    """A node ran backward again after its saved tensors had been released."""
+
+    def __init__(self, node_name):
+        self.node = node_name
+        super().__init__(
+            f"Trying to backward through the graph a second time: {node_name} has already released the tensors it "
+            "saved for backward. Pass retain_graph=True to the first backward() or grad() call if the graph is "
+            "needed again."
+        )
+
+
+class SavedTensorModifiedError(RuntimeError):
+    """A tensor that a node saved for its backward was modified in place afterwards."""
+
+    def __init__(self, node_name, saved_name, shape, dtype, expected, found, culprit):
+        self.node, self.saved, self.culprit = node_name, saved_name, culprit
+        self.expected_version, self.found_version = expected, found
+        super().__init__(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"{node_name} saved {saved_name!r} (shape {tuple(shape)}, {dtype}) at version {expected}, but {culprit} has "
+            f"modified it since (now version {found}).\n"
+            f"Use the out-of-place form (y = y + 1 for y += 1), or let {culprit} work on a clone()."
+        )
+
+
+class InplaceError(RuntimeError):
+    """An in-place operation that would make a gradient wrong or undefined."""
+
+
+class DetachingError(RuntimeError):
+    """A tensor that requires grad was about to become a plain array without a word."""
+
+
+class GradientError(RuntimeError):
+    """A gradient that does not fit, or a request for one that cannot be met."""
+
+
+class OperatorError(RuntimeError, ValueError):
+    """The arguments of an operator do not fit together (shapes, dtypes, values).
+
+    Both a RuntimeError, as PyTorch raises, and a ValueError, as NumPy does.
+    """
+
+
+class UnsupportedError(RuntimeError, TypeError):
+    """Something that pullback has no rule for, said instead of guessing."""

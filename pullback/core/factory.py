@@ -1,0 +1,130 @@
+"""Tensors from data: `tensor` copies, `from_numpy` shares memory, `asarray` shares when it can."""
+
+import numpy as np
+
+from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import Tensor, ndarray, wrap
+
+_KINDS = "biufc"
+
+
+def tensor(data, *, dtype=None, device="cpu", requires_grad=False):
+    """A tensor with a copy of `data`.
+
+    Parameters
+    ----------
+    data : number, nested sequence of numbers, ndarray or Tensor
+    dtype : NumPy dtype, optional
+        Default: that of an array, float64 for Python floats, int64 for ints, bool for bools.
+    device : 'cpu'
+    requires_grad : bool, default False
+
+    Returns
+    -------
+    Tensor
+        A leaf.
+
+    Raises
+    ------
+    TypeError, ValueError
+        `data` holds something other than numbers, or is ragged.
+    RuntimeError
+        `requires_grad` for a dtype that is neither floating nor complex.
+    """
+    _only_cpu(device)
+    if isinstance(data, Tensor):
+        data = data.numpy(force=True)
+    elif isinstance(data, (list, tuple)):
+        data = _plain(data)
+    return _leaf(_array(data, dtype, copy=True), requires_grad)
+
+
+def from_numpy(array):
+    """A tensor that shares memory with an ndarray.
+
+    Parameters
+    ----------
+    array : ndarray of numbers or bools
+
+    Returns
+    -------
+    Tensor
+        Of the same shape and dtype. Modifying one modifies the other; what is done to the ndarray itself autograd
+        cannot see.
+
+    Raises
+    ------
+    TypeError
+        `array` is no ndarray of numbers.
+    """
+    if not isinstance(array, ndarray):
+        raise TypeError(f"expected an ndarray, got {type(array).__name__}; use pullback.tensor for other data.")
+    return wrap(_checked(np.asarray(array)))
+
+
+def asarray(data, *, dtype=None, device="cpu", requires_grad=False, copy=None):
+    """A tensor of `data`, sharing memory with an ndarray or Tensor of the wanted dtype unless `copy` is True.
+
+    Parameters
+    ----------
+    data : anything that `tensor` takes
+    dtype : NumPy dtype, optional
+    copy : bool, optional
+        True always copies; False raises a ValueError where a copy would be needed.
+
+    Returns
+    -------
+    Tensor
+        `data` itself if it is a Tensor that need not change.
+    """
+    _only_cpu(device)
+    if isinstance(data, Tensor):
+        if copy:
+            data = data.clone()
+        return data if dtype is None or np.dtype(dtype) == data.dtype else data.to(np.dtype(dtype))
+    if isinstance(data, (list, tuple)):
+        data = _plain(data)
+    return _leaf(_array(data, dtype, copy=copy), requires_grad)
+
+
+def _array(data, dtype, copy):
+    if dtype is not None:
+        dtype = np.dtype(dtype)
+    try:
+        array = np.array(data, dtype=dtype, copy=copy)
+    except ValueError as error:
+        raise ValueError(f"cannot make a tensor of this {type(data).__name__}: {error}") from None
+    return _checked(array)
+
+
+def _checked(array):
+    if array.dtype.kind not in _KINDS:
+        raise TypeError(
+            f"can't convert an array of dtype {array.dtype} to a Tensor: the supported dtypes are floating point, "
+            "complex, integer and bool."
+        )
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _plain(data):
+    """A nested sequence with the Tensors in it (0-d or not) turned into arrays; those that require grad are refused."""
+    if isinstance(data, Tensor):
+        if data._requires_grad or data._level:
+            raise UnsupportedError(
+                "pullback.tensor([...]) would detach a Tensor that requires grad. To build a tensor of tensors, use "
+                "pullback.stack(list); to copy values, call .detach() on them."
+            )
+        return data.numpy()
+    if isinstance(data, (list, tuple)):
+        return [_plain(x) for x in data]
+    return data
+
+
+def _leaf(array, requires_grad):
+    out = wrap(array)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _only_cpu(device):
+    if str(device) != "cpu":
+        raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")

@@ -1,0 +1,221 @@
+"""Grad modes: what is recorded, at which level, in this thread and this asyncio task.
+
+One immutable `Modes` describes everything that can make an operator leave its fast path. The default, and every state
+in which all levels record and nothing else is switched on, is `plain`, so that an operator asks one question only.
+A ContextVar holds it, which threads and asyncio tasks see separately.
+"""
+
+import contextvars
+import functools
+import inspect
+
+
+class Modes:
+    """level: the innermost level in use; off: the levels that do not record; inference: inside inference_mode."""
+
+    __slots__ = ("inference", "level", "off", "plain")
+
+    def __init__(self, level=0, off=frozenset(), inference=False):
+        self.level = level
+        self.off = off
+        self.inference = inference
+        self.plain = not off and not inference
+
+    def records(self, level):
+        """Whether operators on tensors of `level` record nodes."""
+        return level not in self.off
+
+    def with_recording(self, enabled, level=None):
+        """This state with recording at `level` (default: the innermost) switched on or off."""
+        level = self.level if level is None else level
+        off = self.off - {level} if enabled else self.off | {level}
+        return Modes(self.level, off, self.inference)
+
+    def with_inference(self, enabled):
+        """This state inside (or outside) inference mode, which never records."""
+        modes = self.with_recording(not enabled)
+        return Modes(modes.level, modes.off, enabled)
+
+    def deeper(self):
+        """This state one level further in, where everything records anew."""
+        return Modes(self.level + 1, self.off, False)
+
+
+_state = contextvars.ContextVar("pullback_modes", default=Modes())
+current = _state.get
+
+
+def set_modes(modes):
+    """Replace the state of this thread or task; returns the one before."""
+    before = _state.get()
+    _state.set(modes)
+    return before
+
+
+class _ModeSwitch:
+    """A context manager that is also a decorator; subclasses say how the state changes."""
+
+    def _changed(self, modes):
+        raise NotImplementedError
+
+    def __enter__(self):
+        stack = self.__dict__.setdefault("_before", [])
+        stack.append(set_modes(self._changed(current())))
+        return self
+
+    def __exit__(self, *_):
+        set_modes(self._before.pop())
+
+    def _fresh(self):
+        return type(self)()
+
+    def __call__(self, function):
+        """Run every call of `function` (or every step of its generator) under this mode."""
+        if inspect.isclass(function):
+            raise TypeError(
+                f"{type(self).__name__} cannot decorate the class {function.__name__!r}; decorate its methods instead."
+            )
+        if inspect.isgeneratorfunction(function):
+            return self._around_generator(function)
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def coroutine(*args, **kwargs):
+                with self._fresh():
+                    return await function(*args, **kwargs)
+
+            return coroutine
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self._fresh():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _around_generator(self, function):
+        # The mode must hold while the generator runs and not while it waits: between steps the caller's mode rules.
+        @functools.wraps(function)
+        def generator(*args, **kwargs):
+            inner = function(*args, **kwargs)
+            step, value = inner.send, None
+            try:
+                while True:
+                    try:
+                        with self._fresh():
+                            out = step(value)
+                    except StopIteration as stop:
+                        return stop.value
+                    try:
+                        step, value = inner.send, (yield out)
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        step, value = inner.throw, error
+            finally:
+                with self._fresh():
+                    inner.close()
+
+        return generator
+
+
+class no_grad(_ModeSwitch):
+    """Context manager and decorator: inside, operators record nothing at the current level.
+
+    Results have `requires_grad=False`. Outer levels (a gradient being taken around this code by
+    `pullback.func.grad`) go on recording.
+
+    Examples
+    --------
+    >>> x = pb.ones(2, requires_grad=True)
+    >>> with pb.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __new__(cls, function=None):
+        made = super().__new__(cls)
+        return made if function is None else made(function)
+
+    def __init__(self, function=None):
+        pass
+
+    def _changed(self, modes):
+        return modes.with_recording(False)
+
+
+class enable_grad(no_grad):
+    """Context manager and decorator: inside, operators record again, even within `no_grad`."""
+
+    def _changed(self, modes):
+        return modes.with_recording(True)
+
+
+class set_grad_enabled(_ModeSwitch):
+    """Switch recording on or off: at once when called, back again at the end of a `with` block.
+
+    Parameters
+    ----------
+    mode : bool
+    """
+
+    def __init__(self, mode):
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled takes a bool, got {type(mode).__name__}.")
+        self.mode = mode
+        self._outer = set_modes(current().with_recording(mode))
+
+    def __enter__(self):
+        # The constructor has switched already; remember what was before it.
+        stack = self.__dict__.setdefault("_before", [])
+        stack.append(self._outer)
+        set_modes(current().with_recording(self.mode))
+        return self
+
+    def _changed(self, modes):
+        return modes.with_recording(self.mode)
+
+    def _fresh(self):
+        return type(self)(self.mode)
+
+    def __call__(self, function):
+        set_modes(self._outer)  # used as a decorator: the switch belongs to the calls, not to the definition
+        return super().__call__(function)
+
+
+class inference_mode(_ModeSwitch):
+    """Context manager and decorator: nothing is recorded, and results can never enter a graph later.
+
+    Parameters
+    ----------
+    mode : bool, default True
+        False leaves inference mode for the block.
+    """
+
+    def __new__(cls, mode=True):
+        made = super().__new__(cls)
+        if callable(mode):
+            made.mode = True
+            return made(mode)
+        return made
+
+    def __init__(self, mode=True):
+        self.mode = bool(mode)
+
+    def _changed(self, modes):
+        return modes.with_inference(self.mode)
+
+    def _fresh(self):
+        return type(self)(self.mode)
+
+
+def is_grad_enabled():
+    """Whether operators record at the current level."""
+    modes = current()
+    return modes.records(modes.level)
+
+
+def is_inference_mode_enabled():
+    """Whether the code runs inside `inference_mode`."""
+    return current().inference

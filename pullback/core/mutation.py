@@ -1,0 +1,135 @@
+"""In-place operators and `out=`: writing into the memory of a tensor that exists already.
+
+An in-place operator on `self` runs the out-of-place operator's kernel, writes the result into `self`, moves the
+version, and makes the new node the function of `self`. Where that is not allowed, and what it means for views, is
+autograd's business: see `core.slots`.
+"""
+
+import numpy as np
+
+from pullback.core import modes, slots
+from pullback.core.dispatch import NUMPY, raw_arguments, run_kernel, survey
+from pullback.core.errors import GradientError, InplaceError, OperatorError
+from pullback.core.node import port
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import bump, counter_of
+
+
+def inplace(op, args):
+    """Run `op` and write its result into its first argument, which is returned."""
+    target, level, records = _prepare(op, args)
+    raws, lifted = raw_arguments(op, args, level)
+    before = _as_it_was(target, copy=op.saves_self) if records else None
+    if type(target._data) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
+        _check_writeable(op, target._data)
+        run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
+    else:
+        _write(op, target, run_kernel(op, raws, args))
+    bump(target, f"{op.name}_")
+    if records:
+        _record(op, target, before, lifted)
+    return target
+
+
+def mutate(op, args):
+    """Run an operator whose kernel itself writes into its first argument, which is returned."""
+    target, level, records = _prepare(op, args)
+    raws, lifted = raw_arguments(op, args, level)
+    before = _as_it_was(target, copy=op.saves_self) if records else None
+    run_kernel(op, raws, args)
+    bump(target, op.name)
+    if records and op.record is not None:
+        _record(op, target, before, lifted)
+    return target
+
+
+def _prepare(op, args):
+    """(target, level, whether a node is recorded) after all checks."""
+    target = args[op.tensors[0][0]]
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{op.name}_ writes into a Tensor, got {type(target).__name__}.")
+    level, tensors = survey(op, args)
+    if target._level != level:
+        raise InplaceError(
+            f"{op.name}_ would write a value that is being differentiated (level {level}) into a tensor of level "
+            f"{target._level}, which cannot hold its derivative. Use the out-of-place form."
+        )
+    wanted = any(t._requires_grad and t._level == level for t in tensors)
+    records = op.record is not None and wanted and modes.current().records(level)
+    slots.check_inplace(target, op.name, records)
+    return target, level, records
+
+
+def _as_it_was(target, copy):
+    """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
+    before = wrap(target._data.copy() if copy else target._data, target._level)
+    before._fn = port(target)
+    before._requires_grad = before._fn is not None
+    return before
+
+
+def _write(op, target, result):
+    data = target._data
+    if not isinstance(data, ndarray):
+        if result.shape != data.shape:
+            raise _shape_error(op, data, result.shape)
+        target._data = result  # an array without memory of its own (a lower level, a tracer) is replaced
+        return
+    _check_writeable(op, data)
+    if np.shape(result) != data.shape:
+        raise _shape_error(op, data, np.shape(result))
+    dtype = np.asarray(result).dtype
+    if not np.can_cast(dtype, data.dtype, casting="same_kind"):
+        raise OperatorError(
+            f"{op.name}_: result type {dtype} can't be cast to the tensor's dtype {data.dtype}; use the out-of-place form."
+        )
+    np.copyto(data, result, casting="same_kind")
+
+
+def _check_writeable(op, data):
+    if not data.flags.writeable:
+        raise InplaceError(
+            f"{op.name}_ cannot write into a read-only array (a broadcast view has one memory for many elements); "
+            "work on a clone()."
+        )
+
+
+def _shape_error(op, data, shape):
+    return OperatorError(
+        f"{op.name}_: output with shape {tuple(data.shape)} doesn't match the broadcast shape {tuple(shape)}; an "
+        "in-place operator cannot change the shape."
+    )
+
+
+def _record(op, target, before, lifted):
+    """Make a node of the write the function of `target`."""
+    out = wrap(target._data, target._level)
+    out._counter = counter_of(target)
+    args = [before if x is target else x for x in lifted]
+    op.record(out, *args)
+    slots.rebase_history(target, out._fn, before._fn, f"{op.name}_")
+
+
+def assign(target, value):
+    """Write `value` into `target` as in-place operators do; returns it."""
+    return target.copy_(value)
+
+
+def write_out(op, args, out):
+    """Run `op` and write its result into `out`, which is returned; nothing is recorded."""
+    from_graph = [a for a in survey(op, args)[1] if a._requires_grad]
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    for target in outs:
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{op.name}(out=...) must be a Tensor, got {type(target).__name__}.")
+    if modes.current().records(0) and (from_graph or any(o._requires_grad for o in outs)):
+        raise GradientError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad. Leave out= away, or call it under no_grad()."
+        )
+    raws, _ = raw_arguments(op, args, 0)
+    results = run_kernel(op, raws, args)
+    for target, result in zip(outs, results if op.multi else (results,), strict=True):
+        _write(op, target, result)
+        bump(target, f"{op.name}(out=...)")
+    return out

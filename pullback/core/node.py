@@ -1,0 +1,214 @@
+"""Node, Port and AccumulateGrad: the vertices and edges of the graph.
+
+An edge leads from a node to the place where a gradient enters another node. A node with one output is its own
+entrance; a node with several has one `Port` for each. So an edge is one reference, and a tensor's `_fn` is what its
+consumers' edges point to.
+"""
+
+import itertools
+import weakref
+
+from pullback.core import slots
+from pullback.core.tensor import Tensor, extra_of
+
+next_sequence_nr = itertools.count().__next__
+# Gradients are accumulated as soon as they are complete: above every number that an operator's node gets.
+_FIRST_LEAF_NR = 1 << 62
+
+
+class InputMetadata:
+    """Shape, dtype and device of the gradient that a node takes for one of its outputs."""
+
+    __slots__ = ("device", "dtype", "shape")
+
+    def __init__(self, shape, dtype, device="cpu"):
+        self.shape, self.dtype, self.device = shape, dtype, device
+
+    def __repr__(self):
+        return f"InputMetadata(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
+
+
+class NodeExtra:
+    """What few nodes have: hooks, retained gradients, user metadata."""
+
+    __slots__ = ("metadata", "post_hooks", "pre_hooks", "retained", "tensor_hooks")
+
+    def __init__(self):
+        self.metadata = {}
+        self.pre_hooks = self.post_hooks = None
+        self.tensor_hooks = {}  # output number -> hooks of that tensor, in order of registration
+        self.retained = {}  # output number -> weak reference to the tensor that retains its grad
+
+
+class Node:
+    """One recorded operation: how to pull a cotangent of its outputs back to its inputs.
+
+    Subclasses implement `apply(ops, grad, unpack)` and return a tuple with one gradient (or None) for each edge.
+    `grad` is the cotangent of the only output, or a list for a node with several. `ops` is the table of operators for
+    what flows: NumPy's functions in an ordinary backward, Tensor functions under `create_graph`.
+    """
+
+    __slots__ = ("__weakref__", "_dtype", "_extra", "_next0", "_next1", "_nexts", "_sequence_nr", "_shape")
+
+    output_nr = 0  # of a single-output node, which is its own port
+    outputs = 1
+    takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
+
+    def __init__(self, edges=(), shape=None, dtype=None):
+        self._sequence_nr = next_sequence_nr()
+        self._next0 = self._next1 = self._extra = None
+        self._nexts = tuple(edges)
+        self._shape, self._dtype = shape, dtype
+
+    def apply(self, ops, grad, unpack):
+        """The gradients of the inputs, one for each edge."""
+        raise NotImplementedError(f"{self.name()} has no apply().")
+
+    def release(self):
+        """Let go of the saved tensors; a second backward then raises."""
+
+    def node(self):
+        """The node that this entrance belongs to: itself."""
+        return self
+
+    def name(self):
+        """Name of the node's class, as PyTorch has it: 'MulBackward0'."""
+        return type(self).__name__
+
+    def edges(self):
+        """Where the gradients go: a Node, a Port or None for each input."""
+        return self._nexts or (self._next0, self._next1)[: self.arity]
+
+    arity = 0  # number of edges held in _next0 and _next1, for generated nodes of at most two
+
+    @property
+    def next_functions(self):
+        """Tuple of (node, output number) for each input; (None, 0) where no gradient goes."""
+        return tuple((None, 0) if e is None else (e.node(), e.output_nr) for e in self.edges())
+
+    @property
+    def input_metadata(self):
+        """Shape, dtype and device of each gradient that this node takes."""
+        return [InputMetadata(self._shape, self._dtype)]
+
+    @property
+    def metadata(self):
+        """A dict for whatever the user wants to attach."""
+        return node_extra(self).metadata
+
+    def __repr__(self):
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    def __getattr__(self, name):
+        # Only missing attributes get here: `_saved_x` shows what the slot `saved_x` holds, as in PyTorch.
+        if name.startswith("_saved_") and hasattr(type(self), name[1:]):
+            return slots.show_saved(self, name[7:])
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+
+    def __call__(self, *grads):
+        """Run this node's backward on tensors, recording it when grad mode is on."""
+        return slots.call_node(self, grads)
+
+
+class MultiNode(Node):
+    """A node with several outputs, each with a Port. `grads` reaches apply() as a list, None where undefined."""
+
+    __slots__ = ("_ports",)
+
+    output_names = ()
+    differentiable_outputs = ()
+
+    @property
+    def outputs(self):
+        """Number of outputs."""
+        return len(self._ports)
+
+    @property
+    def input_metadata(self):
+        return [InputMetadata(shape, dtype) for shape, dtype in self._ports]
+
+    def materialize(self, grads, ops):
+        """The same gradients with zeros for the undefined ones."""
+        return [
+            ops.zeros(shape, dtype=dtype) if g is None else g
+            for g, (shape, dtype) in zip(grads, self._ports, strict=True)
+        ]
+
+
+class Port:
+    """Where the gradient of one output of a MultiNode enters."""
+
+    __slots__ = ("_dtype", "_node", "_shape", "output_nr")
+
+    def __init__(self, node, output_nr, shape, dtype):
+        self._node, self.output_nr = node, output_nr
+        self._shape, self._dtype = shape, dtype
+
+    def node(self):
+        """The node that this entrance belongs to."""
+        return self._node
+
+class AccumulateGrad(Node):
+    """Adds what arrives to `variable.grad`. Made by the first edge that leads to a leaf, shared by all of them."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable):
+        super().__init__(shape=variable.shape, dtype=variable.dtype)
+        self._sequence_nr += _FIRST_LEAF_NR
+        self.variable = variable
+
+
+def start(node, out):
+    """Fill what every node has and make it the function of its only output."""
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._data
+    node._shape = data.shape
+    node._dtype = data.dtype
+    out._fn = node
+    out._requires_grad = True
+
+
+def start_multi(node, outs, differentiable):
+    """The same for a node of several outputs; those that are not differentiable get no port."""
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._shape = node._dtype = None
+    node._ports = tuple((out._data.shape, out._data.dtype) for out in outs)
+    for nr, (out, wanted) in enumerate(zip(outs, differentiable, strict=True)):
+        if wanted:
+            out._fn = Port(node, nr, *node._ports[nr])
+            out._requires_grad = True
+
+
+def port(x):
+    """The edge towards `x`: its Node or Port, the AccumulateGrad of a leaf, None when no gradient is wanted."""
+    if not isinstance(x, Tensor) or not x._requires_grad:
+        return None
+    extra = x._extra
+    if extra is None:
+        return x._fn
+    if extra.base is not None:
+        fn = slots.refresh_view(x)
+        return accumulator(x) if fn is None else fn
+    return accumulator(x) if x._fn is None else x._fn
+
+
+def accumulator(leaf):
+    """The AccumulateGrad node of a leaf: one for all edges, kept alive by them, not by the leaf."""
+    extra = extra_of(leaf)
+    reference = extra.accumulator
+    node = None if reference is None else reference()
+    if node is None:
+        node = AccumulateGrad(leaf)
+        extra.accumulator = weakref.ref(node)
+    return node
+
+
+def node_extra(node):
+    """The NodeExtra of `node`, made if there is none yet."""
+    if node._extra is None:
+        node._extra = NodeExtra()
+    return node._extra
+

@@ -1,0 +1,42 @@
+"""The repr of a Tensor: PyTorch's frame around NumPy's numbers."""
+
+import numpy as np
+
+from pullback.core.tensor import Tensor
+
+_IMPLIED = (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(complex))
+
+
+def tensor_repr(self):
+    """tensor([1., 2.], grad_fn=<MulBackward0>): dtype only where the numbers do not imply it."""
+    if not isinstance(self._data, np.ndarray):
+        return f"tensor(level={self._level}, {self._data!r}{_autograd_part(self)})"
+    prefix = "tensor("
+    body = np.array2string(self._data, separator=", ", prefix=prefix)
+    parts = []
+    if self._data.size == 0 and self._data.shape != (0,):
+        parts.append(f"size={self._data.shape}")
+    if self._data.dtype not in _IMPLIED:
+        parts.append(f"dtype={self._data.dtype}")
+    text = prefix + ", ".join([body, *parts])
+    return f"{text}{_autograd_part(self)})"
+
+
+def _autograd_part(self):
+    fn = self.grad_fn
+    if fn is not None:
+        return f", grad_fn=<{fn.name()}>"
+    return ", requires_grad=True" if self._requires_grad else ""
+
+
+def tensor_format(self, spec):
+    """format(t, spec): that of the number for one element, the repr otherwise."""
+    if self._data.ndim == 0:
+        return format(self.item(), spec)
+    if spec:
+        raise TypeError(f"unsupported format string for a Tensor of shape {self.shape}; format its elements instead.")
+    return repr(self)
+
+
+Tensor.__repr__ = tensor_repr
+Tensor.__format__ = tensor_format

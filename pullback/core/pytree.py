@@ -1,0 +1,31 @@
+"""Trees of arrays: nested dicts, lists and tuples taken apart and put together again."""
+
+
+def flatten(tree):
+    """(leaves in order, structure). Dicts go by sorted keys when they can be sorted, else in their own order."""
+    leaves = []
+    return leaves, _take_apart(tree, leaves)
+
+
+def _take_apart(tree, leaves):
+    if isinstance(tree, dict):
+        return dict, type(tree), {key: _take_apart(value, leaves) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return list, type(tree), [_take_apart(value, leaves) for value in tree]
+    if tree is None:
+        return None
+    leaves.append(tree)
+    return len(leaves) - 1
+
+
+def unflatten(structure, leaves):
+    """The tree of this structure with other leaves."""
+    if structure is None:
+        return None
+    if isinstance(structure, int):
+        return leaves[structure]
+    sort, kind, parts = structure
+    if sort is dict:
+        return kind((key, unflatten(part, leaves)) for key, part in parts.items())
+    items = [unflatten(part, leaves) for part in parts]
+    return kind(*items) if hasattr(kind, "_fields") else kind(items)

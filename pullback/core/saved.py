@@ -1,0 +1,96 @@
+"""Tensors saved for backward: how they are kept, checked and handed to a formula.
+
+A node keeps an input in two of its slots, the Tensor itself (`saved_x`) and its version then (`version_x`); its own
+output it keeps as data with the version counter, because the Tensor would point back at the node and make a cycle.
+Constants (numbers, ndarrays) are kept as they are, with no version. So saving makes no object but the counter of a
+saved output, and a graph of a million nodes stays light for the garbage collector.
+"""
+
+from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
+from pullback.core.node import Port
+from pullback.core.tensor import Tensor, wrap
+from pullback.core.version import Counter, counter_of
+
+
+class Released:
+    """Stands where a version was, once the saved tensor is gone."""
+
+
+def version_when_saved(x):
+    """What to keep beside a saved input: its version, or None while it has no counter (and for constants)."""
+    if isinstance(x, Tensor):
+        counter = x._counter
+        return None if counter is None else counter.n
+    return None
+
+
+def watch_output(out):
+    """What to keep beside a saved output: its counter, with the version now if it is not the first."""
+    counter = counter_of(out)
+    return (counter, counter.n) if counter.n else counter
+
+
+def unpack_raw(saved, version, node):
+    """The raw array behind a saved tensor, for an ordinary backward. Raises if it was modified or released."""
+    if type(saved) is Tensor:
+        if saved._counter is None:
+            return saved._data
+    elif version is None:
+        return saved._data if isinstance(saved, Tensor) else saved
+    elif type(version) is Counter and version.n == 0:
+        return saved
+    saved = checked(saved, version, node)
+    return saved._data if isinstance(saved, Tensor) else saved
+
+
+def tensor_unpacker(level):
+    """The `unpack` of a backward that is itself recorded at `level`: gives Tensors instead of raw arrays."""
+
+    def unpack_tensor(saved, version, node):
+        saved = checked(saved, version, node)
+        if isinstance(saved, Tensor) or version is None or type(version) is int:
+            return saved
+        entrance = node
+        if node.outputs > 1:
+            nr = node.output_names.index(saved_name(node, saved))
+            entrance = Port(node, nr, *node._ports[nr]) if node.differentiable_outputs[nr] else None
+        return output_again(saved, version, entrance, level)
+
+    return unpack_tensor
+
+
+def checked(saved, version, node):
+    """`saved`, after making sure that it is still what was saved."""
+    if version is Released:
+        raise BackwardTwiceError(node.name())
+    if isinstance(saved, Tensor):
+        counter, expected = saved._counter, version or 0
+    elif version is None:
+        return saved
+    else:
+        counter, expected = version if type(version) is tuple else (version, 0)
+    if counter is not None and counter.n != expected:
+        raise SavedTensorModifiedError(
+            node.name(), saved_name(node, saved), saved.shape, saved.dtype, expected, counter.n, counter.culprit
+        )
+    return saved
+
+
+def output_again(data, version, entrance, level):
+    """A node's saved output as a Tensor, with that node (or its port) as its function."""
+    out = wrap(data, level)
+    out._counter = version[0] if type(version) is tuple else version
+    out._fn = entrance
+    out._requires_grad = entrance is not None
+    return out
+
+
+def saved_name(node, saved):
+    """The name under which a node keeps `saved`."""
+    for cls in type(node).__mro__:
+        for slot in getattr(cls, "__slots__", ()):
+            if slot.startswith("saved_"):
+                held = getattr(node, slot, None)
+                if held is saved or (isinstance(held, tuple) and any(h is saved for h in held)):
+                    return slot[len("saved_") :]
+    return "tensor"

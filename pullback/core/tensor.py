@@ -1,0 +1,383 @@
+"""Tensor: an array and what autograd knows about it.
+
+The slots hold what every tensor has; the rest lives in an `Extra`, which few tensors need. Operators read and write
+the slots directly, because they are the hot path; everyone else uses the public properties. Mathematics is absent
+here: operators become methods when `pullback.ops` is imported, `backward` and hooks when `pullback.autograd` is.
+"""
+
+import numpy as np
+
+from pullback.core import modes, slots
+from pullback.core.errors import DetachingError, GradientError, InplaceError
+from pullback.core.version import counter_of, version_of
+
+new = object.__new__
+ndarray = np.ndarray
+
+
+class Extra:
+    """What only leaves that require grad, views, hooked and retained tensors have."""
+
+    __slots__ = (
+        "accumulator",  # weak reference to the AccumulateGrad node of a leaf
+        "base",  # the tensor whose memory a view shares
+        "grad",
+        "hooks",  # of a leaf: an OrderedDict of gradient hooks
+        "inference",
+        "post_accumulate_hooks",
+        "replay",  # how a view was made, as a function of its base
+        "retains_grad",
+        "view_version",  # of a view: the version at which its grad_fn was made
+        "views",  # of a base that does not require grad: weak references to its views, by id
+    )
+
+    def __init__(self):
+        self.accumulator = self.base = self.grad = self.hooks = self.post_accumulate_hooks = None
+        self.replay = self.view_version = self.views = None
+        self.inference = self.retains_grad = False
+
+
+def extra_of(tensor):
+    """The Extra of `tensor`, made if there is none yet."""
+    extra = tensor._extra
+    if extra is None:
+        extra = tensor._extra = Extra()
+    return extra
+
+
+class Tensor:
+    """An n-dimensional array that can require a gradient.
+
+    Make one with `pullback.tensor` (copies), `pullback.from_numpy` (shares memory) or `pullback.asarray`.
+    """
+
+    __slots__ = ("__weakref__", "_counter", "_data", "_extra", "_fn", "_level", "_requires_grad")
+
+    def __new__(cls, *args, **kwargs):
+        raise TypeError("Tensor is not made by calling it: use pullback.tensor(data) or pullback.from_numpy(array).")
+
+    # -- the array -------------------------------------------------------------------------------------------
+    @property
+    def shape(self):
+        """Tuple of dimensions."""
+        return self._data.shape
+
+    @property
+    def dtype(self):
+        """NumPy dtype."""
+        return self._data.dtype
+
+    @property
+    def ndim(self):
+        """Number of dimensions."""
+        return self._data.ndim
+
+    @property
+    def size(self):
+        """Number of elements, as NumPy has it; called, `size()` or `size(dim)`, the shape, as PyTorch has it."""
+        return Size(self._data.size, self._data.shape)
+
+    @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return self._data.dtype.itemsize
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return self._data.size * self._data.dtype.itemsize
+
+    @property
+    def device(self):
+        """Where the array lives: 'cpu'."""
+        return "cpu" if type(self._data) is ndarray else getattr(self._data, "device", "cpu")
+
+    def dim(self):
+        """Number of dimensions."""
+        return self._data.ndim
+
+    def numel(self):
+        """Number of elements."""
+        return int(self._data.size)
+
+    def stride(self, dim=None):
+        """Strides in elements, of all dimensions or of one."""
+        strides = tuple(s // self._data.itemsize for s in self._data.strides)
+        return strides if dim is None else strides[dim]
+
+    def is_contiguous(self):
+        """Whether the elements lie in C order without gaps."""
+        return bool(self._data.flags.c_contiguous)
+
+    def is_floating_point(self):
+        """Whether the dtype is a real floating-point one."""
+        return self._data.dtype.kind == "f"
+
+    def is_complex(self):
+        """Whether the dtype is complex."""
+        return self._data.dtype.kind == "c"
+
+    def __len__(self):
+        if self._data.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._data.shape[0]
+
+    # -- autograd metadata -----------------------------------------------------------------------------------
+    @property
+    def requires_grad(self):
+        """Whether a gradient with respect to this tensor, or through it, can be asked for."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad=True):
+        """Set `requires_grad` of a leaf; returns the tensor.
+
+        Raises
+        ------
+        RuntimeError
+            The dtype is neither floating nor complex, or the tensor is not a leaf.
+        """
+        if requires_grad == self._requires_grad:
+            return self
+        if not requires_grad:
+            if not self.is_leaf:
+                raise GradientError(
+                    "you can only change requires_grad flags of leaf variables. This tensor was computed by "
+                    f"{self.grad_fn.name()}; use detach() for a tensor outside the graph."
+                )
+            self._requires_grad = False
+            return self
+        if self._data.dtype.kind not in "fc":
+            raise GradientError(
+                "only Tensors of floating point and complex dtype can require gradients; this one has dtype "
+                f"{self._data.dtype}. Convert it first, for example with .to(pullback.float64)."
+            )
+        extra = self._extra
+        if extra is not None and extra.inference and not modes.current().inference:
+            raise InplaceError(
+                "an inference tensor cannot require gradients outside inference_mode; make a copy with clone()."
+            )
+        self._requires_grad = True
+        extra_of(self)
+        return self
+
+    @property
+    def is_leaf(self):
+        """True unless an operator that recorded a node made this tensor."""
+        return not self._requires_grad or self.grad_fn is None
+
+    @property
+    def grad_fn(self):
+        """The Node that made this tensor, or None for a leaf."""
+        if not self._requires_grad:
+            return None
+        extra = self._extra
+        if extra is not None and extra.base is not None:
+            fn = slots.refresh_view(self)
+        else:
+            fn = self._fn
+        return fn if fn is None else fn.node()
+
+    @property
+    def output_nr(self):
+        """Which output of `grad_fn` this tensor is."""
+        fn = self._fn
+        return 0 if fn is None else fn.output_nr
+
+    @property
+    def grad(self):
+        """The gradient accumulated by backward(): a Tensor, or None."""
+        extra = self._extra
+        return None if extra is None else extra.grad
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            _check_new_grad(self, value)
+        elif self._extra is None:
+            return
+        extra_of(self).grad = value
+
+    @grad.deleter
+    def grad(self):
+        self.grad = None
+
+    @property
+    def data(self):
+        """The same memory as a tensor outside the graph, with a version counter of its own.
+
+        Modifications through it are not tracked: prefer `detach()`.
+        """
+        return wrap(self._data, self._level)
+
+    @data.setter
+    def data(self, value):
+        if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
+            raise mismatch(self, value)
+        self._data = value._data
+
+    @property
+    def _version(self):
+        return version_of(self)
+
+    @property
+    def _base(self):
+        extra = self._extra
+        return None if extra is None else extra.base
+
+    def _is_view(self):
+        return self._base is not None
+
+    def is_inference(self):
+        """Whether this tensor was made in inference mode."""
+        extra = self._extra
+        return extra is not None and extra.inference
+
+    @property
+    def retains_grad(self):
+        """Whether `retain_grad` was called on this non-leaf tensor."""
+        extra = self._extra
+        return extra is not None and extra.retains_grad
+
+    def detach(self):
+        """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
+        counter_of(self)
+        out = wrap(self._data, self._level)
+        out._counter = self._counter
+        return out
+
+    def detach_(self):
+        """Take this tensor itself out of the graph; it becomes a leaf. Returns it."""
+        if self._is_view():
+            raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
+        self._fn = None
+        self._requires_grad = False
+        return self
+
+    # -- leaving for Python and NumPy ------------------------------------------------------------------------
+    def numpy(self, *, force=False):
+        """The ndarray inside, sharing memory.
+
+        Parameters
+        ----------
+        force : bool, default False
+            Detach first, so that a tensor that requires grad is accepted.
+
+        Raises
+        ------
+        RuntimeError
+            The tensor requires grad and `force` is False.
+        """
+        data = self
+        while isinstance(data, Tensor):
+            if data._requires_grad and not force:
+                raise DetachingError(
+                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() (or "
+                    "numpy(force=True)) to plot or store values; inside a model keep the Tensor and call NumPy's "
+                    "functions on it directly."
+                )
+            data = data._data
+        return data
+
+    def __array__(self, dtype=None, copy=None):
+        if self._requires_grad or self._level:
+            raise DetachingError(
+                "a Tensor that requires grad was about to become a plain ndarray, which would lose its gradient "
+                "without a word. To plot or store values, write t.detach().numpy(). Inside a model, call NumPy's "
+                "functions on the Tensor itself (np.sin(t), np.concatenate([t, u])); a library function that "
+                "converts its input must be wrapped in a pullback.autograd.Function with a backward of its own."
+            )
+        return np.array(self._data, dtype=dtype, copy=copy)
+
+    def item(self):
+        """The only element as a Python number."""
+        if self._data.size != 1:
+            raise not_one_element(self)
+        return self.numpy(force=True).item()
+
+    def tolist(self):
+        """Nested lists of Python numbers."""
+        return self.numpy(force=True).tolist()
+
+    def __deepcopy__(self, memo):
+        if not self.is_leaf:
+            raise GradientError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                f"moment; this one was computed by {self.grad_fn.name()}. Copy t.detach() instead."
+            )
+        out = wrap(self._data.copy(), self._level)
+        memo[id(self)] = out
+        if self._requires_grad:
+            out.requires_grad_()
+            if self.grad is not None:
+                out.grad = self.grad.__deepcopy__(memo)
+        return out
+
+    def __reduce__(self):
+        if not self.is_leaf:
+            raise GradientError(
+                f"a tensor computed by {self.grad_fn.name()} cannot be pickled with its graph; pickle t.detach()."
+            )
+        return _unpickle, (self.numpy(force=True), self._requires_grad)
+
+
+class NestedTensor(Tensor):
+    """A Tensor around something other than an ndarray: a Tensor of a lower level, or another array type.
+
+    A class of its own so that `type(x) is Tensor` is all that the fast path of an operator must ask.
+    """
+
+    __slots__ = ()
+
+
+class Size(int):
+    """Number of elements that, called, gives the shape or one dimension of it."""
+
+    def __new__(cls, count, shape):
+        made = super().__new__(cls, count)
+        made._shape = shape
+        return made
+
+    def __call__(self, dim=None):
+        return self._shape if dim is None else self._shape[dim]
+
+
+def wrap(data, level=0):
+    """A fresh tensor of `level` around an array, outside any graph."""
+    out = new(Tensor if type(data) is ndarray else NestedTensor)
+    out._data = data
+    out._fn = out._counter = out._extra = None
+    out._requires_grad = False
+    out._level = level
+    return out
+
+
+def mismatch(tensor, value):
+    """The error of a replacement that does not look like the tensor it replaces."""
+    found = f"shape {value.shape}, {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+    return GradientError(f"expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}.")
+
+
+def not_one_element(tensor):
+    """The error of item() on anything but one element."""
+    return GradientError(
+        f"a Tensor with {tensor.numel()} elements (shape {tensor.shape}) cannot be converted to a scalar."
+    )
+
+
+def _check_new_grad(tensor, value):
+    if not isinstance(value, Tensor):
+        raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy.")
+    if value is tensor:
+        raise GradientError("can't assign a Tensor as its own grad.")
+    if value.shape != tensor.shape or value.dtype != tensor.dtype:
+        raise mismatch(tensor, value)
+
+
+def _unpickle(array, requires_grad):
+    out = wrap(array)
+    return out.requires_grad_() if requires_grad else out
+

@@ -1,0 +1,81 @@
+"""What has no derivative says so: by its name, when backward or a tangent reaches it and not before."""
+
+from pullback.core.node import MultiNode, Node, port, start, start_multi
+from pullback.core.tensor import Tensor, new
+
+
+class DerivativeNotImplementedError(NotImplementedError):
+    """Nobody has derived this yet. A NotImplementedError, which is a RuntimeError, as PyTorch's is."""
+
+    def __init__(self, operator, argument=""):
+        self.operator = operator
+        of = f" with respect to {argument!r}" if argument else ""
+        super().__init__(
+            f"the derivative for {operator!r}{of} is not implemented. Write its formula in derivatives.yaml "
+            "(see CONTRIBUTING), or wrap the computation in a pullback.autograd.Function with a backward of its own."
+        )
+
+
+class NotImplemented(Node):
+    """Stands in the graph for an operator without derivative."""
+
+    __slots__ = ("operator",)
+    takes_undefined = True
+
+    def apply(self, ops, grad, unpack):
+        raise DerivativeNotImplementedError(self.operator)
+
+
+class NotImplementedMulti(MultiNode):
+    """The same for an operator with several outputs."""
+
+    __slots__ = ("operator",)
+    takes_undefined = True
+
+    def name(self):
+        return "NotImplemented"
+
+    def apply(self, ops, grads, unpack):
+        raise DerivativeNotImplementedError(self.operator)
+
+
+def not_implemented(operator):
+    """The record function of an operator without derivative."""
+
+    def record(out, *args):
+        if isinstance(out, Tensor):
+            if out.dtype.kind not in "fc":
+                return
+            node = new(NotImplemented)
+            start(node, out)
+        else:
+            node = new(NotImplementedMulti)
+            start_multi(node, out, tuple(o.dtype.kind in "fc" for o in out))
+        node.operator = operator
+        flat = [y for x in args for y in (x if isinstance(x, (list, tuple)) else (x,))]
+        node._nexts = tuple(port(x) for x in flat)
+
+    return record
+
+
+def derivative_not_implemented(node, operator, argument):
+    """The error of a node one of whose formulas is `not_implemented`."""
+    return DerivativeNotImplementedError(operator, argument)
+
+
+def no_tangent(operator, output):
+    """Raise for an output without tangent formula."""
+    raise NotImplementedError(
+        f"the tangent of {operator!r} (output {output!r}) is not implemented: forward mode needs a `result:` formula in "
+        "derivatives.yaml."
+    )
+
+
+def tangent_or_zeros(tangent, primal, ops):
+    """The tangent, or zeros for an undefined one."""
+    return ops.zeros_like(primal) if tangent is None else tangent
+
+
+def tangents_or_zeros(tangents, primals, ops):
+    """The same for a list."""
+    return [tangent_or_zeros(t, p, ops) for t, p in zip(tangents, primals, strict=True)]

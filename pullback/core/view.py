@@ -1,0 +1,50 @@
+"""View records: which tensor a view shares its memory with, and which part of it."""
+
+import weakref
+
+from pullback.core.tensor import extra_of
+from pullback.core.version import counter_of
+
+
+def shares_memory(result, source):
+    """Whether the array `result`, just computed from `source`, is a view of it."""
+    if result is source:
+        return True
+    base = getattr(result, "base", None)
+    return base is not None and (base is source or base is getattr(source, "base", None))
+
+
+def make_view(out, source):
+    """Record that `out` is a differentiable view of `source` (of its base, if `source` is a view itself)."""
+    extra = source._extra
+    base = source if extra is None or extra.base is None else extra.base
+    counter = counter_of(base)
+    source._counter = out._counter = counter
+    extra = extra_of(out)
+    extra.base = base
+    extra.view_version = counter.n
+    if not base._requires_grad:
+        _remember(base, out)
+    return out
+
+
+def _remember(base, view):
+    """Let the base find its view: should an in-place operation make the base require grad, the view does too."""
+    extra = extra_of(base)
+    if extra.views is None:
+        extra.views = {}
+    views, key = extra.views, id(view)
+    views[key] = weakref.ref(view, lambda _: views.pop(key, None))
+
+
+def wake_views(base):
+    """The base has come to require grad: so do the views of it that are alive."""
+    extra = base._extra
+    if extra is not None and extra.views:
+        for reference in list(extra.views.values()):
+            view = reference()
+            if view is not None:
+                view._requires_grad = True
+                view._extra.view_version = -1
+        extra.views = None
+

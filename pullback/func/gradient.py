@@ -1,0 +1,189 @@
+"""grad and value_and_grad: the gradient of a function of arrays, as a function of arrays."""
+
+import functools
+
+import numpy as np
+
+from pullback.autograd.api import collect_raw
+from pullback.core import modes
+from pullback.core.errors import GradientError
+from pullback.core.pytree import flatten, unflatten
+from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+
+
+def grad(function, argnums=0, has_aux=False):
+    """A function that computes the gradient of `function`.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays, written with NumPy's or pullback's functions, and returns a real scalar (with `has_aux`, a
+        pair of that and anything else).
+    argnums : int or tuple of int, default 0
+        With respect to which positional arguments.
+    has_aux : bool, default False
+
+    Returns
+    -------
+    callable
+        Of the same arguments. Gives an ndarray for an ndarray, a Tensor where the result is itself differentiable (an
+        argument or a captured value is a Tensor), a tuple for several argnums; with `has_aux` a pair (gradient, aux).
+
+    Raises
+    ------
+    RuntimeError
+        The function's value is no real scalar, or does not depend on anything differentiable (see the message).
+    TypeError
+        An argument to differentiate is neither a floating-point array nor a tree (dict, list, tuple) of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pb.func.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    compute = value_and_grad(function, argnums, has_aux)
+
+    @functools.wraps(function)
+    def gradient(*args, **kwargs):
+        value, result = compute(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def value_and_grad(function, argnums=0, has_aux=False):
+    """A function that computes the value and the gradient of `function`; see `grad`.
+
+    Returns
+    -------
+    callable
+        Gives (value, gradient), or ((value, aux), gradient) with `has_aux`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pb.func.value_and_grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
+    (0.0, array([1., 1.]))
+    """
+    several = isinstance(argnums, tuple)
+    numbers = argnums if several else (argnums,)
+
+    @functools.wraps(function)
+    def compute(*args, **kwargs):
+        state = modes.current()
+        level = state.level + 1
+        before = modes.set_modes(state.deeper())
+        try:
+            leaves, args, rebuild = _enter(args, numbers, level)
+            output = function(*args, **kwargs)
+            value, aux = _split(output, has_aux)
+            gradients = _gradients(value, leaves, level)
+        finally:
+            modes.set_modes(before)
+        gradients = rebuild(gradients)
+        value = _leave(value, level)
+        if has_aux:
+            value = value, aux
+        return value, gradients if several else gradients[0]
+
+    return compute
+
+
+def _enter(args, numbers, level):
+    """The differentiated arguments as leaves of `level`; how to give the gradients the arguments' structure."""
+    args = list(args)
+    leaves, structures = [], []
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise IndexError(f"argnums names argument {n}, but the function was called with {len(args)} arguments.")
+        found, structure = flatten(args[n])
+        own = [_leaf(x, level) for x in found]
+        args[n] = unflatten(structure, own)
+        leaves += own
+        structures.append((structure, len(own)))
+
+    def rebuild(gradients):
+        results, start = [], 0
+        for structure, count in structures:
+            results.append(unflatten(structure, gradients[start : start + count]))
+            start += count
+        return tuple(results)
+
+    return leaves, args, rebuild
+
+
+def _leaf(x, level):
+    if not isinstance(x, (ndarray, Tensor)):
+        if not isinstance(x, (float, complex, np.generic)):
+            raise TypeError(
+                f"cannot differentiate with respect to a {type(x).__name__}: pass a floating-point array, or choose "
+                "other arguments with argnums."
+            )
+        x = np.asarray(x)
+    if x.dtype.kind not in "fc":
+        raise TypeError(
+            f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
+            ".astype(float)."
+        )
+    leaf = wrap(x, level)
+    leaf._requires_grad = True
+    extra_of(leaf)
+    return leaf
+
+
+def _split(output, has_aux):
+    if not has_aux:
+        return output, None
+    if not isinstance(output, tuple) or len(output) != 2:
+        raise GradientError("with has_aux=True the function must return a pair (value, aux).")
+    return output
+
+
+def _gradients(value, leaves, level):
+    if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
+        _check_scalar(value)
+        return [_zeros(leaf) for leaf in leaves]
+    _check_scalar(value)
+    raws = collect_raw([value], [_one(value)], leaves, level)
+    return [_zeros(leaf) if raw is None else _public(raw) for raw, leaf in zip(raws, leaves, strict=True)]
+
+
+def _check_scalar(value):
+    shape = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
+    if shape is None:
+        raise GradientError(f"the function must return a real scalar, but returned a {type(value).__name__}.")
+    if shape not in ((), (1,)) and np.prod(shape) != 1:
+        raise GradientError(
+            f"the function must return a real scalar, but returned an array of shape {tuple(shape)}; reduce it (np.sum), "
+            "or differentiate one element at a time."
+        )
+    if getattr(value, "dtype", np.dtype(float)).kind == "c":
+        raise GradientError("the function must return a real scalar, but returned a complex one; take .real or abs().")
+
+
+def _one(value):
+    data = value._data
+    return np.ones(data.shape, data.dtype) if isinstance(data, ndarray) else data * 0 + 1
+
+
+def _zeros(leaf):
+    data = leaf._data
+    return np.zeros_like(data) if isinstance(data, ndarray) else (data * 0).detach()
+
+
+def _public(raw):
+    """A raw gradient for the caller: an array of its own."""
+    if isinstance(raw, np.generic):
+        return np.asarray(raw)
+    if type(raw) is ndarray:
+        return raw if raw.base is None and raw.flags.writeable else raw.copy()
+    return raw
+
+
+def _leave(value, level):
+    """What the function returned, one level further out."""
+    if not isinstance(value, Tensor) or value._level != level:
+        return value
+    raw = value._data
+    return raw[()] if isinstance(raw, ndarray) else raw

@@ -1,0 +1,9 @@
+"""Floor 3: which operators exist and how they differentiate. Importing it fills the tables and Tensor's methods."""
+
+from pullback.arrays import numpy as kernels
+from pullback.core.dispatch import NUMPY
+from pullback.ops import tables
+from pullback.ops.generated import tables as generated
+
+NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
+generated.fill(tables)

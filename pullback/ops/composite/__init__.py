@@ -1,0 +1,1 @@
+"""Composite operators: Python over other operators, which autograd sees instead."""

@@ -1,0 +1,1 @@
+"""Helpers that formulas call, one module an area."""

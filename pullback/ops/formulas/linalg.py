@@ -1,0 +1,52 @@
+"""Helpers of the derivatives of products of vectors and matrices."""
+
+__all__ = ["cross_dim", "einsum_pair_backward", "flip_pair", "matmul_other", "matmul_self", "scaled"]
+
+
+def scaled(grad, factor, *, ops):
+    """grad times the conjugate of a number, without a multiplication by 1."""
+    if isinstance(factor, complex):
+        return grad * factor.conjugate()
+    return grad if factor == 1 else grad * factor
+
+
+def matmul_self(grad, shape, other, *, ops):
+    """What reaches the first operand (of the given shape) of matmul; the engine sums over broadcast batches."""
+    if other.ndim == 1:
+        return (grad if len(shape) == 1 else ops.unsqueeze(grad, -1)) * other.conj()
+    if len(shape) == 1:
+        return ops.squeeze(ops.matmul(other.conj(), ops.unsqueeze(grad, -1)), -1)
+    return ops.matmul(grad, ops.transpose(other, -2, -1).conj())
+
+
+def matmul_other(grad, self, shape, *, ops):
+    """What reaches the second operand (of the given shape) of matmul; the engine sums over broadcast batches."""
+    if self.ndim == 1:
+        return self.conj() * grad if len(shape) == 1 else ops.unsqueeze(self.conj(), -1) * ops.unsqueeze(grad, -2)
+    if len(shape) <= 2 and self.ndim > 2:  # one product over the whole batch, where a batch of products would be summed
+        self = ops.reshape(self, (-1, self.shape[-1]))
+        grad = ops.reshape(grad, (-1,) if len(shape) == 1 else (-1, shape[-1]))
+    if len(shape) == 1:
+        return ops.matmul(ops.t(self).conj(), grad)
+    return ops.matmul(ops.transpose(self, -2, -1).conj(), grad)
+
+
+def einsum_pair_backward(grad, other, equation, shape, *, ops):
+    """What reaches the first operand (of the given shape) of einsum_pair."""
+    inputs, out = equation.split("->")
+    left, right = inputs.split(",")
+    found = ops.einsum_pair(grad, other.conj(), f"{out},{right}->{left}")
+    # A summed dimension of size 1 in `other` gives every element here the same gradient.
+    return ops.expand(found, [max(n, m) for n, m in zip(found.shape, shape, strict=True)])
+
+
+def flip_pair(equation, *, ops):
+    """The equation with its operands exchanged."""
+    inputs, out = equation.split("->")
+    left, right = inputs.split(",")
+    return f"{right},{left}->{out}"
+
+
+def cross_dim(shape, dim, *, ops):
+    """The dimension that cross worked along: dim, or the first of size 3."""
+    return list(shape).index(3) if dim is None else dim

@@ -1,0 +1,121 @@
+"""Helpers of the formulas of `nn.functional`."""
+
+import math
+
+__all__ = [
+    "bce_input_slope",
+    "bce_target_slope",
+    "dropped_out",
+    "gelu_second",
+    "gelu_slope",
+    "linear_backward",
+    "linear_jvp",
+    "mse_loss_backward",
+    "mse_loss_jvp",
+    "softplus_slope",
+    "trained_rows",
+]
+
+SQRT_2_PI = math.sqrt(2 / math.pi)
+INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
+
+
+def conj(x):
+    """The conjugate, without the copy that NumPy makes of a real array."""
+    return x.conj() if x.dtype.kind == "c" else x
+
+
+def as_matrix(x, *, ops):
+    """All leading dimensions as one."""
+    return x if x.ndim == 2 else ops.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+
+
+# -- layers ----------------------------------------------------------------------------------------------------------
+def linear_backward(grad, input, weight, grad_input_mask, *, ops):
+    """(gradient to input, to weight): one matrix product each, of transposed views."""
+    to_input, to_weight = grad_input_mask
+    if weight.ndim == 1:  # one output feature, without a dimension for it
+        column = ops.unsqueeze(grad, -1)
+        return column * conj(weight) if to_input else None, column * conj(input) if to_weight else None
+    grad_input = ops.matmul(grad, conj(weight)) if to_input else None
+    if not to_weight:
+        return grad_input, None
+    rows = grad if grad.ndim > 1 else ops.unsqueeze(grad, 0)
+    inputs = input if input.ndim > 1 else ops.unsqueeze(input, 0)
+    return grad_input, ops.matmul(ops.transpose(as_matrix(rows, ops=ops), 0, 1), conj(as_matrix(inputs, ops=ops)))
+
+
+def linear_jvp(input, input_t, weight, weight_t, bias_t, *, ops):
+    """Product rule; tangents that are None are zero."""
+    terms = []
+    if input_t is not None:
+        terms.append(ops.linear(input_t, weight))
+    if weight_t is not None:
+        terms.append(ops.linear(input, weight_t))
+    total = terms[0] if len(terms) == 1 else terms[0] + terms[1] if terms else ops.linear(input, weight) * 0
+    return total if bias_t is None else total + bias_t
+
+
+def dropped_out(x, mask, p, train, *, ops):
+    """x with native_dropout's mask and scale."""
+    return ops.mul(x, mask) * (1.0 if not train else 1 / (1 - p) if p < 1 else 0.0)
+
+
+def trained_rows(grad, indices, num_weights, padding_idx, *, ops):
+    """The rows of grad that indices name, zero for the padding row."""
+    rows = ops.embedding(indices, grad)
+    if padding_idx is None:
+        return rows
+    return ops.where(ops.unsqueeze(ops.eq(indices, padding_idx % num_weights), -1), 0.0, rows)
+
+
+# -- activations -----------------------------------------------------------------------------------------------------
+def gelu_slope(x, approximate, *, ops):
+    """gelu'(x)."""
+    return ops.gelu_backward(ops.ones_like(x), x, approximate=approximate)
+
+
+def gelu_second(x, approximate, *, ops):
+    """gelu''(x): pdf(x) (2 - x**2), or the second derivative of the approximation by tanh."""
+    x = ops.clamp(x, -40.0, 40.0)
+    square = x * x
+    if approximate == "none":
+        return ops.exp(square * -0.5) * INV_SQRT_TAU * (2 - square)
+    t = ops.tanh(SQRT_2_PI * x * (1 + 0.044715 * square))
+    slope, curve = SQRT_2_PI * (1 + 3 * 0.044715 * square), SQRT_2_PI * 6 * 0.044715 * x
+    sech = 1 - t * t
+    return sech * (slope + 0.5 * x * curve - x * t * slope * slope)
+
+
+def softplus_slope(x, beta, threshold, *, ops):
+    """sigmoid(beta x), and 1 above the threshold."""
+    scaled = x * beta
+    return ops.where(ops.gt(scaled, threshold), 1.0, ops.sigmoid(scaled))
+
+
+# -- losses ----------------------------------------------------------------------------------------------------------
+def mse_loss_backward(grad, input, target, reduction, *, ops):
+    """2 (input - target) grad, over n for a mean."""
+    error = ops.sub(input, target)
+    return error * (grad * (2.0 / error.size if reduction == "mean" and error.size else 2.0))
+
+
+def mse_loss_jvp(input, input_t, target, target_t, reduction, *, ops):
+    """2 (input - target) (input_t - target_t), reduced; tangents that are None are zero."""
+    moved = 0 if input_t is None else input_t
+    if target_t is not None:
+        moved = moved - target_t
+    change = 2.0 * (input - target) * moved
+    if reduction == "none":
+        return change
+    return ops.sum(change) if reduction == "sum" else ops.mean(change)
+
+
+def bce_input_slope(input, target, *, ops):
+    """(p - t) / (p (1 - p)); the divisor is at least 1e-12, so that it is finite at 0 and 1."""
+    return (input - target) / ops.clamp_min((1 - input) * input, 1e-12)
+
+
+def bce_target_slope(input, *, ops):
+    """log(1 - p) - log(p), each logarithm at least -100."""
+    return ops.clamp_min(ops.log1p(-input), -100.0) - ops.clamp_min(ops.log(input), -100.0)

@@ -1,0 +1,158 @@
+"""What the derivative formulas of the elementwise operators call.
+
+A *slope* is the derivative of the operator at its arguments, without conjugation: gradients are `grad * conj(slope)`,
+tangents `tangent * slope`.
+"""
+
+import math
+
+__all__ = [
+    "above",
+    "angle_slope",
+    "asinh_slope",
+    "below",
+    "clamp_tangent",
+    "halved_at_ties",
+    "log_argument",
+    "log_ratio",
+    "nonzero_or_inf",
+    "over_square_norm",
+    "pow_exponent_slope",
+    "pow_slope",
+    "sgn_slope",
+    "times_conj",
+    "times_factor",
+    "within",
+    "xlogy_divisor",
+]  # fmt: skip
+
+
+def is_complex(x):
+    """Whether a tensor, an array or a number is complex."""
+    return isinstance(x, complex) or (hasattr(x, "dtype") and x.dtype.kind == "c")
+
+
+# Arithmetic and powers
+
+
+def times_factor(x, factor, *, ops):
+    """x * factor, without the multiplication where factor is 1."""
+    return x if factor == 1 else x * factor
+
+
+def times_conj(x, factor, *, ops):
+    """x * conj(factor) for a Python number."""
+    return x if factor == 1 else x * factor.conjugate()
+
+
+def pow_slope(self, exponent, *, ops):
+    """d self**exponent / d self = exponent * self**(exponent - 1), and 0 for the exponent 0 everywhere."""
+    if isinstance(exponent, (int, float, complex)):
+        if exponent == 2:
+            return self + self
+        if exponent == 0:
+            return ops.zeros_like(self)
+        return exponent * ops.pow(self, exponent - 1)
+    # Only 0 * 0**-1 needs care. The base is replaced there alone, so that mixed second derivatives stay right.
+    base = ops.where(ops.logical_and(ops.eq(exponent, 0), ops.eq(self, 0)), 1, self)
+    return exponent * ops.pow(base, exponent - 1.0)  # 1.0: an unsigned 0 - 1 would wrap around
+
+
+def pow_exponent_slope(self, exponent, result, *, ops):
+    """d self**exponent / d exponent = result * log(self), and 0 at self = 0 where the exponent is not negative."""
+    if isinstance(self, (int, float)) and self > 0:
+        return result * math.log(self)  # a Python number, which leaves the dtype alone
+    real_exponent = ops.real(exponent) if is_complex(exponent) else exponent
+    vanishes = ops.logical_and(ops.eq(self, 0), ops.ge(real_exponent, 0))
+    return result * ops.log(ops.where(vanishes, 1, self))
+
+
+# Exponentials and logarithms
+
+
+def log_ratio(self, other, *, ops):
+    """self - other, and 0 where both are the same infinity."""
+    level = ops.logical_and(ops.eq(self, other), ops.isinf(self))
+    return ops.where(level, 0, self) - ops.where(level, 0, other)
+
+
+def log_argument(self, other, *, ops):
+    """`other` as the argument of log in d xlogy / d self: 1, whose log is 0, where self is 0 and log has no value."""
+    return ops.where(ops.logical_and(ops.eq(self, 0), ops.le(other, 0)), 1, other)
+
+
+def xlogy_divisor(self, other, *, ops):
+    """`other` as the divisor in d xlogy / d other = self / other: 1 where both are 0."""
+    return ops.where(ops.logical_and(ops.eq(self, 0), ops.eq(other, 0)), 1, other)
+
+
+# Distances and angles
+
+
+def nonzero_or_inf(r, *, ops):
+    """r, and inf where r is 0: as a divisor it gives 0 there. Chosen before dividing, so 0/0 enters no derivative."""
+    return ops.where(ops.eq(r, 0), math.inf, r)
+
+
+def over_square_norm(part, y, x, *, ops):
+    """part / (y**2 + x**2), 0 at the origin; no square is formed. Differentiable: used at every order."""
+    r = nonzero_or_inf(ops.hypot(y, x), ops=ops)
+    return part / r / r
+
+
+def asinh_slope(x, *, ops):
+    """1 / sqrt(x**2 + 1), for real x without forming the square."""
+    return ops.rsqrt(x * x + 1) if is_complex(x) else 1 / ops.hypot(x, 1.0)
+
+
+def angle_slope(z, *, ops):
+    """The gradient of the argument at z: i z / |z|**2, 0 at 0. The argument of a real number is constant: 0."""
+    if not is_complex(z):
+        return 0.0
+    r = nonzero_or_inf(ops.abs(z), ops=ops)
+    return z * 1j / r / r
+
+
+def sgn_slope(z, movement, sgn, *, ops):
+    """How z / |z| moves with z: the part of the movement across the ray, over |z|. Real signs do not move."""
+    if not is_complex(sgn):
+        return ops.zeros_like(movement)
+    across = movement - sgn * ops.real(sgn.conj() * movement)
+    return across / nonzero_or_inf(ops.abs(z), ops=ops)
+
+
+# Limits and choices
+
+
+def halved_at_ties(grad, self, other, *, ops):
+    """grad, halved where the two are equal."""
+    return ops.where(ops.eq(self, other), grad / 2, grad)
+
+
+def within(self, min, max, *, ops):
+    """Whether min <= self <= max; a limit of None does not limit."""
+    if min is None:
+        return ops.le(self, max)
+    if max is None:
+        return ops.ge(self, min)
+    return ops.logical_and(ops.ge(self, min), ops.le(self, max))
+
+
+def below(self, min, max, *, ops):
+    """Whether the result is min because self is less."""
+    return ops.lt(self, min) if max is None else ops.logical_and(ops.lt(self, min), ops.lt(min, max))
+
+
+def above(self, min, max, *, ops):
+    """Whether the result is max because self is greater, or because min is."""
+    return ops.gt(self, max) if min is None else ops.logical_or(ops.gt(self, max), ops.lt(max, min))
+
+
+def clamp_tangent(self, self_t, min, min_t, max, max_t, *, ops):
+    """The tangent of whichever of self, min and max is the result."""
+    tangent = self_t
+    if min is not None:
+        tangent = ops.where(below(self, min, max, ops=ops), 0 if min_t is None else min_t, tangent)
+    if max is not None:
+        tangent = ops.where(above(self, min, max, ops=ops), 0 if max_t is None else max_t, tangent)
+    return tangent

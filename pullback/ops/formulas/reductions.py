@@ -1,0 +1,238 @@
+"""Helpers of the formulas of the reductions and accumulations.
+
+`dim` is what the operator was given: None, an int, or a sequence of ints, of which an empty one means all dimensions.
+"""
+
+import math
+
+__all__ = [
+    "cummax_backward",
+    "cumprod_backward",
+    "cumprod_jvp",
+    "cumsum_backward",
+    "exclusive_prod",
+    "expand_reduced",
+    "gather_along",
+    "gather_running",
+    "log_decay",
+    "log_weight",
+    "logsumexp_weight",
+    "mean_backward",
+    "mean_of_ties",
+    "neighbour",
+    "not_nan",
+    "prod_backward",
+    "recurrence_coefficient_grad",
+    "recurrence_jvp",
+    "restore_reduced",
+    "share_among_ties",
+    "std_jvp",
+    "std_to_var",
+    "var_backward",
+    "var_jvp",
+]
+
+inf = math.inf
+
+
+# -- undoing the loss of dimensions ----------------------------------------------------------------------------------
+def restore_reduced(reduced, ndim, dim, keepdim, *, ops):
+    """The result of a reduction over `dim`, with its lost dimensions back at length 1: it broadcasts to the input."""
+    if keepdim or ndim == 0 or dim is None:
+        return reduced  # 0-d where all dimensions were reduced, which broadcasts as it is
+    if isinstance(dim, int):
+        return ops.unsqueeze(reduced, dim)
+    if not dim or len(dim) == ndim:
+        return reduced
+    lost = {d % ndim for d in dim}
+    left = iter(reduced.shape)
+    return ops.reshape(reduced, tuple(1 if i in lost else next(left) for i in range(ndim)))
+
+
+def expand_reduced(grad, shape, dim, keepdim, *, ops):
+    """The gradient of a sum over `dim` of an input of `shape`: a broadcast, without a copy."""
+    return ops.expand(restore_reduced(grad, len(shape), dim, keepdim, ops=ops), shape)
+
+
+def reduced_count(shape, dim):
+    """How many elements of `shape` went into each result of a reduction over `dim`."""
+    if dim is None or dim in ((), []) or not shape:
+        return math.prod(shape)
+    return shape[dim] if isinstance(dim, int) else math.prod(shape[d] for d in dim)
+
+
+# -- means and variances ---------------------------------------------------------------------------------------------
+def mean_backward(grad, shape, dim, keepdim, *, ops):
+    """grad / n, broadcast; divided before it grows."""
+    count = reduced_count(shape, dim)
+    return expand_reduced(grad / count if count else grad, shape, dim, keepdim, ops=ops)
+
+
+def not_nan(x, *, ops):
+    """1 where a nansum counts an element, else 0."""
+    return ops.logical_not(ops.isnan(x))
+
+
+def var_scale(shape, dim, correction):
+    """2 / (n - correction); infinite where there is no degree of freedom, as the variance itself is then."""
+    freedom = reduced_count(shape, dim) - (1 if correction is None else correction)
+    return 2.0 / freedom if freedom > 0 else inf
+
+
+def var_backward(grad, x, dim, correction, keepdim, *, ops):
+    """grad * 2 (x - mean) / (n - correction). The mean's own dependence on x cancels."""
+    grad = restore_reduced(grad, x.ndim, dim, keepdim, ops=ops)
+    return (grad * var_scale(x.shape, dim, correction)) * (x - ops.mean(x, dim, True))
+
+
+def var_jvp(x, tangent, dim, correction, keepdim, *, ops):
+    """The tangent of the variance; real, also where x is complex."""
+    centred = x - ops.mean(x, dim, True)
+    part = ops.real(ops.conj(centred) * tangent) if x.dtype.kind == "c" else centred * tangent
+    return ops.sum(part, dim, keepdim) * var_scale(x.shape, dim, correction)
+
+
+def std_to_var(grad, std, *, ops):
+    """The gradient to the variance of grad to its root. 0 where the input is constant: the root has a kink there."""
+    return grad / (2.0 * ops.where(ops.eq(std, 0), inf, std))
+
+
+def std_jvp(x, tangent, std, dim, correction, keepdim, *, ops):
+    """The tangent of the standard deviation, 0 where the input is constant."""
+    return std_to_var(var_jvp(x, tangent, dim, correction, keepdim, ops=ops), std, ops=ops)
+
+
+# -- extremes --------------------------------------------------------------------------------------------------------
+def ties(x, result, dim, keepdim, *, ops):
+    """(mask of the elements of x that equal the result of their slice, their number); NaN equals NaN here."""
+    result = restore_reduced(result, x.ndim, dim, keepdim, ops=ops)
+    both_nan = ops.logical_and(ops.isnan(x), ops.isnan(result))
+    mask = ops.logical_or(ops.eq(x, result), both_nan)
+    return mask, ops.sum(mask, dim, True)
+
+
+def share_among_ties(grad, x, result, dim, keepdim, *, ops):
+    """The gradient of an extreme: all that attain it get equal parts."""
+    mask, count = ties(x, result, dim, keepdim, ops=ops)
+    return mask * (restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) / count)
+
+
+def mean_of_ties(tangent, x, result, dim, keepdim, *, ops):
+    """The tangent of an extreme: the mean over all that attain it."""
+    mask, count = ties(x, result, dim, keepdim, ops=ops)
+    total = ops.sum(mask * tangent, dim, True) / count
+    return ops.reshape(total, result.shape)
+
+
+def gather_along(x, dim, indices, keepdim, *, ops):
+    """The elements of x that a reduction over `dim` selected."""
+    if x.ndim == 0:
+        return x
+    if keepdim:
+        return ops.gather(x, dim, indices)
+    return ops.squeeze(ops.gather(x, dim, ops.unsqueeze(indices, dim)), dim)
+
+
+# -- products --------------------------------------------------------------------------------------------------------
+def neighbour(x, dim, fill, *, ops):
+    """y[i] = x[i-1] along `dim`, with `fill` for y[0]."""
+    length = x.shape[dim]
+    if length == 0:
+        return x
+    first = ops.full_like(ops.narrow(x, dim, 0, 1), fill)
+    return ops.cat([first, ops.narrow(x, dim, 0, length - 1)], dim)
+
+
+def exclusive_prod(x, dim, *, ops):
+    """For each element, the product of all others along `dim`: right at zeros, where result / x is not."""
+    if x.ndim == 0:
+        return ops.ones_like(x)
+    before = neighbour(ops.cumprod(x, dim), dim, 1, ops=ops)
+    after = neighbour(ops.cumprod(ops.flip(x, (dim,)), dim), dim, 1, ops=ops)
+    return before * ops.flip(after, (dim,))
+
+
+def prod_backward(grad, x, dim, keepdim, *, ops):
+    """grad times the product of the others."""
+    if dim is None:
+        others = ops.reshape(exclusive_prod(ops.reshape(x, (x.size,)), 0, ops=ops), x.shape)
+    else:
+        others = exclusive_prod(x, dim, ops=ops)
+    return restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) * others.conj()
+
+
+# -- accumulations ---------------------------------------------------------------------------------------------------
+def cumsum_backward(grad, dim, *, ops):
+    """The sum of grad from each position to the end."""
+    if grad.ndim == 0:
+        return grad
+    return ops.flip(ops.cumsum(ops.flip(grad, (dim,)), dim), (dim,))
+
+
+def cumprod_backward(grad, x, result, dim, *, ops):
+    """Exact at zeros, in linear time, without a division.
+
+    d y[k] / d x[i] = y[i-1] x[i+1] ... x[k], so that the sum over k of grad[k] times this is y[i-1] s[i] with
+    s[i] = grad[i] + x[i+1] s[i+1].
+    """
+    if x.ndim == 0:
+        return grad
+    return neighbour(result, dim, 1, ops=ops).conj() * ops.linear_recurrence(grad, x.conj(), dim, True)
+
+
+def cumprod_jvp(x, tangent, result, dim, *, ops):
+    """t[k] = x[k] t[k-1] + y[k-1] tangent[k]."""
+    if x.ndim == 0:
+        return tangent
+    return ops.linear_recurrence(neighbour(result, dim, 1, ops=ops) * tangent, x, dim)
+
+
+def recurrence_coefficient_grad(grad, coefficients, result, dim, reverse, *, ops):
+    """What c[i] multiplied, conjugated, times the gradient that reached where it was added."""
+    if grad.ndim == 0:
+        return ops.zeros_like(grad)
+    grad = ops.linear_recurrence(grad, coefficients.conj(), dim, not reverse)
+    if reverse:
+        return neighbour(grad, dim, 0, ops=ops) * result.conj()
+    return grad * neighbour(result, dim, 0, ops=ops).conj()
+
+
+def recurrence_jvp(tangent, coefficients, coefficients_t, result, dim, reverse, *, ops):
+    """The same recurrence, driven by tangent[i] + c_t[i] s[i-1] (reversed: c_t[i+1] s[i+1])."""
+    if tangent.ndim == 0:
+        return tangent
+    if reverse:
+        added = ops.flip(neighbour(ops.flip(coefficients_t * result, (dim,)), dim, 0, ops=ops), (dim,))
+    else:
+        added = coefficients_t * neighbour(result, dim, 0, ops=ops)
+    return ops.linear_recurrence(tangent + added, coefficients, dim, reverse)
+
+
+def log_weight(x, result, *, ops):
+    """exp(x - result), the part of each element in a running log-sum-exp; 0 for what is -inf."""
+    return ops.exp(x - ops.where(ops.eq(result, -inf), 0, result))
+
+
+def log_decay(result, dim, *, ops):
+    """exp(y[i-1] - y[i]): how the parts shrink from one step of a running log-sum-exp to the next."""
+    if result.ndim == 0:
+        return ops.zeros_like(result)
+    before = neighbour(result, dim, -inf, ops=ops)
+    return ops.exp(before - ops.where(ops.eq(result, -inf), 0, result))
+
+
+def logsumexp_weight(x, result, dim, keepdim, *, ops):
+    """exp(x - result), the softmax; 0 over a slice of -inf alone, where the difference would be nan."""
+    return log_weight(x, restore_reduced(result, x.ndim, dim, keepdim, ops=ops), ops=ops)
+
+
+def cummax_backward(grad, dim, indices, *, ops):
+    """Each position's gradient, added where its running extreme came from."""
+    if grad.ndim == 0:
+        return grad
+    return ops.scatter_add(ops.zeros_like(grad), dim, indices, grad)
+
+
+def gather_running(x, dim, indices, *, ops):
+    """The elements of x that are the running extremes."""
+    return x if x.ndim == 0 else ops.gather(x, dim, indices)

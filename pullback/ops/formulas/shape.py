@@ -1,0 +1,41 @@
+"""Helpers of the derivatives of operators that change shape."""
+
+__all__ = ["inverse_permute", "narrow_backward", "repeat_backward", "roll_backward", "select_backward"]
+
+
+def inverse_permute(grad, dims, *, ops):
+    """grad with its dimensions put back where permute(dims) took them from."""
+    inverse = [0] * len(dims)
+    for i, dim in enumerate(dims):
+        inverse[dim] = i
+    return ops.permute(grad, inverse)
+
+
+def select_backward(grad, shape, dim, index, *, ops):
+    """Zeros of the given shape with grad at one position of dim."""
+    return ops.slice_backward(grad, shape, whole_but(shape, dim, index))
+
+
+def narrow_backward(grad, shape, dim, start, length, *, ops):
+    """Zeros of the given shape with grad at `length` positions of dim from start."""
+    start = int(start)
+    start += shape[dim] if start < 0 else 0
+    return ops.slice_backward(grad, shape, whole_but(shape, dim, slice(start, start + length)))
+
+
+def whole_but(shape, dim, item):
+    """The index that takes every dimension whole but dim."""
+    return (*(slice(None),) * (dim % len(shape)), item, ...)
+
+
+def repeat_backward(grad, shape, repeats, *, ops):
+    """grad of repeat(self, repeats) summed over the copies of self, a tensor of the given shape."""
+    shape = (1,) * (len(repeats) - len(shape)) + tuple(shape)
+    paired = [n for pair in zip(repeats, shape, strict=True) for n in pair]
+    return ops.sum(ops.reshape(grad, paired), tuple(range(0, len(paired), 2))) if paired else grad
+
+
+def roll_backward(grad, shifts, dims, *, ops):
+    """grad rolled back."""
+    back = tuple(-n for n in shifts) if isinstance(shifts, (tuple, list)) else -shifts
+    return ops.roll(grad, back, dims)

@@ -1,0 +1,39 @@
+"""What may stand between the brackets of a Tensor, made plain for kernels."""
+
+import numpy as np
+
+from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import Tensor
+from pullback.ops.formulas.indexing import is_basic_index
+
+_READY = frozenset([int, slice, type(None), type(Ellipsis)])
+
+
+def plain_index(index):
+    """The index with its Tensors and lists as ndarrays; 0-d integer tensors count as integers."""
+    if type(index) in _READY:
+        return index
+    if isinstance(index, tuple):
+        return tuple(i if type(i) in _READY else _plain(i) for i in index)
+    return _plain(index)
+
+
+def _plain(i):
+    if isinstance(i, Tensor):
+        if i.dtype.kind not in "iub":
+            raise IndexError(f"tensors used as indices must be integer or bool tensors, got dtype {i.dtype}.")
+        while isinstance(i, Tensor):
+            i = i._data
+        if not isinstance(i, np.ndarray):
+            raise UnsupportedError(
+                f"a tensor around a {type(i).__name__} cannot be used as an index: its values are not known here. Use "
+                "pullback.where or take_along_dim instead."
+            )
+        return int(i) if i.ndim == 0 and i.dtype.kind in "iu" else i
+    if isinstance(i, list):
+        array = np.asarray([x.item() if isinstance(x, Tensor) else x for x in i])
+        return array.astype(np.intp) if array.size == 0 else array
+    return i
+
+
+__all__ = ["is_basic_index", "plain_index"]

@@ -1,0 +1,217 @@
+"""Calls of an operator under test: samples to tensors and ndarrays, results to ndarrays, layouts of memory."""
+
+import contextlib
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pullback.autograd.api import grad
+from pullback.core.factory import from_numpy
+from pullback.core.tensor import Tensor
+from pullback.testing.close import default_tolerance
+from pullback.testing.opinfo.core import Input, OpInfo, Plain, Sample, map_arrays
+
+__all__ = [
+    "LAYOUTS",
+    "REFUSALS",
+    "flat_tensors",
+    "function_of",
+    "inplace_method",
+    "must_refuse",
+    "relayout",
+    "replaced",
+    "require",
+    "result_and_grads",
+    "sampling",
+    "seeded",
+    "takes_out",
+    "to_arrays",
+    "to_reference",
+    "to_tensors",
+    "tolerance_of",
+    "twins",
+]
+
+REFUSALS = (TypeError, ValueError, RuntimeError, IndexError)  # what a user may expect for bad input
+
+
+def function_of(info: OpInfo) -> Callable:
+    """What a user calls: the public function of that name, or else the Tensor method; results are `observe`d."""
+    function = info.call or _public(info.name)
+    if info.observe is None:
+        return function
+    return lambda *args, **kwargs: info.observe(function(*args, **kwargs))
+
+
+def _public(name: str) -> Callable:
+    """pullback.<name>, or Tensor.<name>."""
+    *modules, leaf = name.split(".")
+    # The public face is on a floor above this one, so it is looked up by name, as an outsider would.
+    module = importlib.import_module(".".join(["pullback", *modules]))
+    found = getattr(module, leaf, None) or getattr(Tensor, leaf, None)
+    if found is None:
+        raise AttributeError(f"OpInfo {name!r}: neither pullback.{name} nor Tensor.{leaf} exists.")
+    return found
+
+
+def inplace_method(info: OpInfo) -> Callable | None:
+    """The method `name_` of Tensor, when the operator has one."""
+    found = getattr(Tensor, info.name.split(".")[-1] + "_", None)
+    wanted = info.inplace if info.inplace is not None else found is not None and info.call is None
+    if wanted and found is None:
+        raise AttributeError(f"OpInfo {info.full_name!r} says inplace=True, but Tensor has no such method.")
+    return found if wanted else None
+
+
+def takes_out(info: OpInfo) -> bool:
+    """Whether the operator takes out=."""
+    if info.out is not None:
+        return info.out
+    if info.call is not None:
+        return False
+    try:
+        return "out" in inspect.signature(_public(info.name)).parameters
+    except ValueError:
+        return False
+
+
+@contextlib.contextmanager
+def sampling(info: OpInfo, sample: Any, dtype: Any = "") -> Iterator[None]:
+    """Any error inside says for which operator, dtype and sample; NumPy's floating-point warnings are off."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except Exception as error:
+        error.add_note(f"while checking {info.full_name}: {sample!r} {dtype}")
+        raise
+
+
+def seeded(info: OpInfo) -> None:
+    """Fix the random state before a call of a random operator."""
+    if info.random:
+        importlib.import_module("pullback").manual_seed(0)
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise AssertionError with the message unless the condition holds (an `assert` would vanish under -O)."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def to_tensors(tree: Any, requires_grad: bool = False) -> Any:
+    """Every ndarray as a Tensor over the same memory; with `requires_grad`, inputs require grad where they can."""
+
+    def convert(x: np.ndarray | Plain) -> Any:
+        if isinstance(x, Plain):
+            return x.array
+        tensor = from_numpy(x.view(np.ndarray))
+        return tensor.requires_grad_() if requires_grad and isinstance(x, Input) and x.dtype.kind in "fc" else tensor
+
+    return map_arrays(convert, tree)
+
+
+def to_reference(tree: Any) -> Any:
+    """Every Input and Plain as a bare ndarray."""
+    return map_arrays(lambda x: x.array if isinstance(x, Plain) else x.view(np.ndarray), tree)
+
+
+def to_arrays(result: Any) -> Any:
+    """A result with ndarrays in place of tensors."""
+    if isinstance(result, Tensor):
+        return result.numpy(force=True)
+    if isinstance(result, (list, tuple)):
+        return tuple(to_arrays(r) for r in result)
+    return result
+
+
+def flat_tensors(result: Any) -> list[Tensor]:
+    """The tensors in a result or in arguments, in order."""
+    if isinstance(result, Tensor):
+        return [result]
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (list, tuple)):
+        return [t for r in result for t in flat_tensors(r)]
+    return []
+
+
+def replaced(tree: Any, old: list[Tensor], new: tuple) -> Any:
+    """`tree` with each of the tensors `old` replaced by its counterpart in `new`."""
+    if isinstance(tree, Tensor):
+        return next((n for o, n in zip(old, new, strict=True) if o is tree), tree)
+    if isinstance(tree, dict):
+        return {k: replaced(t, old, new) for k, t in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(replaced(t, old, new) for t in tree)
+    return tree
+
+
+def _every_second(array: np.ndarray) -> np.ndarray:
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2]
+
+
+def _backwards(array: np.ndarray) -> np.ndarray:
+    return np.flip(np.ascontiguousarray(np.flip(array)))
+
+
+def _misplaced(array: np.ndarray) -> np.ndarray:
+    memory = np.zeros(array.size + 1, array.dtype)
+    memory[1:] = array.ravel()
+    return memory[1:].reshape(array.shape)
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "every_second": _every_second,
+    "fortran": np.asfortranarray,
+    "backwards": _backwards,
+    "offset": _misplaced,
+}
+
+
+def relayout(sample: Sample, how: Callable[[np.ndarray], np.ndarray]) -> tuple[tuple, dict]:
+    """The arguments of a sample with the same numbers in another layout; 0-d arrays stay."""
+
+    def convert(x: np.ndarray | Plain) -> Any:
+        if isinstance(x, Plain) or x.ndim == 0:
+            return x
+        moved = how(x.view(np.ndarray))
+        return moved.view(Input) if isinstance(x, Input) else moved
+
+    return map_arrays(convert, (sample.args, sample.kwargs))
+
+
+def twins(info: OpInfo, dtype: Any) -> list[tuple[Sample, Sample]]:
+    """Each sample twice, in memory of its own."""
+    return list(zip(info.samples_for(dtype), info.samples_for(dtype), strict=True))
+
+
+def tolerance_of(info: OpInfo, dtype: Any) -> dict[str, float]:
+    """rtol and atol of a comparison in that dtype."""
+    rtol, atol = info.numbers or default_tolerance(dtype if np.dtype(dtype).kind in "fc" else np.float64)
+    return {"rtol": rtol, "atol": atol}
+
+
+def result_and_grads(function: Any, args: tuple, kwargs: dict, differentiable: bool) -> tuple:
+    """The result, and the gradients of a random functional of it, as ndarrays."""
+    args, kwargs = to_tensors((args, kwargs), requires_grad=differentiable)
+    inputs = [t for t in flat_tensors((args, kwargs)) if t.requires_grad]
+    results = function(*args, **kwargs)
+    roots = [r for r in flat_tensors(results) if r.requires_grad]
+    if not roots:
+        return (to_arrays(results),)
+    rng = np.random.default_rng(0)
+    cotangents = [from_numpy(rng.standard_normal(r.shape).astype(r.dtype)) for r in roots]
+    grads = grad(roots, inputs, cotangents, allow_unused=True)
+    return to_arrays(results), *(0.0 if g is None else to_arrays(g) for g in grads)
+
+
+def must_refuse(function: Any, args: tuple, kwargs: dict, why: str) -> None:
+    """Raise unless the call raises one of the errors that a user may expect."""
+    with contextlib.suppress(*REFUSALS):
+        result = function(*args, **kwargs)
+        raise AssertionError(f"accepted and gave {result!r}, but {why}")

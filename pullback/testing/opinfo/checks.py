@@ -1,0 +1,48 @@
+"""The checks that an OpInfo drives. Each takes the record and a dtype, and raises where the operator is wrong.
+
+`check_operator` runs them all, for authors of operators elsewhere; `tests/ops/` runs them one by one.
+"""
+
+from pullback.testing.opinfo.core import OpInfo
+from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second
+from pullback.testing.opinfo.value_checks import check_error, check_forward, check_inplace, check_layouts, check_out
+
+__all__ = [
+    "check_error",
+    "check_forward",
+    "check_gradient",
+    "check_inplace",
+    "check_layouts",
+    "check_limit",
+    "check_operator",
+    "check_out",
+    "check_second",
+]
+
+
+def check_operator(info: OpInfo) -> None:
+    """Run every check of a record: forward, layouts, in-place, out=, first and second derivatives, limits, errors.
+
+    Raises
+    ------
+    AssertionError, GradcheckError
+        The operator is wrong; a note on the error names the sample.
+    """
+    for dtype in info.dtypes:
+        for check, name in (
+            (check_forward, "forward"),
+            (check_layouts, "layouts"),
+            (check_inplace, "inplace"),
+            (check_out, "out"),
+        ):
+            if info.skip(name, dtype) is None:
+                check(info, dtype)
+    for dtype in info.grad_dtypes:
+        if info.order >= 1 and info.skip("gradient", dtype) is None:
+            check_gradient(info, dtype)
+        if info.order >= 2 and info.skip("second", dtype) is None:
+            check_second(info, dtype)
+    for limit in info.limits:
+        check_limit(info, limit)
+    for refusal in info.errors:
+        check_error(info, refusal)

@@ -1,0 +1,263 @@
+"""OpInfo: one record an operator, from which every check of it is made.
+
+An area file of this folder holds a list `OPINFOS` of such records; the suite in `tests/ops/` runs the checks of
+`pullback.testing.opinfo.checks` over them all, and authors of operators elsewhere run them on their own records with
+`pullback.testing.check_operator(info)`. A typical record:
+
+    OpInfo("sin", np.sin, unary(), complex=True),
+    OpInfo("atan2", np.arctan2, broadcasting_pairs(),
+           limits=[Limit(at=(0.0, 0.0), grad=(0.0, 0.0), because="no direction at the origin: 0 by convention")],
+           errors=[Raises(RuntimeError, naming=("atan2", "(2,)", "(3,)"), args=(ones(2), ones(3)))]),
+    OpInfo("sum", by_axis(np.sum), reductions(), complex=True),
+    OpInfo("flip", by_axis(np.flip), cases(on((2, 3), [0]), on((2, 3), [0, 1]), on((0, 2), [1])), complex=True),
+    OpInfo("argmax", by_axis(np.argmax), reductions(distinct=True, many_dims=False), order=0),
+    OpInfo("nn.functional.relu", lambda x: np.maximum(x, 0), unary(away_from=0)),
+    OpInfo("rand", None, cases(on(None, 3)), random=True, because="random: shape and dtype only"),
+
+Rules for samples:
+
+* every ndarray in the arguments (in lists, tuples and dicts too) becomes a Tensor; wrap it as `Plain(array)` to pass
+  the ndarray itself. The reference sees ndarrays always;
+* arrays that come from `make(...)`, and what arithmetic and views make of them, are *inputs*: they have the dtype under
+  test and require grad in gradient checks. `np.array(...)` of one, or `make.constant(...)`, is a constant;
+* keep shapes small: a gradient check calls the operator twice for each number in the inputs.
+
+The sample makers (`unary`, `broadcasting_pairs`, `reductions`, `cases` with `on`) are in `samples.py`.
+"""
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.testing.arrays import random_array
+
+__all__ = ["FLOATS", "Input", "Limit", "Make", "OpInfo", "Plain", "Raises", "Sample", "Skip", "by_axis", "map_arrays"]
+
+FLOATS = (np.float64, np.float32)
+DEFAULT_DTYPES = (np.float64, np.float32, np.int64)
+
+
+class Input(np.ndarray):
+    """An ndarray that is an input of the operator under test; arithmetic and views keep the mark."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    """An ndarray that the operator gets as it is, not as a Tensor."""
+
+    array: np.ndarray
+
+
+class Sample:
+    """The arguments of one call: `Sample(x, 1, keepdim=True)`; `.named("...")` gives it a name for reports."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        self.args, self.kwargs, self.name = args, kwargs, ""
+
+    def named(self, name: str) -> "Sample":
+        """Itself, with a name."""
+        self.name = name
+        return self
+
+    def __repr__(self):
+        parts = [brief(a) for a in self.args] + [f"{k}={brief(v)}" for k, v in self.kwargs.items()]
+        return f"{self.name or 'sample'}({', '.join(parts)})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """What value and gradient must be at a delicate point, to the last digits.
+
+    `at` holds the arguments (numbers become 0-d float64 or complex128 Tensors, lists and arrays Tensors; `Plain` and
+    `kwargs` are passed on). `value` is the result; `grad` the gradient of its sum to each argument of `at` that takes
+    one (a number stands for an array full of it), or to each single number in them; None where it is not to be looked
+    at; `second` the gradient of the sum of the first gradients, likewise.
+    """
+
+    at: tuple
+    grad: tuple | None = None
+    value: Any = None
+    second: tuple | None = None
+    because: str = ""
+    kwargs: dict = dataclasses.field(default_factory=dict)
+    rtol: float = 1e-12
+    atol: float = 0.0
+
+    def __post_init__(self):
+        if not self.because:
+            raise ValueError(f"Limit(at={self.at}) needs because=: the reason why this is the right limit.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Raises:
+    """A call that must be refused with `error`, in words that contain each string of `naming`."""
+
+    error: type[Exception] | tuple[type[Exception], ...]
+    naming: Sequence[str] = ()
+    args: tuple = ()
+    kwargs: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Skip:
+    """A check that is left out (forward, gradient, second, tangent, inplace, out, layouts), and why."""
+
+    check: str
+    because: str
+    dtypes: tuple = ()  # empty: all
+
+
+class Make:
+    """`make(shape, **how)` draws an input of the dtype under test; `how` is that of `random_array`."""
+
+    def __init__(self, dtype, seed: int = 0):
+        self.dtype = np.dtype(dtype)
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, shape, dtype=None, **how) -> Input:
+        """A random input (marked); low=, high=, away_from=, distinct=, exclude_zero=, noncontiguous=."""
+        return random_array(shape, dtype or self.dtype, rng=self.rng, **how).view(Input)
+
+    def constant(self, shape, dtype=None, **how) -> np.ndarray:
+        """The same, not marked: never requires grad."""
+        return random_array(shape, dtype or self.dtype, rng=self.rng, **how)
+
+    def index(self, shape, size: int) -> np.ndarray:
+        """Random int64 indices of a dimension of `size`."""
+        return self.rng.integers(0, size, shape)
+
+    def mask(self, shape) -> np.ndarray:
+        """A random bool array."""
+        return self.constant(shape, bool)
+
+    def of(self, values) -> Input:
+        """The given values as an input of the dtype under test."""
+        return np.array(values).astype(self.dtype).view(Input)
+
+
+@dataclasses.dataclass
+class OpInfo:
+    """Everything that is checked of one operator.
+
+    Parameters
+    ----------
+    name : str
+        Public dotted name below `pullback`, such as "mul" or "nn.functional.gelu"; where the package has no such
+        function, the Tensor method of that name is meant.
+    reference : callable or None
+        The same function on ndarrays, called with the sample's arguments (`by_axis` translates dim and keepdim). None
+        needs `because`.
+    samples : callable(Make) -> iterable of Sample
+    dtypes : dtypes of the forward check; default float64, float32, int64; `complex=True` adds complex128.
+    grad_dtypes : dtypes of the gradient checks; default those of float64 and complex128 that are in `dtypes`.
+    order : highest derivative that is checked against differences: 0 (not differentiable), 1 or 2.
+    inplace, out : bool or None
+        Whether `x.name_(...)` and `out=` exist; None (default): as native_functions.yaml says.
+    limits, errors, skips : lists of Limit, Raises, Skip
+    call : callable, optional
+        What to call instead of the public name, for operators with a call form of their own.
+    observe : callable, optional
+        Applied to the result before anything is compared or differentiated: takes out a freedom (a sign, a phase).
+    random : bool
+        Results are random: forward checks look at shape and dtype only, gradient checks run under a fixed seed.
+    numbers : tuple
+        rtol, atol of the comparison with the reference, by default as the dtype suggests.
+    check_dtype : bool, default True
+        Whether result and reference must agree in dtype.
+    gradcheck : dict
+        Further arguments for gradcheck and gradgradcheck (atol, eps, nondet_tol, ...).
+    variant : str
+        Tells several records of one operator apart.
+    """
+
+    name: str
+    reference: Callable | None
+    samples: Callable[[Make], Iterable[Sample]]
+    _: dataclasses.KW_ONLY
+    dtypes: tuple = DEFAULT_DTYPES
+    grad_dtypes: tuple | None = None
+    complex: bool = False
+    order: int = 2
+    inplace: bool | None = None
+    out: bool | None = None
+    limits: Sequence[Limit] = ()
+    errors: Sequence[Raises] = ()
+    skips: Sequence[Skip] = ()
+    call: Callable | None = None
+    observe: Callable | None = None
+    random: bool = False
+    numbers: tuple[float, float] | None = None
+    check_dtype: bool = True
+    gradcheck: dict = dataclasses.field(default_factory=dict)
+    variant: str = ""
+    because: str = ""
+
+    def __post_init__(self):
+        if self.reference is None and not self.because:
+            raise ValueError(f"OpInfo({self.name!r}) has no reference; say why with because=.")
+        if self.complex and np.complex128 not in self.dtypes:
+            self.dtypes = (*self.dtypes, np.complex128)
+        self.dtypes = tuple(np.dtype(d) for d in self.dtypes)
+        if self.grad_dtypes is None:
+            self.grad_dtypes = tuple(d for d in self.dtypes if d in (np.float64, np.complex128)) if self.order else ()
+        self.grad_dtypes = tuple(np.dtype(d) for d in self.grad_dtypes)
+
+    @property
+    def full_name(self) -> str:
+        """The name that tests show."""
+        return f"{self.name}.{self.variant}" if self.variant else self.name
+
+    def samples_for(self, dtype) -> list[Sample]:
+        """The samples in that dtype: the same ones in every run."""
+        seed = zlib.crc32(f"{self.full_name} {np.dtype(dtype).name}".encode())
+        return list(self.samples(Make(dtype, seed)))
+
+    def skip(self, check: str, dtype=None) -> Skip | None:
+        """The reason not to run that check, if there is one."""
+        for skip in self.skips:
+            if skip.check == check and (
+                not skip.dtypes or dtype is None or np.dtype(dtype) in map(np.dtype, skip.dtypes)
+            ):
+                return skip
+        return None
+
+
+def by_axis(function: Callable) -> Callable:
+    """A NumPy function that takes dim, keepdim, by position or name, where NumPy says axis, keepdims."""
+
+    def reference(x, *args, **kwargs):
+        names = {"dim": "axis", "keepdim": "keepdims", "dims": "axis"}
+        kwargs |= dict(zip(("dim", "keepdim"), args, strict=False))
+        kwargs = {names.get(k, k): tuple(v) if isinstance(v, list) else v for k, v in kwargs.items()}
+        return function(x, **kwargs)
+
+    return reference
+
+
+def map_arrays(function: Callable, tree: Any) -> Any:
+    """`tree` with `function` applied to every ndarray and Plain in its lists, tuples, dicts and slices."""
+    if isinstance(tree, (np.ndarray, Plain)):
+        return function(tree)
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(map_arrays(function, t) for t in tree))
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(map_arrays(function, t) for t in tree)
+    if isinstance(tree, dict):
+        return {k: map_arrays(function, t) for k, t in tree.items()}
+    return tree
+
+
+def brief(value: Any) -> str:
+    """A short text for one argument of a sample."""
+    if isinstance(value, Plain):
+        return f"Plain({brief(value.array)})"
+    if isinstance(value, np.ndarray):
+        layout = "" if value.flags.c_contiguous else ", non-contiguous"
+        return f"{value.dtype}{list(value.shape)}{layout}"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(brief(v) for v in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return repr(value)

@@ -1,0 +1,107 @@
+"""Checks of derivatives: against differences, and against known limits at delicate points."""
+
+from typing import Any
+
+import numpy as np
+
+from pullback.autograd.api import grad
+from pullback.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.core.factory import from_numpy
+from pullback.core.tensor import Tensor
+from pullback.testing.close import assert_close
+from pullback.testing.opinfo.calls import (
+    flat_tensors,
+    function_of,
+    replaced,
+    sampling,
+    seeded,
+    to_arrays,
+    to_tensors,
+)
+from pullback.testing.opinfo.core import Limit, OpInfo, Plain, Sample
+
+__all__ = ["check_gradient", "check_limit", "check_second"]
+
+FULL_JACOBIAN_UP_TO = 14  # numbers in the inputs; random projections beyond
+
+
+def check_gradient(info: OpInfo, dtype: Any) -> None:
+    """First derivatives agree with differences."""
+    for sample in info.samples_for(dtype):
+        with sampling(info, sample, dtype):
+            function, inputs = _of_inputs(info, sample)
+            if inputs:
+                fast = sum(t.numel() for t in inputs) > FULL_JACOBIAN_UP_TO
+                gradcheck(function, inputs, fast_mode=fast, **info.gradcheck)
+
+
+def check_second(info: OpInfo, dtype: Any) -> None:
+    """Second derivatives agree with differences of first ones."""
+    for sample in info.samples_for(dtype):
+        with sampling(info, sample, dtype):
+            function, inputs = _of_inputs(info, sample)
+            if inputs and any(o.requires_grad for o in flat_tensors(function(*inputs))):
+                gradgradcheck(function, inputs, fast_mode=True, **info.gradcheck)
+
+
+def check_limit(info: OpInfo, limit: Limit) -> None:
+    """Value and derivatives at a delicate point are those given."""
+    function = function_of(info)
+    with sampling(info, limit):
+        args = tuple(_limit_argument(a) for a in limit.at)
+        inputs = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
+        seeded(info)
+        results = flat_tensors(function(*args, **to_tensors(limit.kwargs)))
+        tolerance = {"rtol": limit.rtol, "atol": limit.atol, "equal_nan": True, "check_dtype": False}
+        if limit.value is not None:
+            value = to_arrays(results[0]) if len(results) == 1 else to_arrays(results)
+            assert_close(value, limit.value, **tolerance, msg=lambda m: f"value: {m}")
+        for wanted, name in ((limit.grad, "gradient"), (limit.second, "second derivative")):
+            roots = [r for r in results if r.requires_grad]
+            if not roots or (wanted is None and limit.second is None):
+                return
+            ones = [from_numpy(np.ones_like(r.numpy(force=True))) for r in roots]
+            more = name == "gradient" and limit.second is not None
+            grads = grad(roots, inputs, ones, create_graph=more, retain_graph=True, allow_unused=True)
+            if wanted is not None:
+                got, expected = _numbers(grads, wanted, inputs)
+                assert_close(got, expected, **tolerance, msg=lambda m, n=name: f"{n}: {m}")
+            results = [g for g in grads if g is not None]
+
+
+def _numbers(grads: Any, wanted: tuple, inputs: list[Tensor]) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients and what they must be as two vectors, without those that are not to be looked at."""
+    got = [np.zeros(x.shape) if g is None else to_arrays(g) for g, x in zip(grads, inputs, strict=True)]
+    if len(wanted) == len(inputs):
+        pairs = [(g, np.broadcast_to(w, g.shape)) for g, w in zip(got, wanted, strict=True) if w is not None]
+    else:
+        numbers = np.concatenate([g.ravel() for g in got])
+        pairs = [(g, np.asarray(w)) for g, w in zip(numbers, wanted, strict=True) if w is not None]
+    return np.concatenate([np.ravel(g) for g, _ in pairs]), np.concatenate([np.ravel(w) for _, w in pairs])
+
+
+def _of_inputs(info: OpInfo, sample: Sample) -> tuple[Any, tuple[Tensor, ...]]:
+    """The operator as a function of its differentiable inputs alone, and these."""
+    function = function_of(info)
+    args, kwargs = to_tensors((sample.args, sample.kwargs), requires_grad=True)
+    inputs = [t for t in flat_tensors((args, kwargs)) if t.requires_grad]
+
+    def of_inputs(*values: Tensor) -> tuple[Tensor, ...]:
+        seeded(info)
+        new_args, new_kwargs = replaced((args, kwargs), inputs, values)
+        return tuple(flat_tensors(function(*new_args, **new_kwargs)))
+
+    return of_inputs, tuple(inputs)
+
+
+def _limit_argument(value: Any) -> Any:
+    """A number or array of a Limit as a tensor that requires grad; what is not numeric as it is."""
+    if isinstance(value, Plain):
+        return value.array
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    array = np.array(value, dtype=None)
+    if array.dtype.kind in "iu" and not isinstance(value, np.ndarray):
+        array = array.astype(np.float64)
+    tensor = from_numpy(array)
+    return tensor.requires_grad_() if array.dtype.kind in "fc" else tensor

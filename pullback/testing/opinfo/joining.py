@@ -1,0 +1,3 @@
+"""OpInfo records of the operators of the area joining."""
+
+OPINFOS = []

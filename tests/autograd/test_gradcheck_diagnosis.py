@@ -1,0 +1,258 @@
+"""Each usual mistake, made on purpose, is recognised; and the same code without it passes."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.autograd.gradcheck import GradcheckError
+from pullback.testing import make_tensor
+
+
+def inputs(*shapes, dtype=np.float64, **how):
+    return tuple(make_tensor(s, dtype=dtype, requires_grad=True, generator=k, **how) for k, s in enumerate(shapes))
+
+
+def function(forward, backward):
+    """A custom Function that saves its inputs; `backward(inputs, *grads)` gives the gradients."""
+
+    class Custom(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, *xs):
+            ctx.save_for_backward(*xs)
+            return forward(*xs)
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return backward(*ctx.saved_tensors, *grads)
+
+    return Custom.apply
+
+
+def diagnosis(func, xs, **options):
+    """The error of gradcheck, the same in kind in both modes."""
+    found = []
+    for fast_mode in (False, True):
+        with pytest.raises(GradcheckError) as caught:
+            pb.autograd.gradcheck(func, xs, fast_mode=fast_mode, **options)
+        found.append(caught.value)
+    slow, fast = found
+    assert slow.diagnosis.kind == fast.diagnosis.kind
+    assert slow.diagnosis.text in str(slow)
+    return slow
+
+
+A = make_tensor((3, 3), generator=7)
+B = make_tensor((2, 3), generator=8)
+
+
+def sin_times(factor):
+    return function(pb.sin, lambda x, g: g * x.cos() * factor)
+
+
+class TestConstantFactor:
+    @pytest.mark.parametrize(
+        ("factor", "name"),
+        [(2, "2"), (0.5, "1/2"), (math.pi, "pi"), (-math.pi, "-pi"), (1 / math.pi, "1/pi"), (math.sqrt(2), "sqrt(2)"),
+         (180 / math.pi, "180/pi"), (1.2345, "1.2345"), (-3, "-3")],
+    )  # fmt: skip
+    def test_named(self, factor, name):
+        error = diagnosis(sin_times(factor), inputs((2, 3)))
+        assert error.diagnosis.kind == "constant_factor"
+        assert f"the gradient is {name} times the right one" in error.diagnosis.text
+
+    def test_mean_for_sum_is_one_over_the_number_of_elements(self):
+        error = diagnosis(function(pb.sum, lambda x, g: (g / 11).expand(x.shape)), inputs((11,)))
+        assert "1/11 times" in error.diagnosis.text
+        assert "number of elements of the input" in error.diagnosis.text
+
+    def test_mean_over_a_broadcast_dimension(self):
+        wrong = function(lambda a, b: a * b, lambda a, b, g: (g * b, (g * a).mean(0)))
+        error = diagnosis(wrong, inputs((4, 3), (3,)))
+        assert error.input_index == 1
+        assert "1/4 times" in error.diagnosis.text
+        assert "how often the input is repeated" in error.diagnosis.text
+
+    def test_on_some_entries_only(self):
+        twice_on_diagonal = function(lambda x: x * x, lambda x, g: 2 * g * x * (1 + pb.from_numpy(np.eye(3))))
+        error = diagnosis(twice_on_diagonal, inputs((3, 3)))
+        assert error.diagnosis.kind == "constant_factor"
+        assert "3 entries are 2 times" in error.diagnosis.text
+
+    def test_one_ratio_of_no_particular_value_is_no_factor(self):
+        with pytest.raises(GradcheckError) as caught:
+            pb.autograd.gradcheck(sin_times(1.2345), inputs((1,)))
+        assert caught.value.diagnosis is None
+
+
+def test_sign():
+    error = diagnosis(function(pb.cos, lambda x, g: g * x.sin()), inputs((3,)))
+    assert error.diagnosis.kind == "sign"
+
+
+class TestTransposed:
+    def test_jacobian(self):
+        assert diagnosis(function(lambda x: A @ x, lambda x, g: A @ g), inputs((3,))).diagnosis.kind == "transposed"
+
+    def test_gradient_reshaped_where_it_should_be_transposed(self):
+        wrong = function(lambda x: x * B, lambda x, g: (g * B).mT.reshape(2, 3))
+        assert diagnosis(wrong, inputs((2, 3))).diagnosis.kind == "transposed"
+
+    def test_incoming_gradient_reshaped_where_it_should_be_transposed(self):
+        wrong = function(lambda x: x.mT * B.mT, lambda x, g: g.reshape(2, 3) * B)
+        assert diagnosis(wrong, inputs((2, 3))).diagnosis.kind in {"transposed", "factor_on_some"}
+
+
+class TestMissingConjugate:
+    def test_of_the_derivative(self):
+        wrong = function(pb.sin, lambda x, g: g * x.cos())
+        assert diagnosis(wrong, inputs((3,), dtype=np.complex128)).diagnosis.kind == "missing_conjugate"
+
+    def test_on_the_incoming_gradient_instead(self):
+        wrong = function(pb.sin, lambda x, g: g.conj() * x.cos().conj())
+        assert diagnosis(wrong, inputs((3,), dtype=np.complex128)).diagnosis.kind == "missing_conjugate"
+
+    def test_of_a_real_output(self):
+        wrong = function(lambda x: (x * x).real, lambda x, g: 2 * g * x)
+        assert diagnosis(wrong, inputs((3,), dtype=np.complex128)).diagnosis.kind == "missing_conjugate"
+
+    def test_right_conjugate_passes(self):
+        right = function(pb.sin, lambda x, g: g * x.cos().conj())
+        assert pb.autograd.gradcheck(right, inputs((3,), dtype=np.complex128))
+
+
+def test_missing_sum_over_a_broadcast_dimension():
+    wrong = function(lambda a, b: a * b, lambda a, b, g: (g * b, (g * a)[0]))
+    error = diagnosis(wrong, inputs((4, 3), (3,)))
+    assert error.diagnosis.kind == "missing_sum"
+    assert error.input_index == 1
+
+
+class TestWrongOrder:
+    def test_of_inputs(self):
+        wrong = function(lambda a, b: a * b * b, lambda a, b, g: (2 * g * a * b, g * b * b))
+        error = diagnosis(wrong, inputs((3,), (3,)))
+        assert error.diagnosis.kind == "swapped_inputs"
+        assert "input 0 gets what belongs to input 1" in error.diagnosis.text
+
+    def test_of_three_inputs_in_a_cycle(self):
+        wrong = function(
+            lambda a, b, c: a * b * b + c.sin(), lambda a, b, c, g: (2 * g * a * b, g * c.cos(), g * b * b)
+        )
+        assert diagnosis(wrong, inputs((3,), (3,), (3,))).diagnosis.kind == "swapped_inputs"
+
+    def test_of_outputs(self):
+        wrong = function(lambda a: (a.sin(), a.exp()), lambda a, g, h: g * a.exp() + h * a.cos())
+        assert diagnosis(wrong, inputs((3,))).diagnosis.kind == "swapped_outputs"
+
+
+class TestMissingGradient:
+    def test_none(self):
+        error = diagnosis(lambda x: x.sin().detach() * 1.0 + pb.zeros(3), inputs((3,)))
+        assert error.diagnosis.kind == "missing_gradient"
+        assert "no gradient at all" in error.diagnosis.text
+
+    def test_zeros(self):
+        error = diagnosis(lambda x: x.sin().detach() + 0 * x, inputs((3,)))
+        assert error.diagnosis.kind == "missing_gradient"
+        assert "zero everywhere" in error.diagnosis.text
+
+    def test_of_one_input_of_two(self):
+        error = diagnosis(function(lambda a, b: a * b, lambda a, b, g: (g * b, None)), inputs((3,), (3,)))
+        assert error.diagnosis.kind == "missing_gradient"
+        assert error.input_index == 1
+
+
+def test_dropped_entries_of_an_index_that_comes_twice():
+    def backward(x, g):
+        filled = np.zeros(3)
+        filled[[0, 0, 2]] = g.detach().numpy()  # the second overwrites the first
+        return pb.from_numpy(filled)
+
+    error = diagnosis(function(lambda x: x[[0, 0, 2]], backward), inputs((3,)))
+    assert error.diagnosis.kind == "dropped_entries"
+
+
+class TestIntegers:
+    def test_truncated_gradient(self):
+        wrong = function(lambda x: 3.7 * x * x, lambda x, g: pb.from_numpy(np.trunc((7.4 * g * x).detach().numpy())))
+        x = pb.tensor([1.0, 2.0, -1.5], requires_grad=True)
+        assert diagnosis(wrong, x).diagnosis.kind == "integer_truncation"
+
+    def test_piecewise_constant_function(self):
+        assert diagnosis(function(pb.floor, lambda x, g: g), inputs((3,))).diagnosis.kind == "piecewise_constant"
+
+
+class TestKinks:
+    def test_subgradient_at_a_kink(self):
+        error = diagnosis(pb.relu, pb.tensor([-1.0, 0.0, 2.0], requires_grad=True))
+        assert error.diagnosis.kind == "kink"
+        assert "lies between" in error.diagnosis.text
+
+    def test_no_subgradient_at_a_kink(self):
+        wrong = function(pb.abs, lambda x, g: g * pb.where(x == 0, 7.0, x.sign()))
+        error = diagnosis(wrong, pb.tensor([-1.0, 0.0], requires_grad=True))
+        assert error.diagnosis.kind == "kink"
+        assert "does not lie between" in error.diagnosis.text
+
+    def test_wrong_elsewhere_too_is_no_kink(self):
+        wrong = function(pb.abs, lambda x, g: 2 * g * x.sign())
+        error = diagnosis(wrong, pb.tensor([-1.0, 0.0, 3.0], requires_grad=True))
+        assert error.diagnosis.kind == "constant_factor"
+
+    def test_jump(self):
+        step = function(lambda x: pb.where(x > 0, x + 1, x), lambda x, g: g)
+        assert diagnosis(step, pb.tensor([0.0, 1.0], requires_grad=True)).diagnosis.kind == "discontinuity"
+
+
+class TestLowPrecision:
+    def test_right_gradient_in_float32(self):
+        (x,) = inputs((3,), dtype=np.float32)
+        with pytest.warns(UserWarning, match="float32"):
+            error = diagnosis(pb.sin, x)
+        assert error.diagnosis.kind == "low_precision"
+
+    def test_wrong_gradient_in_float32_is_still_diagnosed(self):
+        (x,) = inputs((3,), dtype=np.float32)
+        with pytest.warns(UserWarning, match="float32"):
+            error = diagnosis(sin_times(2), x)
+        assert error.diagnosis.kind == "constant_factor"
+
+
+class TestNondeterminism:
+    def test_of_the_forward(self):
+        rng = np.random.default_rng(0)
+        error = diagnosis(lambda x: x * float(rng.random()), inputs((3,)))
+        assert error.diagnosis.kind == "nondeterminism"
+        assert "two calls" in error.diagnosis.text
+
+    def test_of_the_backward(self):
+        rng = np.random.default_rng(0)
+        error = diagnosis(function(pb.sin, lambda x, g: g * x.cos() * float(rng.random())), inputs((3,)))
+        assert error.diagnosis.kind == "nondeterminism"
+
+
+def test_nan_in_the_gradient():
+    wrong = function(lambda x: x * x, lambda x, g: 2 * g * x * pb.tensor([1.0, math.nan, 1.0]))
+    assert diagnosis(wrong, inputs((3,))).diagnosis.kind == "not_finite"
+
+
+def test_unreliable_differences():
+    (x,) = inputs((2,))
+    error = diagnosis(lambda x: (x * 1e6).sin() * 1e-3, x)
+    assert error.diagnosis.kind == "unreliable_differences"
+
+
+def test_a_wrong_formula_without_a_pattern_is_not_given_one():
+    wrong = function(pb.sin, lambda x, g: g * x.exp())
+    with pytest.raises(GradcheckError, match="None of the usual mistakes") as caught:
+        pb.autograd.gradcheck(wrong, inputs((4,)))
+    assert caught.value.diagnosis is None
+
+
+def test_each_input_gets_its_own_diagnosis():
+    wrong = function(lambda a, b: a * b, lambda a, b, g: (2 * g * b, -g * a))
+    message = str(diagnosis(wrong, inputs((3,), (3,))))
+    assert "Diagnosis for input 0: the gradient is 2 times" in message
+    assert "Diagnosis for input 1: the gradient is minus" in message

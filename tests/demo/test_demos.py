@@ -1,0 +1,66 @@
+"""The demos do what they print."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pullback.demo import fit as fit_demo
+from pullback.demo import least_squares
+from pullback.demo.plots import with_error
+
+
+@pytest.fixture(scope="module")
+def found():
+    return least_squares.fit(least_squares.load(), fit_demo.START)
+
+
+def test_data_are_nist_s():
+    """NIST's parameters give NIST's sum of squares, to every certified digit: so these are its 37 measurements."""
+    data = least_squares.load()
+    rest = data.y - least_squares.model(fit_demo.CERTIFIED, data.x)
+    assert len(data.x) == 37
+    assert f"{rest @ rest:.7f}" == f"{fit_demo.CERTIFIED_SUM:.7f}"
+
+
+def test_fit_reaches_the_certified_values(found):
+    np.testing.assert_allclose(found.parameters, fit_demo.CERTIFIED, rtol=1e-9)
+    np.testing.assert_allclose(found.gauss_newton_errors, fit_demo.CERTIFIED_ERRORS, rtol=1e-7)
+    assert found.sum_of_squares == pytest.approx(fit_demo.CERTIFIED_SUM, rel=1e-10)
+
+
+def test_hessian_product_is_the_derivative_of_the_gradient():
+    product = least_squares.hessian_product(lambda x: (x[0] ** 3 * x[1]) + x[1] ** 2)
+    x, v = np.array([2.0, 3.0]), np.array([0.5, -1.0])
+    hessian = np.array([[6 * x[0] * x[1], 3 * x[0] ** 2], [3 * x[0] ** 2, 2.0]])
+    np.testing.assert_allclose(product(x, v), hessian @ v)
+
+
+def test_fit_demo_writes_its_picture(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="extra demo")
+    assert fit_demo.main(tmp_path) == 0
+    assert (tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
+    assert "5642.70824" in capsys.readouterr().out
+
+
+def test_digits_demo_learns_and_writes_its_pictures(tmp_path, capsys):
+    for module in ("matplotlib", "sklearn", "tqdm"):
+        pytest.importorskip(module, reason="extra demo")
+    from pullback.demo import digits
+
+    assert digits.main(tmp_path) == 0
+    printed = capsys.readouterr().out
+    assert float(printed.partition("Held-out accuracy: ")[2].partition("%")[0]) >= 97
+    assert "gradcheck: all 17,226 entries" in printed
+    assert (tmp_path / "training.png").read_bytes().startswith(b"\x89PNG")
+    picture = (tmp_path / "graph.svg").read_text(encoding="utf-8")
+    assert "weight 1" in picture
+    assert "GeluBackward0" in picture
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [(1288.13968, 4.198, "1288.1 ± 4.2"), (583.24, 25.8, "583 ± 26"), (0.0497, 0.00593, "0.0497 ± 0.0059")],
+)
+def test_errors_decide_the_digits(value, error, text):
+    assert with_error(value, error) == text

@@ -1,0 +1,120 @@
+"""The package is built in floors: a module imports from floors below its own, and nowhere is there a circle."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "pullback"
+
+# From the ground up; a line's parts do not know each other. Parts are named by their path below `pullback`.
+FLOORS = (
+    ("core",),
+    ("arrays",),
+    ("ops",),
+    ("autograd",),
+    ("func",),
+    ("compile", "distributed", "interop", "optimize", "viz", "testing"),
+    ("linalg", "fft", "special", "random", "nn", "extend"),  # the public face ...
+    ("",),  # ... and the package itself, `import pullback`
+    ("demo",),  # programs that use the public face, as a user's would
+    ("__main__",),
+)
+FLOOR = {part: number for number, parts in enumerate(FLOORS, start=1) for part in parts}
+# Beside the floors. It knows nothing of the rest, and few know it: code is generated ahead of time.
+GENERATOR = "codegen"
+USERS_OF_THE_GENERATOR = {"pullback.ops.load", "pullback.__main__"}
+
+
+def modules(package: Path = PACKAGE) -> dict[str, Path]:
+    """Every module's dotted name and file."""
+    return {module_name(path, package): path for path in sorted(package.rglob("*.py"))}
+
+
+def module_name(path: Path, package: Path) -> str:
+    """`pullback/core/node.py` -> `pullback.core.node`."""
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(name: str, known: dict[str, Path]) -> dict[str, int]:
+    """The modules of the package that module `name` imports, wherever in it, and the line that does."""
+    path = known[name]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found: dict[str, int] = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), path)):
+        for target in targets(node, package):
+            module = target if target in known else target.rpartition(".")[0]
+            if module in known:
+                found.setdefault(module, node.lineno)  # type: ignore[attr-defined]
+    return found
+
+
+def targets(node: ast.AST, package: str) -> Iterator[str]:
+    """What an import statement names: modules, or names in modules."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            above = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*above, base] if base else above)
+        yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+MODULES = modules()
+IMPORTS = {name: imports(name, MODULES) for name in MODULES}
+
+
+def part(module: str) -> str:
+    """`pullback.core.node` -> `core`."""
+    below = module.partition(".")[2]
+    return below.partition(".")[0]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_down(module):
+    home = part(module)
+    assert home == GENERATOR or home in FLOOR, f"{module}: say in {Path(__file__).name} which floor {home!r} is on"
+    wrong = []
+    for target, line in IMPORTS[module].items():
+        if part(target) == home:
+            continue
+        if GENERATOR in (home, part(target)):
+            allowed = module in USERS_OF_THE_GENERATOR
+        else:
+            allowed = FLOOR[part(target)] < FLOOR[home]
+        if not allowed:
+            wrong.append(f"{MODULES[module]}:{line} imports {target}")
+    assert not wrong, "\n".join(["upward or sideways:", *wrong])
+
+
+def test_no_circle():
+    graph = {name: set(found) - {name} for name, found in IMPORTS.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail("a circle of imports: " + " <- ".join(error.args[1]))
+
+
+def test_reader_sees_every_kind_of_import(tmp_path):
+    package = tmp_path / "pullback"
+    for name, text in {
+        "__init__.py": "",
+        "core/__init__.py": "from . import node",
+        "core/node.py": "import pullback.core.tensor\ndef f():\n    from ..ops import load",
+        "core/tensor.py": "from pullback.core.node import Node\nimport numpy",
+        "ops/__init__.py": "",
+        "ops/load.py": "from pullback import ops, __version__",
+    }.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    known = modules(package)
+    assert imports("pullback.core", known) == {"pullback.core.node": 1}
+    assert imports("pullback.core.node", known) == {"pullback.core.tensor": 1, "pullback.ops.load": 3}
+    assert imports("pullback.core.tensor", known) == {"pullback.core.node": 1}
+    assert imports("pullback.ops.load", known) == {"pullback.ops": 1, "pullback": 1}

