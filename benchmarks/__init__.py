@@ -1,5 +1,5 @@
 """Measures pullback against PyTorch, HIPS autograd, JAX and MyGrad; run by ``python -m benchmarks``.
 
 ``cases/`` holds one case a file, ``contenders.py`` the libraries, ``clock.py`` how time is read, ``worker.py`` the
-process of each library, ``runner.py`` the interleaved rounds, ``report.py`` the table and the JSON file.
+processes that time, ``runner.py`` the interleaved rounds, ``report.py`` the table and the JSON file.
 """

@@ -52,15 +52,14 @@ def measure(chosen: Iterable[Any], present: list[str], options: argparse.Namespa
     from benchmarks.case import Case
 
     clock_name, threads = ("cpu", 1) if options.pinned else ("wall", None)
-    shared = [case for case in chosen if isinstance(case, Case)]
-    results = [runner.Result(case) for case in shared]
-    for _ in range(options.generations if shared else 0):
-        with started(present, clock_name, threads) as workers:
-            for result in results:
-                runner.add_rounds(result, workers, options.rounds)
-    yield from results
-    for case in chosen:  # after the workers are gone: these want the machine's memory for themselves
-        if not isinstance(case, Case):
+    for case in chosen:
+        if isinstance(case, Case):
+            result = runner.Result(case)
+            for _ in range(options.generations):
+                with started([name for name in present if name in case.build], clock_name, threads) as workers:
+                    runner.add_rounds(result, workers, options.rounds)
+            yield result
+        else:
             yield runner.run_process_case(case, present, clock_name, options.rounds)
 
 

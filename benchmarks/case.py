@@ -12,7 +12,7 @@ Run = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One piece of work, timed many times over in a process that each library keeps.
+    """One piece of work, timed many times over in one process a library.
 
     Parameters
     ----------

@@ -35,16 +35,15 @@ class Result:
 
 
 def add_rounds(result: Result, workers: Mapping[str, Worker], rounds: int) -> None:
-    """Time the case of `result` on every worker that can do it.
+    """Time the case of `result` on all workers, round by round.
 
     Called for several generations of workers: how a process's heap happens to lie can make work on large arrays
     take half as long again, in every round of that process.
     """
     case = result.case
-    able = {name: worker for name, worker in workers.items() if name in case.build}
-    check_answers(case, {name: worker.ask("prepare", case.name) for name, worker in able.items()})
+    check_answers(case, {name: worker.ask("prepare", case.name) for name, worker in workers.items()})
     for _ in range(rounds):
-        for name, worker in able.items():
+        for name, worker in workers.items():
             result.seconds.setdefault(name, []).append(worker.ask("round") / case.per)
 
 

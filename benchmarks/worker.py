@@ -1,7 +1,8 @@
-"""A process for each library, which times what it is asked to.
+"""A process for each library and case, which times what it is asked to.
 
-Libraries share no process because they would share its allocator: whether freed memory goes back to the system is
-a setting of the whole process, and decides how long elementwise work on large arrays takes.
+Nothing shares a process because it would share the allocator: whether freed memory goes back to the system depends on
+what the process did before, and decides how long elementwise work on large arrays takes. docs/design/benchmarks.md has
+the figures.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ class Worker:
 
     def ask(self, verb: str, *arguments: Any) -> Any:
         """Have `verb` done and wait for the answer."""
-        self.connection.send((verb, *arguments))
         try:
+            self.connection.send((verb, *arguments))
             status, answer = self.connection.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):
             self.process.join()
-            raise RuntimeError(f"{self.contender} crashed in {verb}: exit code {self.process.exitcode}.") from None
+            raise RuntimeError(
+                f"The process of {self.contender} ended in {verb!r} with exit code {self.process.exitcode}."
+            ) from None
         if status == "failed":
             raise RuntimeError(f"{self.contender} failed in {verb}:\n{answer}")
         return answer

@@ -21,6 +21,18 @@ def _references_when_alone():
 # What getrefcount says of an array held by one container and one local variable: measured, since it depends on how
 # this version of Python passes arguments.
 _ALONE = _references_when_alone()
+# Below this many elements asking whether an array may be reused costs more than a new one.
+_WORTH_REUSING = 2000
+
+
+def add(held, grad):
+    """held + grad; in the memory of `held` if that is a large array which the caller has let go of."""
+    if type(held) is ndarray and held.size > _WORTH_REUSING and grad.shape == held.shape and grad.dtype == held.dtype:
+        # Handed over by an expression, not a variable, so this function's argument is the only holder.
+        if held.base is None and held.flags.writeable and sys.getrefcount(held) < _ALONE:
+            held += grad
+            return held
+    return held + grad
 
 
 def owned(box):

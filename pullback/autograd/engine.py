@@ -7,11 +7,11 @@ runs may nest and threads may run side by side over shared graphs.
 """
 
 from heapq import heappop, heappush
-from operator import add
 
 import numpy as np
 
-from pullback.autograd import accumulate, node_hooks
+from pullback.autograd import node_hooks
+from pullback.autograd.accumulate import accumulate_grad, add
 from pullback.autograd.fit import fit
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR, table_of
@@ -61,16 +61,15 @@ def _count_dependencies(roots, needed):
         node = edge.node()
         if node not in dependencies:
             dependencies[node] = 0
-            if needed is None or node in needed:
-                stack.append(node)
+            stack.append(node)
         dependencies[node] += 1
     get = dependencies.get
     while stack:
         node = stack.pop()
-        for edge in node._nexts or (node._next0, node._next1):
+        for edge in (node._next0, node._next1) if node._nexts is None else node._nexts:
             if edge is None:
                 continue
-            if edge.__class__ is Port:
+            if type(edge) is Port:
                 edge = edge._node
             if needed is not None and edge not in needed:
                 continue
@@ -102,7 +101,11 @@ def _nodes_towards(roots, captures):
 
 
 def _run_ready(run, roots, dependencies, needed):
-    """The loop: run a node, hand its gradients on, go to the latest recorded node that is complete."""
+    """The loop: run a node, hand its gradients on, go to the latest recorded node that is complete.
+
+    The common case is written out here, a node with one or two edges to nodes of one output; the rest goes through
+    `_run_special` and `_deliver`, which say the same in general.
+    """
     ops, unpack, release = run.ops, run.unpack, not run.keep_graph
     heap = []  # complete nodes: (-sequence number, node, gradient)
     buffers = {}  # incomplete nodes: the sum so far, or a list of sums for a node with several outputs
@@ -111,7 +114,7 @@ def _run_ready(run, roots, dependencies, needed):
     while heap:
         _, node, grad = heappop(heap)
         while True:
-            if node._extra is not None or needed is not None or node.__class__ is AccumulateGrad or grad is None:
+            if node._extra is not None or needed is not None or grad is None:
                 box, grad = [grad], None
                 grads = _run_special(run, node, box, needed)
             else:
@@ -119,34 +122,36 @@ def _run_ready(run, roots, dependencies, needed):
                 if release:
                     node.release()
             following = grad = None
-            for edge, g in zip(node._nexts or (node._next0, node._next1), grads):
-                if edge is None:
-                    continue
-                if edge.__class__ is Port:
-                    _deliver(edge, g, run, buffers, dependencies, heap, needed)
-                    continue
-                if needed is not None and edge not in needed:
-                    continue
-                if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
-                    g = fit(g, edge, node, run)
-                count = dependencies[edge] - 1
-                if count:
-                    dependencies[edge] = count
-                    if g is not None:
-                        held = buffers.get(edge)
-                        buffers[edge] = g if held is None else add(held, g)
-                    continue
-                if edge in buffers:
-                    held = buffers.pop(edge)
-                    g = held if g is None else add(held, g)
-                if following is None:
-                    following, grad = edge, g
-                elif edge._sequence_nr > following._sequence_nr:
-                    heappush(heap, (-following._sequence_nr, following, grad))
-                    following, grad = edge, g
-                else:
-                    heappush(heap, (-edge._sequence_nr, edge, g))
-            grads = g = held = None  # a reference kept here would make the next leaf copy its gradient
+            edge = node._next0
+            if node._nexts is not None:
+                for edge, g in zip(node._nexts, grads):
+                    if edge is not None:
+                        _deliver(edge, g, run, buffers, dependencies, heap, needed)
+                grads = ()
+            for g in grads:
+                if edge is not None and (needed is None or edge.node() in needed):
+                    if type(edge) is Port:
+                        _deliver(edge, g, run, buffers, dependencies, heap)
+                    else:
+                        if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
+                            g = fit(g, edge, node, run)
+                        count = dependencies[edge] - 1
+                        if count:
+                            dependencies[edge] = count
+                            if g is not None:
+                                buffers[edge] = add(buffers.pop(edge), g) if edge in buffers else g
+                        else:
+                            if edge in buffers:
+                                g = buffers.pop(edge) if g is None else add(buffers.pop(edge), g)
+                            if following is None:
+                                following, grad = edge, g
+                            elif edge._sequence_nr > following._sequence_nr:
+                                heappush(heap, (-following._sequence_nr, following, grad))
+                                following, grad = edge, g
+                            else:
+                                heappush(heap, (-edge._sequence_nr, edge, g))
+                edge = node._next1
+            grads = g = None  # a reference kept here would make the next leaf copy its gradient
             if following is None:
                 break
             if heap and -heap[0][0] > following._sequence_nr:
@@ -163,18 +168,15 @@ def _deliver(edge, g, run, buffers, dependencies, heap, needed=None):
     if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
         g = fit(g, edge, node, run)
     if node.outputs == 1:
-        held = buffers.get(node)
         if g is not None:
-            buffers[node] = g if held is None else add(held, g)
+            buffers[node] = add(buffers.pop(node), g) if node in buffers else g
     else:
-        held = buffers.get(node)
-        if held is None:
-            held = buffers[node] = [None] * node.outputs
+        grads = buffers.setdefault(node, [None] * node.outputs)
         if g is not None:
-            nr = edge.output_nr
-            held[nr] = g if held[nr] is None else add(held[nr], g)
-    dependencies[node] -= 1
-    if not dependencies[node]:
+            held, grads[edge.output_nr] = grads[edge.output_nr], None
+            grads[edge.output_nr] = g if held is None else add(held, g)
+    count = dependencies[node] = dependencies[node] - 1
+    if not count:
         heappush(heap, (-node._sequence_nr, node, buffers.pop(node, None)))
 
 
@@ -188,7 +190,7 @@ def _run_special(run, node, box, needed):
         if node.__class__ is AccumulateGrad or not _leads_on(node, needed):
             return ()
     if node.__class__ is AccumulateGrad:
-        accumulate.accumulate_grad(run, node, box)
+        accumulate_grad(run, node, box)
         return ()
     grad = box[0]
     undefined = grad is None or (node.outputs != 1 and all(g is None for g in grad))

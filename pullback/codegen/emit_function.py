@@ -35,8 +35,14 @@ class FunctionEmitter:
         return len(returns) == 1 and returns[0].type.is_tensor
 
     def _varargs(self) -> Arg | None:
-        """The int[] argument that may be given as several ints: the only positional one besides the tensor."""
+        """The list argument whose items may be given one by one.
+
+        That is an int[] which is the only positional one besides the tensor, or the last one of an operator tagged
+        variadic.
+        """
         positional = [a for a in self.schema.args if not a.kwarg_only]
+        if "variadic" in self.native.tags:
+            return positional[-1]
         if positional and positional[0].type.is_tensor:
             positional = positional[1:]
         if len(positional) == 1 and positional[0].type.base == "int" and positional[0].type.is_list:
@@ -107,7 +113,7 @@ class FunctionEmitter:
         starred = False
         for arg in self.schema.args:
             if arg is self.varargs:
-                parts.append(f"*{parameter(arg.name)}")
+                parts.append(f"*{parameter(arg.name)}_")
                 starred = True
                 continue
             if arg.kwarg_only and not starred:
@@ -116,7 +122,7 @@ class FunctionEmitter:
             parts.append(self._parameter(arg))
         extra = []
         if self.varargs is not None:
-            extra.append(f"{parameter(self.varargs.name)}_=UNSET")
+            extra.append(f"{parameter(self.varargs.name)}=UNSET")
         names = {arg.name for arg in self.schema.args}
         if "dim" in names and "axis" not in names:
             extra.append("axis=UNSET")
@@ -154,7 +160,8 @@ class FunctionEmitter:
             name = parameter(self.varargs.name)
             default = self.varargs.default
             shown = "UNSET" if default is REQUIRED else repr(default)
-            lines.append(f'{name} = int_list("{self.schema.name}", "{name}", {name}, {name}_, {shown})')
+            kind = "tensor_list" if self.varargs.type.is_tensor_list else "int_list"
+            lines.append(f'{name} = {kind}("{self.schema.name}", "{name}", {name}_, {name}, {shown})')
         if "dim" in names and "axis" not in names:
             lines.append("if axis is not UNSET:")
             lines.append("    dim = axis")

@@ -14,13 +14,13 @@ from pullback.codegen.model import Derivative, NativeFunction, Registry
 _IMPORTS = {
     "collections": ["namedtuple"],
     "math": ["inf", "nan", "pi"],
-    "pullback.core.arguments": ["UNSET", "int_list", "missing_argument"],
+    "pullback.core.arguments": ["UNSET", "int_list", "missing_argument", "tensor_list"],
     "pullback.core.dispatch": [
         "CONSTANTS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
     ],
     "pullback.core.modes": ["current"],
     "pullback.core.mutation": ["assign", "inplace", "mutate", "write_out"],
-    "pullback.core.node": ["MultiNode", "Node", "port", "start", "start_multi"],
+    "pullback.core.node": ["MultiNode", "Node", "port", "start_multi", "start_node"],
     "pullback.core.saved": ["Released", "version_when_saved", "watch_output"],
     "pullback.core.tensor": ["Tensor", "new"],
     "pullback.core.undifferentiable": ["derivative_not_implemented", "not_implemented"],

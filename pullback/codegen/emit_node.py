@@ -81,7 +81,11 @@ class NodeEmitter:
                 slots.append(Slot(f"version_{name}", f"tuple(version_when_saved(x) for x in {value})"))
             else:
                 slots.append(Slot(f"saved_{name}", value))
-                slots.append(Slot(f"version_{name}", f"version_when_saved({value})"))
+                alone = len(self.native.differentiable_args) == 1
+                version = f"{value}._counter and {value}._counter.n"
+                if not alone:  # it may be a constant
+                    version += f" if type({value}) is Tensor else version_when_saved({value})"
+                slots.append(Slot(f"version_{name}", version))
         if self.has_list and len(self.inputs) > 1:
             slots += [Slot(f"_edges_{arg.name}", "") for arg in self.inputs]
         return slots
@@ -101,12 +105,10 @@ class NodeEmitter:
         return [slot.name[len("saved_") :] for slot in self.slots() if slot.name.startswith("saved_")]
 
     def users(self, name: str) -> list[InputFormula]:
-        """The formulas that use the value of a saved thing."""
-        return [
-            f
-            for f in self.formulas
-            if isinstance(f.formula, Formula) and "value" in f.formula.uses.get(name, frozenset())
-        ]
+        """The formulas that need a saved value unpacked: for itself, or for an attribute that is not saved apart."""
+        if "value" not in self.derivative.saved[name].how:
+            return []
+        return [f for f in self.formulas if isinstance(f.formula, Formula) and name in f.formula.uses]
 
     # -- the class -------------------------------------------------------------------------------------------
     def emit_class(self) -> str:
@@ -251,14 +253,13 @@ class NodeEmitter:
         lines = [
             f"def record_{self.schema.unique_name}({params}):",
             f'    """Make {"each of `out` an output" if self.multi else "`out` the result"} of a {self.cls} node."""',
-            f"    node = new({self.cls})",
         ]
         if self.schema.returns_list:
-            lines.append("    start_multi(node, out, (True,) * len(out))")
+            lines.append(f"    node = start_multi({self.cls}, out, (True,) * len(out))")
         elif self.multi:
-            lines.append(f"    start_multi(node, out, {self.derivative.output_differentiability!r})")
+            lines.append(f"    node = start_multi({self.cls}, out, {self.derivative.output_differentiability!r})")
         else:
-            lines.append("    start(node, out)")
+            lines.append(f"    node = start_node({self.cls}, out)")
         lines += self._record_edges()
         lines += self._record_saved()
         return "\n".join(lines)

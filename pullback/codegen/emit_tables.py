@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pullback.codegen.emit_function import FunctionEmitter
-from pullback.codegen.model import NativeFunction, Registry
+from pullback.codegen.model import NUMBER_TAGS, NativeFunction, Registry
 from pullback.codegen.naming import parameter
 from pullback.codegen.schema import REQUIRED, Arg
 
@@ -42,9 +42,18 @@ def _group(home: str, name: str, group: list[NativeFunction], registry: Registry
     numpy = sorted({f for n in group for f in n.numpy})
     lines.append(
         f"], function={'function' in variants}, method={'method' in variants or 'inplace' in variants}, "
-        f"aliases={aliases!r}, numpy={numpy!r})"
+        f"aliases={aliases!r}, numpy={numpy!r}{_refusal(group)})"
     )
     return lines
+
+
+def _refusal(group: list[NativeFunction]) -> str:
+    """How the operator refuses plain numbers for tensors, if it does."""
+    rules = sorted({tag for native in group for tag in native.tags} & set(NUMBER_TAGS))
+    if not rules:
+        return ""
+    names = tuple(parameter(arg.name) for arg in group[0].schema.args if arg.type.is_tensor)
+    return f", refuses=({rules[0]!r}, {names!r})"
 
 
 def _parameter(arg: Arg) -> str:

@@ -82,7 +82,7 @@ def parse_formula(
     >>> from pullback.codegen.errors import Where
     >>> formula = parse_formula("grad * conj(cos(self))", {"grad", "self"}, {"cos", "conj"}, set(), Where("example"))
     >>> formula.render(lambda name, how: "self_" if name == "self" else name)
-    'grad * ops.cos(self_).conj()'
+    'grad * ops.cos(self_).conjugate()'
     """
     line = " ".join(text.splitlines()).strip()
     try:
@@ -139,7 +139,7 @@ class _Renderer(ast.NodeTransformer):
         args = [self.visit(arg) for arg in node.args]
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
         if name == "conj":
-            return ast.Call(ast.Attribute(args[0], "conj"), [], [])
+            return ast.Call(ast.Attribute(args[0], "conjugate"), [], [])  # Python numbers have this name alone
         if name in self.operators:
             return ast.Call(ast.Attribute(ast.Name("ops"), name), args, keywords)
         return ast.Call(ast.Name(name), args, [*keywords, ast.keyword("ops", ast.Name("ops"))])

@@ -33,7 +33,9 @@ def function_name(native: NativeFunction, registry: Registry) -> str:
     """The generated Python function of one overload; the plain name is the resolver's when there are several."""
     if is_overloaded(native, registry):
         return f"{native.name}_{native.schema.overload or 'plain'}"
-    name = native.name
+    # A namesake with another public home may be in the same area, whose functions share one module.
+    namesake = any(n is not native and n.name == native.name and n.area == native.area for n in registry.natives)
+    name = native.schema.unique_name if namesake else native.name
     return f"{name}_" if keyword.iskeyword(name) else name
 
 

@@ -1,5 +1,7 @@
 """Arguments of operators: sizes given one by one, NumPy's spellings, and the choice among overloads."""
 
+import functools
+
 import numpy as np
 
 from pullback.core.tensor import Tensor, ndarray
@@ -34,6 +36,13 @@ def int_list(operator, name, given, by_keyword, default):
     if not given and default is UNSET:
         raise missing_argument(operator, name)
     return given or (default if default is not UNSET else ())
+
+
+def tensor_list(operator, name, given, by_keyword, default):
+    """The Tensor[] argument of a call such as f(x, y), f([x, y]) or f(tensors=[x, y])."""
+    if len(given) == 1 and isinstance(given[0], (list, tuple)):
+        return given[0]
+    return int_list(operator, name, given, by_keyword, default) if by_keyword is not UNSET else given
 
 
 def _is_int(x):
@@ -129,3 +138,36 @@ def _no_match(name, overloads, args, kwargs):
     given = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     forms = "\n".join(f"  {name}({', '.join(f'{p[1]} {p[0]}' for p in params)})" for _, params in overloads)
     return f"{name}() received an invalid combination of arguments: ({', '.join(given)}). Expected one of\n{forms}"
+
+
+_NUMBERS = frozenset([bool, int, float, complex])
+_REFUSED = {
+    "no_numbers": lambda kinds: any(k in _NUMBERS for k in kinds),
+    "tensor_first": lambda kinds: kinds[0] in _NUMBERS,
+    "some_tensor": lambda kinds: all(k in _NUMBERS for k in kinds),
+}
+
+
+def refusing_numbers(name, function, rule, tensors):
+    """`function`, refusing plain numbers for its Tensor arguments where PyTorch does.
+
+    The rule (a tag in native_functions.yaml) is "no_numbers", "tensor_first" (the first may be none) or "some_tensor"
+    (they may not all be). Formulas, NumPy's functions and Python's operators call `function` itself.
+    """
+    refused = _REFUSED[rule]
+    count = len(tensors)
+
+    @functools.wraps(function)
+    def checked(*args, **kwargs):
+        kinds = [type(x) for x in args[:count]]
+        if kwargs:
+            kinds += [type(kwargs[t]) for t in tensors if t in kwargs]
+        if kinds and refused(kinds):
+            given = ", ".join(k.__name__ for k in kinds)
+            raise TypeError(
+                f"{name}(): arguments {', '.join(map(repr, tensors))} must be Tensors or ndarrays, got {given}. "
+                "Write pullback.tensor(number) for a number."
+            )
+        return function(*args, **kwargs)
+
+    return checked

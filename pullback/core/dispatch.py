@@ -28,10 +28,7 @@ class OperatorTable:
 
     def register(self, functions):
         """Add a mapping of name to function."""
-        self.__dict__.update(functions)
-
-    def __getattr__(self, name):
-        raise UnsupportedError(f"the {self.table_name} table of operators has no {name!r}.")
+        self.__dict__.update(functions)  # plain attributes: no __getattr__, which would slow every formula down
 
 
 NUMPY = OperatorTable("numpy")  # raw ndarrays; filled by pullback.ops

@@ -9,7 +9,7 @@ import itertools
 import weakref
 
 from pullback.core import slots
-from pullback.core.tensor import Tensor, extra_of
+from pullback.core.tensor import Tensor, extra_of, new
 
 next_sequence_nr = itertools.count().__next__
 # Gradients are accumulated as soon as they are complete: above every number that an operator's node gets.
@@ -77,7 +77,7 @@ class Node:
 
     def edges(self):
         """Where the gradients go: a Node, a Port or None for each input."""
-        return self._nexts or (self._next0, self._next1)[: self.arity]
+        return (self._next0, self._next1)[: self.arity] if self._nexts is None else self._nexts
 
     arity = 0  # number of edges held in _next0 and _next1, for generated nodes of at most two
 
@@ -128,7 +128,9 @@ class MultiNode(Node):
         return [InputMetadata(shape, dtype) for shape, dtype in self._ports]
 
     def materialize(self, grads, ops):
-        """The same gradients with zeros for the undefined ones."""
+        """The same gradients with zeros for the undefined ones; that of a single output comes bare."""
+        if len(self._ports) == 1 and not isinstance(grads, (list, tuple)):
+            grads = (grads,)
         return [
             ops.zeros(shape, dtype=dtype) if g is None else g
             for g, (shape, dtype) in zip(grads, self._ports, strict=True)
@@ -156,11 +158,13 @@ class AccumulateGrad(Node):
     def __init__(self, variable):
         super().__init__(shape=variable.shape, dtype=variable.dtype)
         self._sequence_nr += _FIRST_LEAF_NR
+        self._extra = NodeExtra()  # which also tells the engine's fast path that this is no ordinary node
         self.variable = variable
 
 
-def start(node, out):
-    """Fill what every node has and make it the function of its only output."""
+def start_node(cls, out):
+    """A fresh node of this class, with what every node has, as the function of its only output."""
+    node = new(cls)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._data
@@ -168,10 +172,12 @@ def start(node, out):
     node._dtype = data.dtype
     out._fn = node
     out._requires_grad = True
+    return node
 
 
-def start_multi(node, outs, differentiable):
+def start_multi(cls, outs, differentiable):
     """The same for a node of several outputs; those that are not differentiable get no port."""
+    node = new(cls)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     node._shape = node._dtype = None
@@ -180,6 +186,7 @@ def start_multi(node, outs, differentiable):
         if wanted:
             out._fn = Port(node, nr, *node._ports[nr])
             out._requires_grad = True
+    return node
 
 
 def port(x):
@@ -189,17 +196,18 @@ def port(x):
     extra = x._extra
     if extra is None:
         return x._fn
-    if extra.base is not None:
-        fn = slots.refresh_view(x)
-        return accumulator(x) if fn is None else fn
-    return accumulator(x) if x._fn is None else x._fn
+    fn = x._fn if extra.base is None else slots.refresh_view(x)
+    if fn is not None:
+        return fn
+    reference = extra.accumulator
+    node = reference and reference()
+    return node or accumulator(x)
 
 
 def accumulator(leaf):
     """The AccumulateGrad node of a leaf: one for all edges, kept alive by them, not by the leaf."""
     extra = extra_of(leaf)
-    reference = extra.accumulator
-    node = None if reference is None else reference()
+    node = extra.accumulator and extra.accumulator()
     if node is None:
         node = AccumulateGrad(leaf)
         extra.accumulator = weakref.ref(node)

@@ -18,9 +18,9 @@ class Released:
 
 def version_when_saved(x):
     """What to keep beside a saved input: its version, or None while it has no counter (and for constants)."""
-    if isinstance(x, Tensor):
+    if type(x) is Tensor or isinstance(x, Tensor):
         counter = x._counter
-        return None if counter is None else counter.n
+        return counter and counter.n
     return None
 
 

@@ -1,7 +1,7 @@
 """What has no derivative says so: by its name, when backward or a tangent reaches it and not before."""
 
-from pullback.core.node import MultiNode, Node, port, start, start_multi
-from pullback.core.tensor import Tensor, new
+from pullback.core.node import MultiNode, Node, port, start_multi, start_node
+from pullback.core.tensor import Tensor
 
 
 class DerivativeNotImplementedError(NotImplementedError):
@@ -46,11 +46,9 @@ def not_implemented(operator):
         if isinstance(out, Tensor):
             if out.dtype.kind not in "fc":
                 return
-            node = new(NotImplemented)
-            start(node, out)
+            node = start_node(NotImplemented, out)
         else:
-            node = new(NotImplementedMulti)
-            start_multi(node, out, tuple(o.dtype.kind in "fc" for o in out))
+            node = start_multi(NotImplementedMulti, out, tuple(o.dtype.kind in "fc" for o in out))
         node.operator = operator
         flat = [y for x in args for y in (x if isinstance(x, (list, tuple)) else (x,))]
         node._nexts = tuple(port(x) for x in flat)
@@ -72,8 +70,8 @@ def no_tangent(operator, output):
 
 
 def tangent_or_zeros(tangent, primal, ops):
-    """The tangent, or zeros for an undefined one."""
-    return ops.zeros_like(primal) if tangent is None else tangent
+    """The tangent, or zeros for an undefined one; None for that of an argument that was not given."""
+    return ops.zeros_like(primal) if tangent is None and primal is not None else tangent
 
 
 def tangents_or_zeros(tangents, primals, ops):

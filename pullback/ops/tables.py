@@ -2,7 +2,7 @@
 
 import functools
 
-from pullback.core.arguments import overloaded
+from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.dispatch import NUMPY, TENSOR, dispatch
 
 PUBLIC = {}  # public home ('' for the package) -> name -> function
@@ -21,17 +21,18 @@ class Overload:
         self.raw = functools.partial(raw, ops=NUMPY) if composite else raw
 
 
-def add(name, home, overloads, *, function, method, aliases=(), numpy=()):
+def add(name, home, overloads, *, function, method, aliases=(), numpy=(), refuses=None):
     """Enter an operator with all its overloads."""
     OPERATORS.setdefault(name, []).extend(overloads)
     on_tensors = _one(name, [(o.function, o.params) for o in overloads])
     if home == "" or name not in TENSOR.__dict__:
         TENSOR.register({name: on_tensors})
         NUMPY.register({name: _one(name, [(o.raw, o.params) for o in overloads])})
+    public = on_tensors if refuses is None else refusing_numbers(name, on_tensors, *refuses)
     if function:
-        PUBLIC.setdefault(home, {}).update(dict.fromkeys((name, *aliases), on_tensors))
+        PUBLIC.setdefault(home, {}).update(dict.fromkeys((name, *aliases), public))
     if method:
-        METHODS.update(dict.fromkeys((name, *aliases), on_tensors))
+        METHODS.update(dict.fromkeys((name, *aliases), public))
     changing = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
     if changing:
         in_place = _one(f"{name}_", changing)

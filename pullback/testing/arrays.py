@@ -47,14 +47,14 @@ def random_array(
     rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if dtype.kind == "b":
-        values = rng.integers(0, 2, shape).astype(bool)
+        values = np.asarray(rng.integers(0, 2, shape)).astype(bool)
     elif dtype.kind in DEFAULT_RANGE:
         low = DEFAULT_RANGE[dtype.kind][0] if low is None else low
         high = DEFAULT_RANGE[dtype.kind][1] if high is None else high
         kinks = [away_from] if np.isscalar(away_from) else list(away_from)
         kinks += [0] if exclude_zero else []
         draw = _integers if dtype.kind in "iu" else _complexes if dtype.kind == "c" else _floats
-        values = draw(rng, shape, low, high, kinks, distance, distinct).astype(dtype)
+        values = np.asarray(draw(rng, shape, low, high, kinks, distance, distinct)).astype(dtype)
     else:
         raise TypeError(f"random_array draws floating, complex, integer and bool arrays, not {dtype}.")
     return _every_second(values) if noncontiguous else values

@@ -94,8 +94,9 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, limit: int =
 
     Examples
     --------
+    >>> from pullback import viz
     >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
-    >>> pb.viz.graph((x * x).sum(), params={"x": x})
+    >>> viz.graph((x * x).sum(), params={"x": x})
     <pullback.viz.Graph: 4 boxes, 4 arrows>
     """
     tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]

@@ -66,7 +66,7 @@ def test_infinities_of_one_sign_are_equal():
 
 
 def test_msg_replaces_or_wraps_the_report():
-    with pytest.raises(AssertionError, match="^mine$"):
+    with pytest.raises(AssertionError, match=r"^mine$"):
         assert_close(1.0, 2.0, msg="mine")
     with pytest.raises(AssertionError, match=r"(?s)^mine: .*1 of 1"):
         assert_close(1.0, 2.0, msg=lambda report: f"mine: {report}")

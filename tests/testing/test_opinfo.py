@@ -6,8 +6,15 @@ import pytest
 import pullback as pb
 from pullback.autograd.gradcheck import GradcheckError
 from pullback.testing import Limit, OpInfo, Raises, Sample, Skip, check_operator
-from pullback.testing.opinfo.checks import check_error, check_forward, check_gradient, check_layouts, check_limit
-from pullback.testing.opinfo.checks import check_out, check_second
+from pullback.testing.opinfo.checks import (
+    check_error,
+    check_forward,
+    check_gradient,
+    check_layouts,
+    check_limit,
+    check_out,
+    check_second,
+)
 from pullback.testing.opinfo.core import Input, Make, Plain
 from pullback.testing.opinfo.samples import T, broadcasting_pairs, cases, matrices, on, reductions, unary
 
@@ -57,7 +64,7 @@ class TestWhatIsFound:
     def test_changed_argument(self):
         def careless(x):
             x.detach().numpy()[...] *= 1.5
-            return pb.from_numpy(np.sin(x.detach().numpy() / 1.5))
+            return pb.tensor(np.sin(x.detach().numpy() / 1.5))
 
         with pytest.raises(AssertionError, match="an argument was changed"):
             check_forward(record(careless), F64)
@@ -82,7 +89,7 @@ class TestWhatIsFound:
     def test_layout_that_matters(self):
         def by_memory(x):
             flat = np.asarray(x.detach().numpy()).ravel(order="K")
-            return pb.from_numpy(np.sin(flat).reshape(x.shape))
+            return pb.tensor(np.sin(flat).reshape(x.shape))
 
         with pytest.raises(AssertionError, match="layout fortran"):
             check_layouts(record(by_memory, order=0), F64)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.reductions import inexact_only, logsumexp, ordered_only
+from pullback.arrays.numpy.reductions import inexact_only, ordered_only
 
 __all__ = [
     "cummax",
@@ -64,6 +64,14 @@ def cummin(self, dim):
     return _extremes_so_far(np.minimum, "cummin", self, dim)
 
 
+def _complex_logaddexp(a, b):
+    """log(exp(a) + exp(b)) = top + log1p(exp(other - top)), where top is the one with the larger real part."""
+    swap = a.real < b.real
+    top, other = np.where(swap, b, a), np.where(swap, a, b)
+    both_empty = other.real == -np.inf  # also where top is -inf too, and the difference would be NaN
+    return top + np.where(both_empty, 0, np.log1p(np.exp(np.where(both_empty, 0, other - top))))
+
+
 def linear_recurrence(self, coefficients, dim, reverse=False):
     """s[i] = x[i] + c[i] s[i-1] along `dim`, or s[i] = x[i] + c[i+1] s[i+1] when `reverse`: each the other's transpose.
 
@@ -101,12 +109,11 @@ def _recurrence_by_doubling(x, c):
 
 
 def logcumsumexp(self, dim):
-    """log(cumsum(exp(x))) without overflow, one slice after the other."""
+    """log(cumsum(exp(x))) without overflow; a complex one stays on the branch of its largest term, as PyTorch's."""
     inexact_only("logcumsumexp", self.dtype)
     if self.dtype.kind != "c":
         return _accumulate(np.logaddexp, self, dim)
     out = np.array(_leading(self, dim))
     for i in range(1, len(out)):
-        pair = np.stack((out[i - 1], out[i]))
-        out[i] = logsumexp(pair, 0)
+        out[i] = _complex_logaddexp(out[i - 1], out[i])
     return np.moveaxis(out, 0, dim) if self.ndim else out[0]

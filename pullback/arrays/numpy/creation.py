@@ -104,11 +104,12 @@ def arange_start(start, end, step=1, dtype=None):
         raise ValueError(f"step {step} does not lead from start {start} to end {end}.")
     if dtype is None:
         dtype = np.dtype(np.int64) if whole else DEFAULT
-    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
-    if np.dtype(dtype).kind in "iu":
-        start, step = int(start), int(step)
+    if not whole and np.dtype(dtype).kind in "iu":
+        start, end, step = map(int, limits)
+        whole = True
         if step == 0:
             raise ValueError(f"a step of {limits[2]} is 0 in dtype {dtype}.")
+    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
     # start + i * step: np.arange accumulates an error in step.
     wide = np.result_type(dtype, np.int64) if np.dtype(dtype).kind in "iu" else np.result_type(dtype, np.float64)
     return (start + np.arange(count, dtype=wide) * step).astype(dtype, copy=False)

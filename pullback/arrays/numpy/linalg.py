@@ -24,7 +24,8 @@ def matmul(self, other):
     """The matrix product, batched over leading dimensions; vectors count as rows on the left, columns on the right."""
     if self.ndim > 2 and other.ndim == 2 and self.flags.c_contiguous and other.shape[0] == self.shape[-1]:
         # One product with a tall matrix instead of one for each batch.
-        return np.matmul(self.reshape(-1, self.shape[-1]), other).reshape(*self.shape[:-1], other.shape[1])
+        rows = self.reshape(size_of(self.shape[:-1]), self.shape[-1])
+        return np.matmul(rows, other).reshape(*self.shape[:-1], other.shape[1])
     return np.matmul(self, other)
 
 
@@ -73,8 +74,15 @@ def trace(self):
     return self.trace()
 
 
+def factor_for(product, factor):
+    """beta or alpha as PyTorch applies it: cut down to a whole number (a bool) where the product has such a dtype."""
+    kind = product.dtype.kind
+    return int(factor) if kind in "iu" else bool(factor) if kind == "b" else factor
+
+
 def add_product(self, product, beta, alpha, out=None):
     """beta * self + alpha * product, into the fresh array `product` where its dtype allows; beta 0 ignores self."""
+    beta, alpha = factor_for(product, beta), factor_for(product, alpha)
     if alpha != 1:
         product = scale(product, alpha)
     if beta == 0:

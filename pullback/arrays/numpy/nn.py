@@ -12,8 +12,8 @@ from pullback.arrays.numpy.random import default_generator
 from pullback.arrays.numpy.reductions import inexact_only
 
 __all__ = [
-    "embedding",
-    "embedding_backward",
+    "embedding_rows",
+    "embedding_rows_backward",
     "gelu",
     "gelu_backward",
     "linear",
@@ -60,8 +60,8 @@ def linear(input, weight, bias=None):
     return out + bias
 
 
-def embedding(input, weight, padding_idx=None):
-    """Rows of weight; padding_idx matters to the gradient alone."""
+def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
+    """Rows of weight; padding_idx and scale_grad_by_freq matter to the gradient alone."""
     if weight.ndim != 2:
         raise RuntimeError(f"embedding(): 'weight' must be 2-D, (rows, features), but has shape {weight.shape}.")
     if input.dtype.kind not in "iu":
@@ -74,8 +74,11 @@ def embedding(input, weight, padding_idx=None):
     return weight[input]
 
 
-def embedding_backward(grad_output, indices, num_weights, padding_idx=None):
-    """The transpose of embedding: the gradients of each row added up; none for the padding row."""
+def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None, scale_grad_by_freq=False):
+    """The transpose of embedding: the gradients of each row added up (or averaged); none for the padding row."""
+    if scale_grad_by_freq:
+        counts = np.bincount(indices.reshape(-1), minlength=num_weights).astype(grad_output.dtype)
+        grad_output = grad_output / counts[indices][..., None]
     out = np.zeros((num_weights, grad_output.shape[-1]), grad_output.dtype)
     np.add.at(out, indices, grad_output)
     if padding_idx is not None:

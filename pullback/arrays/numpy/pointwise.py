@@ -148,7 +148,6 @@ acosh = np.arccosh
 atanh = np.arctanh
 abs = np.absolute
 signbit = np.signbit
-conj = np.conjugate
 floor = np.floor
 ceil = np.ceil
 trunc = np.trunc
@@ -250,7 +249,22 @@ def pow(self, exponent):
             return np.square(self)
         if kind == "f":
             return real_power(self, exponent)
-    return np.power(self, exponent)
+    try:
+        return np.power(self, exponent)
+    except ValueError:
+        if isinstance(exponent, int):
+            raise
+        return integer_power(self, exponent)
+
+
+def integer_power(self, exponent):
+    """Powers of integers where some exponents are negative: 1 / self**-exponent towards zero, and 0 for 1 / 0.
+
+    PyTorch's rule. np.power refuses them, as `pow` does for an exponent that is a number.
+    """
+    powers = np.power(self, np.maximum(exponent, 0))
+    reciprocals = np.where(np.abs(self) == 1, np.power(self, np.abs(exponent)), 0)
+    return np.where(np.less(exponent, 0), reciprocals, powers).astype(powers.dtype, copy=False)
 
 
 def real_power(x, n):
@@ -335,6 +349,11 @@ def erfc(self):
 
 
 # Complex parts and signs
+
+
+def conj(self):
+    """The conjugate, in memory of its own. (np.conjugate makes int8 of booleans.)"""
+    return np.conjugate(self) if is_complex(self) else self.copy()
 
 
 def real(self):

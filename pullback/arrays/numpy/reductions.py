@@ -113,7 +113,9 @@ def std(self, dim=None, correction=None, keepdim=False):
 
 # -- extremes --------------------------------------------------------------------------------------------------------
 def ordered_only(name, self):
-    """Refuse complex numbers."""
+    """Refuse complex numbers, and what is no array: max(2, 3) is not the binary form."""
+    if not hasattr(self, "dtype"):
+        raise TypeError(f"{name}(): the input must be a Tensor or an ndarray, got {type(self).__name__}.")
     if self.dtype.kind == "c":
         raise RuntimeError(f"{name}(): complex numbers ({self.dtype}) have no order; take abs(), .real or .imag first.")
 

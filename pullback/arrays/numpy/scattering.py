@@ -54,7 +54,7 @@ def scatter_source(self, index, src, name):
     """The part of src that scatter writes, as an array of index's shape; a number stays one."""
     if not isinstance(src, np.ndarray):
         check_fits(self, src, name)
-        return src
+        return np.asarray(src).astype(self.dtype)  # a fraction is cut down for an integer array, as on assignment
     if src.dtype != self.dtype:
         raise RuntimeError(f"{name}: src must have the dtype of the input ({self.dtype}), got {src.dtype}")
     if (src.ndim or 1) != (index.ndim or 1):

@@ -12,6 +12,8 @@ SMALL = 1024  # below this many elements a single ufunc call costs less than a f
 def lerp(self, end, weight):
     """self + weight * (end - self), from whichever end is nearer, so that weight 1 gives `end` exactly."""
     span = np.subtract(end, self)
+    if isinstance(weight, (int, float, complex)):
+        return np.add(self, weight * span) if abs(weight) < 0.5 else np.subtract(end, span * (1 - weight))
     near_self = np.add(self, np.multiply(weight, span))
     near_end = np.subtract(end, np.multiply(span, np.subtract(1, weight)))
     return np.where(np.less(np.absolute(weight), 0.5), near_self, near_end)

@@ -152,7 +152,7 @@ def narrow(self, dim, start, length):
 
 def narrow_start(start):
     """`start` of narrow as an int: an integer, or an integer array without dimensions."""
-    if isinstance(start, (np.ndarray, np.generic)) and (start.ndim or start.dtype.kind not in "iu"):
+    if hasattr(start, "dtype") and (start.ndim or start.dtype.kind not in "iu"):
         raise RuntimeError(f"narrow: start must be a 0-d integer, got shape {start.shape}, dtype {start.dtype}")
     return as_int(start)
 

@@ -23,8 +23,11 @@ def einsum(equation, tensors, *, ops):
     """Sums of products of elements, named by letters: "ij,jk->ik" is the matrix product.
 
     A letter that occurs in several operands multiplies along it, one that is missing after `->` is summed, one that
-    occurs twice in an operand takes the diagonal, and `...` stands for any further dimensions, which broadcast.
+    occurs twice in an operand takes the diagonal, and `...` stands for any further dimensions, which broadcast. Numbers
+    may stand for letters: einsum(a, [0, 1], b, [1, 2], [0, 2]).
     """
+    if not isinstance(equation, str):
+        equation, tensors = from_sublists(equation, tensors)
     if not len(tensors):
         raise ValueError("einsum: expected at least one operand")
     plan = plan_of(equation, tuple(tuple(x.shape) for x in tensors))
@@ -38,6 +41,30 @@ def einsum(equation, tensors, *, ops):
         operands.append(ops.einsum_pair(left, right, pair))
     (result,) = operands
     return ops.permute(result, plan.order) if plan.order != tuple(range(len(plan.order))) else result
+
+
+def from_sublists(first, rest):
+    """(equation, operands) of a call einsum(operand, sublist, operand, sublist, ..., sublist of the result)."""
+    if all(isinstance(item, int) or item is ... for item in rest):
+        rest = [rest]  # one operand: its sublist alone
+    items = [first, *rest]
+    operands, sublists = items[: len(items) // 2 * 2 : 2], items[1::2]
+    out = items[-1] if len(items) % 2 else None
+    letters = string.ascii_uppercase + string.ascii_lowercase
+    for labels in sublists if out is None else [*sublists, out]:
+        if not isinstance(labels, (list, tuple)) or not all(
+            item is ... or (isinstance(item, int) and 0 <= item < len(letters)) for item in labels
+        ):
+            raise TypeError(
+                f"einsum: after an operand, expected a list of integers from 0 to {len(letters) - 1} and at most one "
+                f"Ellipsis; got {labels!r}. Or begin with an equation: einsum('ij,jk->ik', a, b)"
+            )
+
+    def text(labels):
+        return "".join("..." if item is ... else letters[item] for item in labels)
+
+    equation = ",".join(map(text, sublists))
+    return equation if out is None else f"{equation}->{text(out)}", operands
 
 
 @lru_cache(maxsize=1024)

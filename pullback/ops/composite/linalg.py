@@ -73,7 +73,10 @@ def addmv(self, mat, vec, *, beta=1, alpha=1, ops):
 
 def addr(self, vec1, vec2, *, beta=1, alpha=1, ops):
     """beta * self + alpha * outer(vec1, vec2)."""
-    return blend(self, ops.outer(vec1, vec2), beta, alpha, "addr")
+    product = ops.outer(vec1, vec2)
+    if product.dtype.kind in "iu" and (isinstance(beta, float) or isinstance(alpha, float)):
+        raise RuntimeError(f"addr: beta and alpha must be integers for integer inputs, got {beta} and {alpha}")
+    return blend(self, product, beta, alpha, "addr")
 
 
 def addbmm(self, batch1, batch2, *, beta=1, alpha=1, ops):
@@ -83,6 +86,9 @@ def addbmm(self, batch1, batch2, *, beta=1, alpha=1, ops):
 
 def blend(self, product, beta, alpha, name):
     """beta * self + alpha * product; beta 0 ignores self, whatever is in it."""
+    kind = product.dtype.kind
+    if kind in "biu":  # as in PyTorch, factors of integers are cut down to whole numbers, those of bools to bools
+        beta, alpha = (bool(beta), bool(alpha)) if kind == "b" else (int(beta), int(alpha))
     if alpha != 1:
         product = product * alpha
     if beta == 0:

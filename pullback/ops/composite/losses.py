@@ -1,5 +1,7 @@
 """The losses of `nn.functional` made of other operators."""
 
+import numpy as np
+
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -110,7 +112,7 @@ def smoothing_loss(log_p, target, weight, dim, reduction, ignore_index, ops):
     counted = ops.logical_not(ignored)
     if weight is not None:
         counted = ops.where(ignored, 0.0, weight[ops.where(ignored, 0, target)])
-    return ops.sum(loss) / ops.sum(counted)
+    return ops.sum(loss) / ops.sum(counted, dtype=loss.dtype)
 
 
 def binary_cross_entropy(input, target, weight=None, *, reduction="mean", ops):
@@ -141,6 +143,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="m
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, ops):
     """x1 . x2 over the product of the norms, each at least eps (and then constant)."""
+    shape = np.broadcast_shapes(x1.shape, x2.shape)
+    x1, x2 = ops.expand(x1, shape), ops.expand(x2, shape)
     first, second = (ops.clamp_min(ops.sum(x * x, dim, True), eps * eps) for x in (x1, x2))
     return ops.sum((x1 * ops.rsqrt(first)) * (x2 * ops.rsqrt(second)), dim)
 

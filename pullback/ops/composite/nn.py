@@ -4,6 +4,7 @@ Where an activation has two branches, the branch not taken is computed at a harm
 function, and again after it), so that no overflow there becomes 0 * inf in a derivative.
 """
 
+from pullback.core.modes import no_grad
 from pullback.ops.composite.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -23,6 +24,7 @@ __all__ = [
     "cross_entropy",
     "dropout",
     "elu",
+    "embedding",
     "glu",
     "group_norm",
     "hardshrink",
@@ -70,6 +72,19 @@ def dropout(input, p=0.5, training=True, inplace=False, *, ops):
     input *= mask
     input *= 1 / (1 - p) if p < 1 else 0.0
     return input
+
+
+def embedding(
+    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False, *, ops
+):
+    """Rows of weight, after those of them that are longer than max_norm have been shortened in place."""
+    del sparse  # a wish about the form of the gradient, which is dense here
+    if max_norm is not None:
+        with no_grad():
+            rows = ops.embedding_rows(input, weight)
+            norm = ops.sum(ops.abs(rows) ** norm_type, -1, True) ** (1 / norm_type)
+            weight[input] = rows * ops.where(ops.gt(norm, max_norm), max_norm / (norm + 1e-7), 1.0)
+    return ops.embedding_rows(input, weight, padding_idx, scale_grad_by_freq)
 
 
 def standardised(x, dims, eps, ops):
@@ -202,9 +217,12 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False, *, ops):
     """x between min_val and max_val; gradient 0 at both."""
     if min_val > max_val:
         raise ValueError(f"hardtanh(): min_val ({min_val}) must not be greater than max_val ({max_val}).")
-    return activated(
-        lambda x: ops.where(ops.le(x, min_val), min_val, ops.where(ops.ge(x, max_val), max_val, x)), input, inplace, ops
-    )
+
+    def cut_off(x):  # full_like keeps integers integers
+        high = ops.where(ops.ge(x, max_val), ops.full_like(x, max_val), x)
+        return ops.where(ops.le(x, min_val), ops.full_like(x, min_val), high)
+
+    return activated(cut_off, input, inplace, ops)
 
 
 def relu6(input, inplace=False, *, ops):
@@ -251,7 +269,7 @@ def hardshrink(input, lambd=0.5, *, ops):
 
 def threshold(input, threshold, value, inplace=False, *, ops):
     """x where above threshold, else value."""
-    return activated(lambda x: ops.where(ops.le(x, threshold), value, x), input, inplace, ops)
+    return activated(lambda x: ops.where(ops.le(x, threshold), ops.full_like(x, value), x), input, inplace, ops)
 
 
 def glu(input, dim=-1, *, ops):

@@ -1,6 +1,11 @@
 """Elementwise operators made of others."""
 
-__all__ = ["positive", "square"]
+__all__ = ["conj", "positive", "square"]
+
+
+def conj(self, *, ops):
+    """The conjugate; a real tensor is its own, so a backward that is recorded has no nodes for it."""
+    return ops.conj_physical(self) if self.dtype.kind == "c" else self
 
 
 def positive(self, *, ops):

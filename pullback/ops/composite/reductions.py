@@ -20,7 +20,8 @@ __all__ = [
 
 def nanmean(self, dim=None, keepdim=False, *, dtype=None, ops):
     """The sum of what is not NaN over its number."""
-    counted = ops.sum(ops.logical_not(ops.isnan(self)), dim, keepdim)
+    # Counted in the input's dtype: an integer would make float64 of float32.
+    counted = ops.sum(ops.logical_not(ops.isnan(self)), dim, keepdim, dtype=self.dtype if dtype is None else dtype)
     return ops.nansum(self, dim, keepdim, dtype=dtype) / counted
 
 
@@ -79,11 +80,22 @@ def aminmax(self, *, dim=None, keepdim=False, ops):
     return ops.amin(self, dim, keepdim), ops.amax(self, dim, keepdim)
 
 
+def both_arrays(name, *args):
+    """Refuse a number in the binary form of max or min, where PyTorch does: one may be meant as `dim`."""
+    for x in args:
+        if not hasattr(x, "ndim"):
+            raise TypeError(
+                f"{name}(): both arguments must be Tensors, got {type(x).__name__}; {name}imum takes numbers too."
+            )
+
+
 def max_other(self, other, *, ops):
     """max(self, other), the binary form."""
+    both_arrays("max", self, other)
     return ops.maximum(self, other)
 
 
 def min_other(self, other, *, ops):
     """min(self, other), the binary form."""
+    both_arrays("min", self, other)
     return ops.minimum(self, other)

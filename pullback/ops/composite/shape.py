@@ -59,7 +59,7 @@ def mT(self, *, ops):
 
 def mH(self, *, ops):
     """The conjugate transposes of matrices: a view of a real input, a copy of a complex one."""
-    return mT(self, ops=ops).conj()
+    return _conjugate(mT(self, ops=ops))
 
 
 def adjoint(self, *, ops):
@@ -71,7 +71,12 @@ def matrix_H(self, *, ops):
     """The conjugate transpose of one matrix."""
     if self.ndim not in (0, 2):
         raise RuntimeError(f"H: expected a matrix, got shape {tuple(self.shape)}; use mH for batches of matrices")
-    return ops.t(self).conj()
+    return _conjugate(ops.t(self))
+
+
+def _conjugate(x):
+    """The conjugate of x, or x itself if it is not complex."""
+    return x.conj() if x.dtype.kind == "c" else x
 
 
 def as_strided(self, size, stride, storage_offset=None, *, ops):

@@ -24,8 +24,11 @@ def matmul_other(grad, self, shape, *, ops):
     if self.ndim == 1:
         return self.conj() * grad if len(shape) == 1 else ops.unsqueeze(self.conj(), -1) * ops.unsqueeze(grad, -2)
     if len(shape) <= 2 and self.ndim > 2:  # one product over the whole batch, where a batch of products would be summed
-        self = ops.reshape(self, (-1, self.shape[-1]))
-        grad = ops.reshape(grad, (-1,) if len(shape) == 1 else (-1, shape[-1]))
+        rows = 1
+        for n in self.shape[:-1]:
+            rows *= n
+        self = ops.reshape(self, (rows, self.shape[-1]))
+        grad = ops.reshape(grad, (rows,) if len(shape) == 1 else (rows, shape[-1]))
     if len(shape) == 1:
         return ops.matmul(ops.t(self).conj(), grad)
     return ops.matmul(ops.transpose(self, -2, -1).conj(), grad)

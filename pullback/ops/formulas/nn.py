@@ -61,9 +61,14 @@ def dropped_out(x, mask, p, train, *, ops):
     return ops.mul(x, mask) * (1.0 if not train else 1 / (1 - p) if p < 1 else 0.0)
 
 
-def trained_rows(grad, indices, num_weights, padding_idx, *, ops):
+def trained_rows(grad, indices, num_weights, padding_idx, scale_grad_by_freq, *, ops):
     """The rows of grad that indices name, zero for the padding row."""
-    rows = ops.embedding(indices, grad)
+    if scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding(): scale_grad_by_freq=True makes the gradient another than the derivative, and that has no "
+            "second derivative; use scale_grad_by_freq=False with create_graph=True."
+        )
+    rows = ops.embedding_rows(indices, grad)
     if padding_idx is None:
         return rows
     return ops.where(ops.unsqueeze(ops.eq(indices, padding_idx % num_weights), -1), 0.0, rows)

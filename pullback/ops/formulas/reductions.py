@@ -108,7 +108,7 @@ def ties(x, result, dim, keepdim, *, ops):
     result = restore_reduced(result, x.ndim, dim, keepdim, ops=ops)
     both_nan = ops.logical_and(ops.isnan(x), ops.isnan(result))
     mask = ops.logical_or(ops.eq(x, result), both_nan)
-    return mask, ops.sum(mask, dim, True)
+    return mask, ops.sum(mask, dim, True, dtype=x.dtype)
 
 
 def share_among_ties(grad, x, result, dim, keepdim, *, ops):

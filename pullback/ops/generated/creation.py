@@ -4,7 +4,6 @@ from pullback.core.arguments import UNSET, int_list
 from pullback.core.dispatch import CONSTANTS, Operator, created, dispatch, explain, wrap_result
 from pullback.core.modes import current
 from pullback.core.mutation import write_out
-from pullback.core.node import start
 from pullback.core.tensor import Tensor
 from pullback.arrays import numpy as kernels
 
@@ -12,12 +11,12 @@ from pullback.arrays import numpy as kernels
 OP_zeros = Operator("zeros", "zeros", ())
 
 
-def zeros(*size, dtype=None, size_=UNSET, device="cpu", requires_grad=False, out=None):
+def zeros(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False, out=None):
     """Zeros of a shape.
 
     zeros(int[] size, *, ScalarType? dtype=None) -> Tensor
     """
-    size = int_list("zeros", "size", size, size_, UNSET)
+    size = int_list("zeros", "size", size_, size, UNSET)
     if out is not None:
         return write_out(OP_zeros, (size, dtype), out)
     return created(kernels.zeros(size, dtype), device, requires_grad)
@@ -26,12 +25,12 @@ def zeros(*size, dtype=None, size_=UNSET, device="cpu", requires_grad=False, out
 OP_ones = Operator("ones", "ones", ())
 
 
-def ones(*size, dtype=None, size_=UNSET, device="cpu", requires_grad=False, out=None):
+def ones(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False, out=None):
     """Ones of a shape.
 
     ones(int[] size, *, ScalarType? dtype=None) -> Tensor
     """
-    size = int_list("ones", "size", size, size_, UNSET)
+    size = int_list("ones", "size", size_, size, UNSET)
     if out is not None:
         return write_out(OP_ones, (size, dtype), out)
     return created(kernels.ones(size, dtype), device, requires_grad)
@@ -53,12 +52,12 @@ def full(size, fill_value, *, dtype=None, device="cpu", requires_grad=False, out
 OP_empty = Operator("empty", "empty", ())
 
 
-def empty(*size, dtype=None, size_=UNSET, device="cpu", requires_grad=False):
+def empty(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False):
     """A shape of whatever the memory holds.
 
     empty(int[] size, *, ScalarType? dtype=None) -> Tensor
     """
-    size = int_list("empty", "size", size, size_, UNSET)
+    size = int_list("empty", "size", size_, size, UNSET)
     return created(kernels.empty(size, dtype), device, requires_grad)
 
 
@@ -137,12 +136,12 @@ def full_like(input, fill_value, *, dtype=None):
 OP_new_zeros = Operator("new_zeros", "new_zeros", ((0, "input"),))
 
 
-def new_zeros(input, *size, dtype=None, size_=UNSET):
+def new_zeros(input, *size_, dtype=None, size=UNSET):
     """Zeros of a shape, of the dtype of self.
 
     new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None) -> Tensor
     """
-    size = int_list("new_zeros", "size", size, size_, UNSET)
+    size = int_list("new_zeros", "size", size_, size, UNSET)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.new_zeros(input._data, size, dtype)
@@ -156,12 +155,12 @@ def new_zeros(input, *size, dtype=None, size_=UNSET):
 OP_new_ones = Operator("new_ones", "new_ones", ((0, "input"),))
 
 
-def new_ones(input, *size, dtype=None, size_=UNSET):
+def new_ones(input, *size_, dtype=None, size=UNSET):
     """Ones of a shape, of the dtype of self.
 
     new_ones(Tensor self, int[] size, *, ScalarType? dtype=None) -> Tensor
     """
-    size = int_list("new_ones", "size", size, size_, UNSET)
+    size = int_list("new_ones", "size", size_, size, UNSET)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.new_ones(input._data, size, dtype)
@@ -175,12 +174,12 @@ def new_ones(input, *size, dtype=None, size_=UNSET):
 OP_new_empty = Operator("new_empty", "new_empty", ((0, "input"),))
 
 
-def new_empty(input, *size, dtype=None, size_=UNSET):
+def new_empty(input, *size_, dtype=None, size=UNSET):
     """A shape of whatever the memory holds, of the dtype of self.
 
     new_empty(Tensor self, int[] size, *, ScalarType? dtype=None) -> Tensor
     """
-    size = int_list("new_empty", "size", size, size_, UNSET)
+    size = int_list("new_empty", "size", size_, size, UNSET)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.new_empty(input._data, size, dtype)

@@ -5,9 +5,9 @@ from pullback.core.arguments import UNSET, missing_argument
 from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, attribute, dispatch, explain, wrap_result
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start, start_multi
+from pullback.core.node import MultiNode, Node, port, start_multi, start_node
 from pullback.core.saved import Released, version_when_saved, watch_output
-from pullback.core.tensor import Tensor, new
+from pullback.core.tensor import Tensor
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.formulas.indexing import (
     index_put_self,
@@ -37,8 +37,7 @@ class SliceViewBackward0(Node):
 
 def record_slice_view(out, input, index):
     """Make `out` the result of a SliceViewBackward0 node."""
-    node = new(SliceViewBackward0)
-    start(node, out)
+    node = start_node(SliceViewBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_index = index
@@ -70,8 +69,7 @@ class SliceBackwardBackward0(Node):
 
 def record_slice_backward(out, input, shape, index):
     """Make `out` the result of a SliceBackwardBackward0 node."""
-    node = new(SliceBackwardBackward0)
-    start(node, out)
+    node = start_node(SliceBackwardBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_index = index
 
@@ -102,8 +100,7 @@ class AdvancedIndexBackward0(Node):
 
 def record_advanced_index(out, input, index):
     """Make `out` the result of a AdvancedIndexBackward0 node."""
-    node = new(AdvancedIndexBackward0)
-    start(node, out)
+    node = start_node(AdvancedIndexBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_index = index
@@ -135,8 +132,7 @@ class IndexAccumulateBackward0(Node):
 
 def record_index_accumulate(out, input, shape, index):
     """Make `out` the result of a IndexAccumulateBackward0 node."""
-    node = new(IndexAccumulateBackward0)
-    start(node, out)
+    node = start_node(IndexAccumulateBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_index = index
 
@@ -172,8 +168,7 @@ class SetitemBackward0(Node):
 
 def record_setitem(out, input, index, value):
     """Make `out` the result of a SetitemBackward0 node."""
-    node = new(SetitemBackward0)
-    start(node, out)
+    node = start_node(SetitemBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
     node.arg_index = index
@@ -224,8 +219,7 @@ class IndexPutBackward0(Node):
 
 def record_index_put(out, input, indices, values, accumulate):
     """Make `out` the result of a IndexPutBackward0 node."""
-    node = new(IndexPutBackward0)
-    start(node, out)
+    node = start_node(IndexPutBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = values._fn if type(values) is Tensor and values._extra is None else port(values)
     node.arg_indices = indices
@@ -277,13 +271,12 @@ class GatherBackward0(Node):
 
 def record_gather(out, input, dim, index, sparse_grad):
     """Make `out` the result of a GatherBackward0 node."""
-    node = new(GatherBackward0)
-    start(node, out)
+    node = start_node(GatherBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_gather = Operator(
@@ -348,12 +341,11 @@ class GatherBackwardBackward0(Node):
 
 def record_gather_backward(out, input, shape, dim, index):
     """Make `out` the result of a GatherBackwardBackward0 node."""
-    node = new(GatherBackwardBackward0)
-    start(node, out)
+    node = start_node(GatherBackwardBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_gather_backward = Operator(
@@ -423,13 +415,12 @@ class ScatterBackward0(Node):
 
 def record_scatter(out, input, dim, index, src):
     """Make `out` the result of a ScatterBackward0 node."""
-    node = new(ScatterBackward0)
-    start(node, out)
+    node = start_node(ScatterBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
     node.src_shape = attribute(src, "shape")
 
 
@@ -494,12 +485,11 @@ class ScatterBackward1(Node):
 
 def record_scatter_value(out, input, dim, index, value):
     """Make `out` the result of a ScatterBackward1 node."""
-    node = new(ScatterBackward1)
-    start(node, out)
+    node = start_node(ScatterBackward1, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_scatter_value = Operator(
@@ -579,8 +569,7 @@ class ScatterBackward2(Node):
 
 def record_scatter_reduce(out, input, dim, index, src, reduce):
     """Make `out` the result of a ScatterBackward2 node."""
-    node = new(ScatterBackward2)
-    start(node, out)
+    node = start_node(ScatterBackward2, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
 
@@ -651,15 +640,14 @@ class ScatterAddBackward0(Node):
 
 def record_scatter_add(out, input, dim, index, src):
     """Make `out` the result of a ScatterAddBackward0 node."""
-    node = new(ScatterAddBackward0)
-    start(node, out)
+    node = start_node(ScatterAddBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
     node.arg_dim = dim
     node.src_shape = attribute(src, "shape")
     if node._next1 is not None:
         node.saved_index = index
-        node.version_index = version_when_saved(index)
+        node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_scatter_add = Operator(
@@ -723,13 +711,12 @@ class IndexSelectBackward0(Node):
 
 def record_index_select(out, input, dim, index):
     """Make `out` the result of a IndexSelectBackward0 node."""
-    node = new(IndexSelectBackward0)
-    start(node, out)
+    node = start_node(IndexSelectBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_index_select = Operator(
@@ -794,12 +781,11 @@ class IndexSelectBackwardBackward0(Node):
 
 def record_index_select_backward(out, input, shape, dim, index):
     """Make `out` the result of a IndexSelectBackwardBackward0 node."""
-    node = new(IndexSelectBackwardBackward0)
-    start(node, out)
+    node = start_node(IndexSelectBackwardBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_index_select_backward = Operator(
@@ -871,8 +857,7 @@ class IndexAddBackward0(Node):
 
 def record_index_add(out, input, dim, index, source, alpha):
     """Make `out` the result of a IndexAddBackward0 node."""
-    node = new(IndexAddBackward0)
-    start(node, out)
+    node = start_node(IndexAddBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
     node.arg_dim = dim
@@ -880,7 +865,7 @@ def record_index_add(out, input, dim, index, source, alpha):
     node.arg_alpha = alpha
     if node._next1 is not None:
         node.saved_index = index
-        node.version_index = version_when_saved(index)
+        node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_index_add = Operator(
@@ -949,13 +934,12 @@ class IndexCopyBackward0(Node):
 
 def record_index_copy(out, input, dim, index, source):
     """Make `out` the result of a IndexCopyBackward0 node."""
-    node = new(IndexCopyBackward0)
-    start(node, out)
+    node = start_node(IndexCopyBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
     node.source_shape = attribute(source, "shape")
 
 
@@ -1015,7 +999,7 @@ class IndexFillBackward0(Node):
         if self._next0 is not None:
             grad_of_self = ops.index_fill(grad, self.arg_dim, index, 0)
         if self._next1 is not None:
-            grad_of_value = ops.sum(ops.index_select(grad, self.arg_dim, index))
+            grad_of_value = ops.sum(grad - ops.index_fill(grad, self.arg_dim, index, 0))
         return grad_of_self, grad_of_value
 
     def release(self):
@@ -1025,13 +1009,12 @@ class IndexFillBackward0(Node):
 
 def record_index_fill(out, input, dim, index, value):
     """Make `out` the result of a IndexFillBackward0 node."""
-    node = new(IndexFillBackward0)
-    start(node, out)
+    node = start_node(IndexFillBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
     node.arg_dim = dim
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_index_fill = Operator(
@@ -1095,12 +1078,11 @@ class TakeBackward0(Node):
 
 def record_take(out, input, index):
     """Make `out` the result of a TakeBackward0 node."""
-    node = new(TakeBackward0)
-    start(node, out)
+    node = start_node(TakeBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_take = Operator(
@@ -1157,11 +1139,10 @@ class TakeBackwardBackward0(Node):
 
 def record_take_backward(out, input, shape, index):
     """Make `out` the result of a TakeBackwardBackward0 node."""
-    node = new(TakeBackwardBackward0)
-    start(node, out)
+    node = start_node(TakeBackwardBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
 OP_take_backward = Operator(
@@ -1225,12 +1206,11 @@ class PutBackward0(Node):
 
 def record_put(out, input, index, source, accumulate):
     """Make `out` the result of a PutBackward0 node."""
-    node = new(PutBackward0)
-    start(node, out)
+    node = start_node(PutBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
     node.saved_index = index
-    node.version_index = version_when_saved(index)
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
     node.source_shape = attribute(source, "shape")
     node.arg_accumulate = accumulate
 
@@ -1295,12 +1275,11 @@ class MaskedFillBackward0(Node):
 
 def record_masked_fill(out, input, mask, value):
     """Make `out` the result of a MaskedFillBackward0 node."""
-    node = new(MaskedFillBackward0)
-    start(node, out)
+    node = start_node(MaskedFillBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
     node.saved_mask = mask
-    node.version_mask = version_when_saved(mask)
+    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
 
 
 OP_masked_fill = Operator(
@@ -1348,12 +1327,11 @@ class MaskedSelectBackward0(Node):
 
 def record_masked_select(out, input, mask):
     """Make `out` the result of a MaskedSelectBackward0 node."""
-    node = new(MaskedSelectBackward0)
-    start(node, out)
+    node = start_node(MaskedSelectBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
     node.saved_mask = mask
-    node.version_mask = version_when_saved(mask)
+    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
 
 
 OP_masked_select = Operator(
@@ -1410,11 +1388,10 @@ class MaskedSelectBackwardBackward0(Node):
 
 def record_masked_select_backward(out, input, shape, mask):
     """Make `out` the result of a MaskedSelectBackwardBackward0 node."""
-    node = new(MaskedSelectBackwardBackward0)
-    start(node, out)
+    node = start_node(MaskedSelectBackwardBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.saved_mask = mask
-    node.version_mask = version_when_saved(mask)
+    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
 
 
 OP_masked_select_backward = Operator(
@@ -1478,12 +1455,11 @@ class MaskedScatterBackward0(Node):
 
 def record_masked_scatter(out, input, mask, source):
     """Make `out` the result of a MaskedScatterBackward0 node."""
-    node = new(MaskedScatterBackward0)
-    start(node, out)
+    node = start_node(MaskedScatterBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
     node.saved_mask = mask
-    node.version_mask = version_when_saved(mask)
+    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
     node.source_shape = attribute(source, "shape")
 
 
@@ -1556,8 +1532,7 @@ class DiagonalScatterBackward0(Node):
 
 def record_diagonal_scatter(out, input, src, offset, dim1, dim2):
     """Make `out` the result of a DiagonalScatterBackward0 node."""
-    node = new(DiagonalScatterBackward0)
-    start(node, out)
+    node = start_node(DiagonalScatterBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
     node.arg_offset = offset
@@ -1648,8 +1623,7 @@ class SortBackward0(MultiNode):
 
 def record_sort(out, input, dim, descending, stable):
     """Make each of `out` an output of a SortBackward0 node."""
-    node = new(SortBackward0)
-    start_multi(node, out, (True, False))
+    node = start_multi(SortBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -1722,8 +1696,7 @@ class TopkBackward0(MultiNode):
 
 def record_topk(out, input, k, dim, largest, sorted):
     """Make each of `out` an output of a TopkBackward0 node."""
-    node = new(TopkBackward0)
-    start_multi(node, out, (True, False))
+    node = start_multi(TopkBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim

@@ -2,7 +2,7 @@
 
 from pullback.core.arguments import UNSET
 from pullback.core.dispatch import Operator, TENSOR, attribute, dispatch
-from pullback.core.node import Node, port, start
+from pullback.core.node import Node, port, start_node
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.joining import cat_backward
 from pullback.ops.composite import joining as composite_joining
@@ -22,8 +22,7 @@ class CatBackward0(Node):
 
 def record_cat(out, tensors, dim):
     """Make `out` the result of a CatBackward0 node."""
-    node = new(CatBackward0)
-    start(node, out)
+    node = start_node(CatBackward0, out)
     node._nexts = tuple(port(x) for x in tensors)
     node.tensors_shape = tuple(attribute(x, "shape") for x in tensors)
     node.arg_dim = dim
@@ -56,8 +55,7 @@ class StackBackward0(Node):
 
 def record_stack(out, tensors, dim):
     """Make `out` the result of a StackBackward0 node."""
-    node = new(StackBackward0)
-    start(node, out)
+    node = start_node(StackBackward0, out)
     node._nexts = tuple(port(x) for x in tensors)
     node.arg_dim = dim
 

@@ -5,9 +5,9 @@ from pullback.core.arguments import UNSET, missing_argument
 from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, attribute, dispatch, explain, wrap_result
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start, start_multi
+from pullback.core.node import MultiNode, Node, port, start_multi, start_node
 from pullback.core.saved import Released, version_when_saved, watch_output
-from pullback.core.tensor import Tensor, new
+from pullback.core.tensor import Tensor
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.formulas.nn import (
     bce_input_slope,
@@ -59,8 +59,7 @@ class LinearBackward0(Node):
 
 def record_linear(out, input, weight, bias):
     """Make `out` the result of a LinearBackward0 node."""
-    node = new(LinearBackward0)
-    start(node, out)
+    node = start_node(LinearBackward0, out)
     node._nexts = (
         port(input),
         port(weight),
@@ -68,9 +67,11 @@ def record_linear(out, input, weight, bias):
     )
     if node._nexts[0] is not None or node._nexts[1] is not None:
         node.saved_input = input
-        node.version_input = version_when_saved(input)
+        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
         node.saved_weight = weight
-        node.version_weight = version_when_saved(weight)
+        node.version_weight = (
+            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+        )
 
 
 OP_linear = Operator(
@@ -118,8 +119,7 @@ class NativeDropoutBackward0(MultiNode):
 
 def record_native_dropout(out, input, p, train):
     """Make each of `out` an output of a NativeDropoutBackward0 node."""
-    node = new(NativeDropoutBackward0)
-    start_multi(node, out, (True, False))
+    node = start_multi(NativeDropoutBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_p = p
     node.arg_train = train
@@ -152,51 +152,55 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return composite_nn.dropout(input, p, training, inplace, ops=TENSOR)
 
 
-class EmbeddingBackward0(Node):
-    """embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor
+class EmbeddingRowsBackward0(Node):
+    """embedding_rows(Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor
 
-    Generated from the entry `embedding` of derivatives.yaml; edit there.
+    Generated from the entry `embedding_rows` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_padding_idx", "saved_input", "version_input", "weight_shape")
+    __slots__ = ("arg_padding_idx", "arg_scale_grad_by_freq", "saved_input", "version_input", "weight_shape")
     arity = 1
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
-        return (ops.embedding_backward(grad, input, self.weight_shape[0], self.arg_padding_idx),)
+        return (
+            ops.embedding_rows_backward(
+                grad, input, self.weight_shape[0], self.arg_padding_idx, self.arg_scale_grad_by_freq
+            ),
+        )
 
     def release(self):
         self.saved_input = None
         self.version_input = Released
 
 
-def record_embedding(out, input, weight, padding_idx):
-    """Make `out` the result of a EmbeddingBackward0 node."""
-    node = new(EmbeddingBackward0)
-    start(node, out)
+def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
+    """Make `out` the result of a EmbeddingRowsBackward0 node."""
+    node = start_node(EmbeddingRowsBackward0, out)
     node._next0 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
     node.saved_input = input
-    node.version_input = version_when_saved(input)
+    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.weight_shape = attribute(weight, "shape")
     node.arg_padding_idx = padding_idx
+    node.arg_scale_grad_by_freq = scale_grad_by_freq
 
 
-OP_embedding = Operator(
-    "embedding",
-    "embedding",
+OP_embedding_rows = Operator(
+    "embedding_rows",
+    "embedding_rows",
     (
         (0, "input"),
         (1, "weight"),
     ),
-    record=record_embedding,
+    record=record_embedding_rows,
     saves_self=True,
 )
 
 
-def embedding(input, weight, padding_idx=None):
+def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
     """The rows of weight that the integers in input name; the row padding_idx gets no gradient.
 
-    embedding(Tensor input, Tensor weight, int? padding_idx=None) -> Tensor
+    embedding_rows(Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor
     """
     a, b = type(input), type(weight)
     if (
@@ -206,62 +210,71 @@ def embedding(input, weight, padding_idx=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.embedding(
-                input._data if a is Tensor else input, weight._data if b is Tensor else weight, padding_idx
+            result = kernels.embedding_rows(
+                input._data if a is Tensor else input,
+                weight._data if b is Tensor else weight,
+                padding_idx,
+                scale_grad_by_freq,
             )
         except Exception as error:
-            raise explain(OP_embedding, (input, weight, padding_idx), error) from error
+            raise explain(OP_embedding_rows, (input, weight, padding_idx, scale_grad_by_freq), error) from error
         out = wrap_result(result, (input if a is Tensor else weight)._level)
         if a is Tensor and input._requires_grad or b is Tensor and weight._requires_grad:
-            record_embedding(out, input, weight, padding_idx)
+            record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq)
         return out
-    return dispatch(OP_embedding, (input, weight, padding_idx))
+    return dispatch(OP_embedding_rows, (input, weight, padding_idx, scale_grad_by_freq))
 
 
-class EmbeddingBackwardBackward0(Node):
-    """embedding_backward(Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None) -> Tensor
+class EmbeddingRowsBackwardBackward0(Node):
+    """embedding_rows_backward(Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor
 
-    Generated from the entry `embedding_backward` of derivatives.yaml; edit there.
+    Generated from the entry `embedding_rows_backward` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_num_weights", "arg_padding_idx", "saved_indices", "version_indices")
+    __slots__ = ("arg_num_weights", "arg_padding_idx", "arg_scale_grad_by_freq", "saved_indices", "version_indices")
     arity = 1
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
-        return (trained_rows(grad, indices, self.arg_num_weights, self.arg_padding_idx, ops=ops),)
+        return (
+            trained_rows(
+                grad, indices, self.arg_num_weights, self.arg_padding_idx, self.arg_scale_grad_by_freq, ops=ops
+            ),
+        )
 
     def release(self):
         self.saved_indices = None
         self.version_indices = Released
 
 
-def record_embedding_backward(out, grad_output, indices, num_weights, padding_idx):
-    """Make `out` the result of a EmbeddingBackwardBackward0 node."""
-    node = new(EmbeddingBackwardBackward0)
-    start(node, out)
+def record_embedding_rows_backward(out, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
+    """Make `out` the result of a EmbeddingRowsBackwardBackward0 node."""
+    node = start_node(EmbeddingRowsBackwardBackward0, out)
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node.saved_indices = indices
-    node.version_indices = version_when_saved(indices)
+    node.version_indices = (
+        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
+    )
     node.arg_num_weights = num_weights
     node.arg_padding_idx = padding_idx
+    node.arg_scale_grad_by_freq = scale_grad_by_freq
 
 
-OP_embedding_backward = Operator(
-    "embedding_backward",
-    "embedding_backward",
+OP_embedding_rows_backward = Operator(
+    "embedding_rows_backward",
+    "embedding_rows_backward",
     (
         (0, "grad_output"),
         (1, "indices"),
     ),
-    record=record_embedding_backward,
+    record=record_embedding_rows_backward,
 )
 
 
-def embedding_backward(grad_output, indices, num_weights, padding_idx=None):
-    """The gradient of embedding to its weight of num_weights rows.
+def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None, scale_grad_by_freq=False):
+    """The gradient of embedding_rows to its weight of num_weights rows.
 
-    embedding_backward(Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None) -> Tensor
+    embedding_rows_backward(Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor
     """
     a, b = type(grad_output), type(indices)
     if (
@@ -271,19 +284,32 @@ def embedding_backward(grad_output, indices, num_weights, padding_idx=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.embedding_backward(
+            result = kernels.embedding_rows_backward(
                 grad_output._data if a is Tensor else grad_output,
                 indices._data if b is Tensor else indices,
                 num_weights,
                 padding_idx,
+                scale_grad_by_freq,
             )
         except Exception as error:
-            raise explain(OP_embedding_backward, (grad_output, indices, num_weights, padding_idx), error) from error
+            raise explain(
+                OP_embedding_rows_backward, (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq), error
+            ) from error
         out = wrap_result(result, (grad_output if a is Tensor else indices)._level)
         if a is Tensor and grad_output._requires_grad or b is Tensor and indices._requires_grad:
-            record_embedding_backward(out, grad_output, indices, num_weights, padding_idx)
+            record_embedding_rows_backward(out, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
         return out
-    return dispatch(OP_embedding_backward, (grad_output, indices, num_weights, padding_idx))
+    return dispatch(OP_embedding_rows_backward, (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq))
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of weight that the integers in input name. Rows longer than max_norm are shortened in place first; `sparse` gives the same (dense) gradient.
+
+    embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
+    """
+    return composite_nn.embedding(
+        input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, ops=TENSOR
+    )
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
@@ -350,11 +376,10 @@ class GeluBackward0(Node):
 
 def record_gelu(out, input, approximate):
     """Make `out` the result of a GeluBackward0 node."""
-    node = new(GeluBackward0)
-    start(node, out)
+    node = start_node(GeluBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_approximate = approximate
 
 
@@ -406,16 +431,19 @@ class GeluBackwardBackward0(Node):
 
 def record_gelu_backward(out, grad_output, input, approximate):
     """Make `out` the result of a GeluBackwardBackward0 node."""
-    node = new(GeluBackwardBackward0)
-    start(node, out)
+    node = start_node(GeluBackwardBackward0, out)
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.arg_approximate = approximate
     if node._next1 is not None:
         node.saved_grad_output = grad_output
-        node.version_grad_output = version_when_saved(grad_output)
+        node.version_grad_output = (
+            grad_output._counter and grad_output._counter.n
+            if type(grad_output) is Tensor
+            else version_when_saved(grad_output)
+        )
 
 
 OP_gelu_backward = Operator(
@@ -475,11 +503,10 @@ class SoftplusBackward0(Node):
 
 def record_softplus(out, input, beta, threshold):
     """Make `out` the result of a SoftplusBackward0 node."""
-    node = new(SoftplusBackward0)
-    start(node, out)
+    node = start_node(SoftplusBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_beta = beta
     node.arg_threshold = threshold
 
@@ -670,8 +697,7 @@ class SoftmaxBackward0(Node):
 
 def record_softmax(out, input, dim, dtype):
     """Make `out` the result of a SoftmaxBackward0 node."""
-    node = new(SoftmaxBackward0)
-    start(node, out)
+    node = start_node(SoftmaxBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_result = out._data
@@ -734,16 +760,21 @@ class SoftmaxBackwardBackward0(Node):
 
 def record_softmax_backward(out, grad_output, output, dim):
     """Make `out` the result of a SoftmaxBackwardBackward0 node."""
-    node = new(SoftmaxBackwardBackward0)
-    start(node, out)
+    node = start_node(SoftmaxBackwardBackward0, out)
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = output._fn if type(output) is Tensor and output._extra is None else port(output)
     node.saved_output = output
-    node.version_output = version_when_saved(output)
+    node.version_output = (
+        output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
+    )
     node.arg_dim = dim
     if node._next1 is not None:
         node.saved_grad_output = grad_output
-        node.version_grad_output = version_when_saved(grad_output)
+        node.version_grad_output = (
+            grad_output._counter and grad_output._counter.n
+            if type(grad_output) is Tensor
+            else version_when_saved(grad_output)
+        )
 
 
 OP_softmax_backward = Operator(
@@ -807,8 +838,7 @@ class LogSoftmaxBackward0(Node):
 
 def record_log_softmax(out, input, dim, dtype):
     """Make `out` the result of a LogSoftmaxBackward0 node."""
-    node = new(LogSoftmaxBackward0)
-    start(node, out)
+    node = start_node(LogSoftmaxBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_result = out._data
@@ -867,16 +897,21 @@ class LogSoftmaxBackwardBackward0(Node):
 
 def record_log_softmax_backward(out, grad_output, output, dim):
     """Make `out` the result of a LogSoftmaxBackwardBackward0 node."""
-    node = new(LogSoftmaxBackwardBackward0)
-    start(node, out)
+    node = start_node(LogSoftmaxBackwardBackward0, out)
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = output._fn if type(output) is Tensor and output._extra is None else port(output)
     node.saved_output = output
-    node.version_output = version_when_saved(output)
+    node.version_output = (
+        output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
+    )
     node.arg_dim = dim
     if node._next1 is not None:
         node.saved_grad_output = grad_output
-        node.version_grad_output = version_when_saved(grad_output)
+        node.version_grad_output = (
+            grad_output._counter and grad_output._counter.n
+            if type(grad_output) is Tensor
+            else version_when_saved(grad_output)
+        )
 
 
 OP_log_softmax_backward = Operator(
@@ -960,14 +995,15 @@ class MseLossBackward0(Node):
 
 def record_mse_loss(out, input, target, reduction):
     """Make `out` the result of a MseLossBackward0 node."""
-    node = new(MseLossBackward0)
-    start(node, out)
+    node = start_node(MseLossBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
     node.saved_input = input
-    node.version_input = version_when_saved(input)
+    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_target = target
-    node.version_target = version_when_saved(target)
+    node.version_target = (
+        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+    )
     node.arg_reduction = reduction
 
 
@@ -1070,8 +1106,7 @@ class NllLossBackward0(Node):
 
 def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     """Make `out` the result of a NllLossBackward0 node."""
-    node = new(NllLossBackward0)
-    start(node, out)
+    node = start_node(NllLossBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
     node.input_shape = attribute(input, "shape")
@@ -1079,9 +1114,13 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     node.arg_ignore_index = ignore_index
     if node._next0 is not None:
         node.saved_target = target
-        node.version_target = version_when_saved(target)
+        node.version_target = (
+            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+        )
         node.saved_weight = weight
-        node.version_weight = version_when_saved(weight)
+        node.version_weight = (
+            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+        )
 
 
 OP_nll_loss = Operator(
@@ -1141,17 +1180,20 @@ class NllLossBackwardBackward0(Node):
 
 def record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction, ignore_index):
     """Make `out` the result of a NllLossBackwardBackward0 node."""
-    node = new(NllLossBackwardBackward0)
-    start(node, out)
+    node = start_node(NllLossBackwardBackward0, out)
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
     node.arg_reduction = reduction
     node.arg_ignore_index = ignore_index
     if node._next0 is not None:
         node.saved_target = target
-        node.version_target = version_when_saved(target)
+        node.version_target = (
+            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+        )
         node.saved_weight = weight
-        node.version_weight = version_when_saved(weight)
+        node.version_weight = (
+            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+        )
 
 
 OP_nll_loss_backward = Operator(
@@ -1218,15 +1260,16 @@ class BinaryCrossEntropyElementsBackward0(Node):
 
 def record_binary_cross_entropy_elements(out, input, target):
     """Make `out` the result of a BinaryCrossEntropyElementsBackward0 node."""
-    node = new(BinaryCrossEntropyElementsBackward0)
-    start(node, out)
+    node = start_node(BinaryCrossEntropyElementsBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
     node.saved_input = input
-    node.version_input = version_when_saved(input)
+    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     if node._next0 is not None:
         node.saved_target = target
-        node.version_target = version_when_saved(target)
+        node.version_target = (
+            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+        )
 
 
 OP_binary_cross_entropy_elements = Operator(
@@ -1316,7 +1359,7 @@ def tanh(input):
     return composite_nn.tanh_functional(input, ops=TENSOR)
 
 
-def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
+def softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     """exp(input) / sum(exp(input)) along dim.
 
     softmax.functional(Tensor input, int dim, ScalarType? dtype=None) -> Tensor
@@ -1328,7 +1371,7 @@ def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
     return composite_nn.softmax_functional(input, dim, dtype, ops=TENSOR)
 
 
-def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
+def log_softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     """log(softmax(input)) along dim, without overflow or loss of digits.
 
     log_softmax.functional(Tensor input, int dim, ScalarType? dtype=None) -> Tensor

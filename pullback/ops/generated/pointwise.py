@@ -4,9 +4,9 @@ from math import inf, nan, pi
 from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, dispatch, explain, wrap_result
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace, write_out
-from pullback.core.node import Node, port, start
+from pullback.core.node import Node, port, start_node
 from pullback.core.saved import Released, version_when_saved, watch_output
-from pullback.core.tensor import Tensor, new
+from pullback.core.tensor import Tensor
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.pointwise import (
     above,
@@ -49,8 +49,7 @@ class AddBackward0(Node):
 
 def record_add(out, input, other):
     """Make `out` the result of a AddBackward0 node."""
-    node = new(AddBackward0)
-    start(node, out)
+    node = start_node(AddBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
@@ -116,8 +115,7 @@ class AddBackward1(Node):
 
 def record_add_alpha(out, input, other, alpha):
     """Make `out` the result of a AddBackward1 node."""
-    node = new(AddBackward1)
-    start(node, out)
+    node = start_node(AddBackward1, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.arg_alpha = alpha
@@ -186,8 +184,7 @@ class SubBackward0(Node):
 
 def record_sub(out, input, other):
     """Make `out` the result of a SubBackward0 node."""
-    node = new(SubBackward0)
-    start(node, out)
+    node = start_node(SubBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
@@ -253,8 +250,7 @@ class SubBackward1(Node):
 
 def record_sub_alpha(out, input, other, alpha):
     """Make `out` the result of a SubBackward1 node."""
-    node = new(SubBackward1)
-    start(node, out)
+    node = start_node(SubBackward1, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.arg_alpha = alpha
@@ -323,8 +319,7 @@ class RsubBackward0(Node):
 
 def record_rsub(out, input, other, alpha):
     """Make `out` the result of a RsubBackward0 node."""
-    node = new(RsubBackward0)
-    start(node, out)
+    node = start_node(RsubBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.arg_alpha = alpha
@@ -377,10 +372,10 @@ class MulBackward0(Node):
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
             other = unpack(self.saved_other, self.version_other, self)
-            grad_of_self = grad * other.conj()
+            grad_of_self = grad * other.conjugate()
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
-            grad_of_other = grad * self_.conj()
+            grad_of_other = grad * self_.conjugate()
         return grad_of_self, grad_of_other
 
     def release(self):
@@ -392,16 +387,15 @@ class MulBackward0(Node):
 
 def record_mul(out, input, other):
     """Make `out` the result of a MulBackward0 node."""
-    node = new(MulBackward0)
-    start(node, out)
+    node = start_node(MulBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     if node._next0 is not None:
         node.saved_other = other
-        node.version_other = version_when_saved(other)
+        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_mul = Operator(
@@ -459,10 +453,10 @@ class DivBackward0(Node):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = grad / other.conj()
+            grad_of_self = grad / other.conjugate()
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
-            grad_of_other = -grad * (self_ / other / other).conj()
+            grad_of_other = -grad * (self_ / other / other).conjugate()
         return grad_of_self, grad_of_other
 
     def release(self):
@@ -474,15 +468,14 @@ class DivBackward0(Node):
 
 def record_div(out, input, other):
     """Make `out` the result of a DivBackward0 node."""
-    node = new(DivBackward0)
-    start(node, out)
+    node = start_node(DivBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
     if node._next1 is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
 
 
 OP_div = Operator(
@@ -540,11 +533,11 @@ class DivBackward1(Node):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = grad / other.conj() if self.arg_rounding_mode is None else ops.zeros_like(grad)
+            grad_of_self = grad / other.conjugate() if self.arg_rounding_mode is None else ops.zeros_like(grad)
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             grad_of_other = (
-                -grad * (self_ / other / other).conj() if self.arg_rounding_mode is None else ops.zeros_like(grad)
+                -grad * (self_ / other / other).conjugate() if self.arg_rounding_mode is None else ops.zeros_like(grad)
             )
         return grad_of_self, grad_of_other
 
@@ -557,16 +550,15 @@ class DivBackward1(Node):
 
 def record_div_rounding_mode(out, input, other, rounding_mode):
     """Make `out` the result of a DivBackward1 node."""
-    node = new(DivBackward1)
-    start(node, out)
+    node = start_node(DivBackward1, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
     node.arg_rounding_mode = rounding_mode
     if node._next1 is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
 
 
 OP_div_rounding_mode = Operator(
@@ -633,8 +625,7 @@ class FloorDivideBackward0(Node):
 
 def record_floor_divide(out, input, other):
     """Make `out` the result of a FloorDivideBackward0 node."""
-    node = new(FloorDivideBackward0)
-    start(node, out)
+    node = start_node(FloorDivideBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
@@ -708,15 +699,14 @@ class RemainderBackward0(Node):
 
 def record_remainder(out, input, other):
     """Make `out` the result of a RemainderBackward0 node."""
-    node = new(RemainderBackward0)
-    start(node, out)
+    node = start_node(RemainderBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
         node.saved_other = other
-        node.version_other = version_when_saved(other)
+        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_remainder = Operator(
@@ -789,15 +779,14 @@ class FmodBackward0(Node):
 
 def record_fmod(out, input, other):
     """Make `out` the result of a FmodBackward0 node."""
-    node = new(FmodBackward0)
-    start(node, out)
+    node = start_node(FmodBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
         node.saved_other = other
-        node.version_other = version_when_saved(other)
+        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_fmod = Operator(
@@ -857,8 +846,7 @@ class NegBackward0(Node):
 
 def record_neg(out, input):
     """Make `out` the result of a NegBackward0 node."""
-    node = new(NegBackward0)
-    start(node, out)
+    node = start_node(NegBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -911,10 +899,10 @@ class AddcmulBackward0(Node):
             grad_of_self = grad
         if self._nexts[1] is not None:
             tensor2 = unpack(self.saved_tensor2, self.version_tensor2, self)
-            grad_of_tensor1 = times_conj(grad, self.arg_value, ops=ops) * tensor2.conj()
+            grad_of_tensor1 = times_conj(grad, self.arg_value, ops=ops) * tensor2.conjugate()
         if self._nexts[2] is not None:
             tensor1 = unpack(self.saved_tensor1, self.version_tensor1, self)
-            grad_of_tensor2 = times_conj(grad, self.arg_value, ops=ops) * tensor1.conj()
+            grad_of_tensor2 = times_conj(grad, self.arg_value, ops=ops) * tensor1.conjugate()
         return grad_of_self, grad_of_tensor1, grad_of_tensor2
 
     def release(self):
@@ -926,8 +914,7 @@ class AddcmulBackward0(Node):
 
 def record_addcmul(out, input, tensor1, tensor2, value):
     """Make `out` the result of a AddcmulBackward0 node."""
-    node = new(AddcmulBackward0)
-    start(node, out)
+    node = start_node(AddcmulBackward0, out)
     node._nexts = (
         port(input),
         port(tensor1),
@@ -936,10 +923,14 @@ def record_addcmul(out, input, tensor1, tensor2, value):
     node.arg_value = value
     if node._nexts[2] is not None:
         node.saved_tensor1 = tensor1
-        node.version_tensor1 = version_when_saved(tensor1)
+        node.version_tensor1 = (
+            tensor1._counter and tensor1._counter.n if type(tensor1) is Tensor else version_when_saved(tensor1)
+        )
     if node._nexts[1] is not None:
         node.saved_tensor2 = tensor2
-        node.version_tensor2 = version_when_saved(tensor2)
+        node.version_tensor2 = (
+            tensor2._counter and tensor2._counter.n if type(tensor2) is Tensor else version_when_saved(tensor2)
+        )
 
 
 OP_addcmul = Operator(
@@ -983,10 +974,10 @@ class AddcdivBackward0(Node):
         if self._nexts[0] is not None:
             grad_of_self = grad
         if self._nexts[1] is not None:
-            grad_of_tensor1 = times_conj(grad, self.arg_value, ops=ops) / tensor2.conj()
+            grad_of_tensor1 = times_conj(grad, self.arg_value, ops=ops) / tensor2.conjugate()
         if self._nexts[2] is not None:
             tensor1 = unpack(self.saved_tensor1, self.version_tensor1, self)
-            grad_of_tensor2 = -times_conj(grad, self.arg_value, ops=ops) * (tensor1 / tensor2 / tensor2).conj()
+            grad_of_tensor2 = -times_conj(grad, self.arg_value, ops=ops) * (tensor1 / tensor2 / tensor2).conjugate()
         return grad_of_self, grad_of_tensor1, grad_of_tensor2
 
     def release(self):
@@ -998,19 +989,22 @@ class AddcdivBackward0(Node):
 
 def record_addcdiv(out, input, tensor1, tensor2, value):
     """Make `out` the result of a AddcdivBackward0 node."""
-    node = new(AddcdivBackward0)
-    start(node, out)
+    node = start_node(AddcdivBackward0, out)
     node._nexts = (
         port(input),
         port(tensor1),
         port(tensor2),
     )
     node.saved_tensor2 = tensor2
-    node.version_tensor2 = version_when_saved(tensor2)
+    node.version_tensor2 = (
+        tensor2._counter and tensor2._counter.n if type(tensor2) is Tensor else version_when_saved(tensor2)
+    )
     node.arg_value = value
     if node._nexts[2] is not None:
         node.saved_tensor1 = tensor1
-        node.version_tensor1 = version_when_saved(tensor1)
+        node.version_tensor1 = (
+            tensor1._counter and tensor1._counter.n if type(tensor1) is Tensor else version_when_saved(tensor1)
+        )
 
 
 OP_addcdiv = Operator(
@@ -1052,13 +1046,13 @@ class LerpBackward0(Node):
         weight = unpack(self.saved_weight, self.version_weight, self)
         grad_of_self = grad_of_end = grad_of_weight = None
         if self._nexts[0] is not None:
-            grad_of_self = grad * (1 - weight).conj()
+            grad_of_self = grad * (1 - weight).conjugate()
         if self._nexts[1] is not None:
-            grad_of_end = grad * weight.conj()
+            grad_of_end = grad * weight.conjugate()
         if self._nexts[2] is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             end = unpack(self.saved_end, self.version_end, self)
-            grad_of_weight = grad * (end - self_).conj()
+            grad_of_weight = grad * (end - self_).conjugate()
         return grad_of_self, grad_of_end, grad_of_weight
 
     def release(self):
@@ -1072,20 +1066,21 @@ class LerpBackward0(Node):
 
 def record_lerp(out, input, end, weight):
     """Make `out` the result of a LerpBackward0 node."""
-    node = new(LerpBackward0)
-    start(node, out)
+    node = start_node(LerpBackward0, out)
     node._nexts = (
         port(input),
         port(end),
         port(weight),
     )
     node.saved_weight = weight
-    node.version_weight = version_when_saved(weight)
+    node.version_weight = (
+        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+    )
     if node._nexts[2] is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
         node.saved_end = end
-        node.version_end = version_when_saved(end)
+        node.version_end = end._counter and end._counter.n if type(end) is Tensor else version_when_saved(end)
 
 
 OP_lerp = Operator(
@@ -1130,10 +1125,10 @@ class PowBackward0(Node):
         exponent = unpack(self.saved_exponent, self.version_exponent, self)
         grad_of_self = grad_of_exponent = None
         if self._next0 is not None:
-            grad_of_self = grad * pow_slope(self_, exponent, ops=ops).conj()
+            grad_of_self = grad * pow_slope(self_, exponent, ops=ops).conjugate()
         if self._next1 is not None:
             result_ = unpack(self.saved_result, self.version_result, self)
-            grad_of_exponent = grad * pow_exponent_slope(self_, exponent, result_, ops=ops).conj()
+            grad_of_exponent = grad * pow_exponent_slope(self_, exponent, result_, ops=ops).conjugate()
         return grad_of_self, grad_of_exponent
 
     def release(self):
@@ -1147,14 +1142,15 @@ class PowBackward0(Node):
 
 def record_pow(out, input, exponent):
     """Make `out` the result of a PowBackward0 node."""
-    node = new(PowBackward0)
-    start(node, out)
+    node = start_node(PowBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = exponent._fn if type(exponent) is Tensor and exponent._extra is None else port(exponent)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_exponent = exponent
-    node.version_exponent = version_when_saved(exponent)
+    node.version_exponent = (
+        exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
+    )
     if node._next1 is not None:
         node.saved_result = out._data
         node.version_result = watch_output(out)
@@ -1216,10 +1212,10 @@ class FloatPowerBackward0(Node):
         exponent = unpack(self.saved_exponent, self.version_exponent, self)
         grad_of_self = grad_of_exponent = None
         if self._next0 is not None:
-            grad_of_self = grad * pow_slope(self_, exponent, ops=ops).conj()
+            grad_of_self = grad * pow_slope(self_, exponent, ops=ops).conjugate()
         if self._next1 is not None:
             result_ = unpack(self.saved_result, self.version_result, self)
-            grad_of_exponent = grad * pow_exponent_slope(self_, exponent, result_, ops=ops).conj()
+            grad_of_exponent = grad * pow_exponent_slope(self_, exponent, result_, ops=ops).conjugate()
         return grad_of_self, grad_of_exponent
 
     def release(self):
@@ -1233,14 +1229,15 @@ class FloatPowerBackward0(Node):
 
 def record_float_power(out, input, exponent):
     """Make `out` the result of a FloatPowerBackward0 node."""
-    node = new(FloatPowerBackward0)
-    start(node, out)
+    node = start_node(FloatPowerBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = exponent._fn if type(exponent) is Tensor and exponent._extra is None else port(exponent)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_exponent = exponent
-    node.version_exponent = version_when_saved(exponent)
+    node.version_exponent = (
+        exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
+    )
     if node._next1 is not None:
         node.saved_result = out._data
         node.version_result = watch_output(out)
@@ -1321,7 +1318,7 @@ class SqrtBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad / (2 * result_.conj()),)
+        return (grad / (2 * result_.conjugate()),)
 
     def release(self):
         self.saved_result = None
@@ -1330,8 +1327,7 @@ class SqrtBackward0(Node):
 
 def record_sqrt(out, input):
     """Make `out` the result of a SqrtBackward0 node."""
-    node = new(SqrtBackward0)
-    start(node, out)
+    node = start_node(SqrtBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1375,7 +1371,7 @@ class RsqrtBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (-0.5 * grad * (result_ * result_ * result_).conj(),)
+        return (-0.5 * grad * (result_ * result_ * result_).conjugate(),)
 
     def release(self):
         self.saved_result = None
@@ -1384,8 +1380,7 @@ class RsqrtBackward0(Node):
 
 def record_rsqrt(out, input):
     """Make `out` the result of a RsqrtBackward0 node."""
-    node = new(RsqrtBackward0)
-    start(node, out)
+    node = start_node(RsqrtBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1429,7 +1424,7 @@ class ReciprocalBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (-grad * (result_ * result_).conj(),)
+        return (-grad * (result_ * result_).conjugate(),)
 
     def release(self):
         self.saved_result = None
@@ -1438,8 +1433,7 @@ class ReciprocalBackward0(Node):
 
 def record_reciprocal(out, input):
     """Make `out` the result of a ReciprocalBackward0 node."""
-    node = new(ReciprocalBackward0)
-    start(node, out)
+    node = start_node(ReciprocalBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1483,7 +1477,7 @@ class ExpBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * result_.conj(),)
+        return (grad * result_.conjugate(),)
 
     def release(self):
         self.saved_result = None
@@ -1492,8 +1486,7 @@ class ExpBackward0(Node):
 
 def record_exp(out, input):
     """Make `out` the result of a ExpBackward0 node."""
-    node = new(ExpBackward0)
-    start(node, out)
+    node = start_node(ExpBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1537,7 +1530,7 @@ class Exp2Backward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * result_.conj() * 0.6931471805599453,)
+        return (grad * result_.conjugate() * 0.6931471805599453,)
 
     def release(self):
         self.saved_result = None
@@ -1546,8 +1539,7 @@ class Exp2Backward0(Node):
 
 def record_exp2(out, input):
     """Make `out` the result of a Exp2Backward0 node."""
-    node = new(Exp2Backward0)
-    start(node, out)
+    node = start_node(Exp2Backward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1591,7 +1583,7 @@ class Expm1Backward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * (result_ + 1).conj(),)
+        return (grad * (result_ + 1).conjugate(),)
 
     def release(self):
         self.saved_result = None
@@ -1600,8 +1592,7 @@ class Expm1Backward0(Node):
 
 def record_expm1(out, input):
     """Make `out` the result of a Expm1Backward0 node."""
-    node = new(Expm1Backward0)
-    start(node, out)
+    node = start_node(Expm1Backward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1645,7 +1636,7 @@ class LogBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / self_.conj(),)
+        return (grad / self_.conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -1654,11 +1645,10 @@ class LogBackward0(Node):
 
 def record_log(out, input):
     """Make `out` the result of a LogBackward0 node."""
-    node = new(LogBackward0)
-    start(node, out)
+    node = start_node(LogBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_log = Operator("log", "log", ((0, "input"),), record=record_log, saves_self=True)
@@ -1699,7 +1689,7 @@ class Log2Backward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ * 0.6931471805599453).conj(),)
+        return (grad / (self_ * 0.6931471805599453).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -1708,11 +1698,10 @@ class Log2Backward0(Node):
 
 def record_log2(out, input):
     """Make `out` the result of a Log2Backward0 node."""
-    node = new(Log2Backward0)
-    start(node, out)
+    node = start_node(Log2Backward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_log2 = Operator("log2", "log2", ((0, "input"),), record=record_log2, saves_self=True)
@@ -1753,7 +1742,7 @@ class Log10Backward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ * 2.302585092994046).conj(),)
+        return (grad / (self_ * 2.302585092994046).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -1762,11 +1751,10 @@ class Log10Backward0(Node):
 
 def record_log10(out, input):
     """Make `out` the result of a Log10Backward0 node."""
-    node = new(Log10Backward0)
-    start(node, out)
+    node = start_node(Log10Backward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_log10 = Operator("log10", "log10", ((0, "input"),), record=record_log10, saves_self=True)
@@ -1807,7 +1795,7 @@ class Log1pBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ + 1).conj(),)
+        return (grad / (self_ + 1).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -1816,11 +1804,10 @@ class Log1pBackward0(Node):
 
 def record_log1p(out, input):
     """Make `out` the result of a Log1pBackward0 node."""
-    node = new(Log1pBackward0)
-    start(node, out)
+    node = start_node(Log1pBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_log1p = Operator("log1p", "log1p", ((0, "input"),), record=record_log1p, saves_self=True)
@@ -1864,9 +1851,9 @@ class LogaddexpBackward0(Node):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = grad * ops.sigmoid(log_ratio(self_, other, ops=ops)).conj()
+            grad_of_self = grad * ops.sigmoid(log_ratio(self_, other, ops=ops)).conjugate()
         if self._next1 is not None:
-            grad_of_other = grad * ops.sigmoid(log_ratio(other, self_, ops=ops)).conj()
+            grad_of_other = grad * ops.sigmoid(log_ratio(other, self_, ops=ops)).conjugate()
         return grad_of_self, grad_of_other
 
     def release(self):
@@ -1878,14 +1865,13 @@ class LogaddexpBackward0(Node):
 
 def record_logaddexp(out, input, other):
     """Make `out` the result of a LogaddexpBackward0 node."""
-    node = new(LogaddexpBackward0)
-    start(node, out)
+    node = start_node(LogaddexpBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_logaddexp = Operator(
@@ -1953,14 +1939,13 @@ class Logaddexp2Backward0(Node):
 
 def record_logaddexp2(out, input, other):
     """Make `out` the result of a Logaddexp2Backward0 node."""
-    node = new(Logaddexp2Backward0)
-    start(node, out)
+    node = start_node(Logaddexp2Backward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_logaddexp2 = Operator(
@@ -2028,14 +2013,13 @@ class XlogyBackward0(Node):
 
 def record_xlogy(out, input, other):
     """Make `out` the result of a XlogyBackward0 node."""
-    node = new(XlogyBackward0)
-    start(node, out)
+    node = start_node(XlogyBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_xlogy = Operator(
@@ -2091,7 +2075,7 @@ class SigmoidBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * ((1 - result_) * result_).conj(),)
+        return (grad * ((1 - result_) * result_).conjugate(),)
 
     def release(self):
         self.saved_result = None
@@ -2100,8 +2084,7 @@ class SigmoidBackward0(Node):
 
 def record_sigmoid(out, input):
     """Make `out` the result of a SigmoidBackward0 node."""
-    node = new(SigmoidBackward0)
-    start(node, out)
+    node = start_node(SigmoidBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -2154,11 +2137,10 @@ class ErfBackward0(Node):
 
 def record_erf(out, input):
     """Make `out` the result of a ErfBackward0 node."""
-    node = new(ErfBackward0)
-    start(node, out)
+    node = start_node(ErfBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_erf = Operator("erf", "erf", ((0, "input"),), record=record_erf, saves_self=True)
@@ -2208,11 +2190,10 @@ class ErfcBackward0(Node):
 
 def record_erfc(out, input):
     """Make `out` the result of a ErfcBackward0 node."""
-    node = new(ErfcBackward0)
-    start(node, out)
+    node = start_node(ErfcBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_erfc = Operator("erfc", "erfc", ((0, "input"),), record=record_erfc, saves_self=True)
@@ -2253,7 +2234,7 @@ class SinBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.cos(self_).conj(),)
+        return (grad * ops.cos(self_).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2262,11 +2243,10 @@ class SinBackward0(Node):
 
 def record_sin(out, input):
     """Make `out` the result of a SinBackward0 node."""
-    node = new(SinBackward0)
-    start(node, out)
+    node = start_node(SinBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_sin = Operator("sin", "sin", ((0, "input"),), record=record_sin, saves_self=True)
@@ -2307,7 +2287,7 @@ class CosBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * -ops.sin(self_).conj(),)
+        return (grad * -ops.sin(self_).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2316,11 +2296,10 @@ class CosBackward0(Node):
 
 def record_cos(out, input):
     """Make `out` the result of a CosBackward0 node."""
-    node = new(CosBackward0)
-    start(node, out)
+    node = start_node(CosBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_cos = Operator("cos", "cos", ((0, "input"),), record=record_cos, saves_self=True)
@@ -2361,7 +2340,7 @@ class TanBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * (1 + result_ * result_).conj(),)
+        return (grad * (1 + result_ * result_).conjugate(),)
 
     def release(self):
         self.saved_result = None
@@ -2370,8 +2349,7 @@ class TanBackward0(Node):
 
 def record_tan(out, input):
     """Make `out` the result of a TanBackward0 node."""
-    node = new(TanBackward0)
-    start(node, out)
+    node = start_node(TanBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -2415,7 +2393,7 @@ class AsinBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.rsqrt((1 - self_) * (1 + self_)).conj(),)
+        return (grad * ops.rsqrt((1 - self_) * (1 + self_)).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2424,11 +2402,10 @@ class AsinBackward0(Node):
 
 def record_asin(out, input):
     """Make `out` the result of a AsinBackward0 node."""
-    node = new(AsinBackward0)
-    start(node, out)
+    node = start_node(AsinBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_asin = Operator("asin", "asin", ((0, "input"),), record=record_asin, saves_self=True)
@@ -2469,7 +2446,7 @@ class AcosBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * ops.rsqrt((1 - self_) * (1 + self_)).conj(),)
+        return (-grad * ops.rsqrt((1 - self_) * (1 + self_)).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2478,11 +2455,10 @@ class AcosBackward0(Node):
 
 def record_acos(out, input):
     """Make `out` the result of a AcosBackward0 node."""
-    node = new(AcosBackward0)
-    start(node, out)
+    node = start_node(AcosBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_acos = Operator("acos", "acos", ((0, "input"),), record=record_acos, saves_self=True)
@@ -2523,7 +2499,7 @@ class AtanBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ * self_ + 1).conj(),)
+        return (grad / (self_ * self_ + 1).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2532,11 +2508,10 @@ class AtanBackward0(Node):
 
 def record_atan(out, input):
     """Make `out` the result of a AtanBackward0 node."""
-    node = new(AtanBackward0)
-    start(node, out)
+    node = start_node(AtanBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_atan = Operator("atan", "atan", ((0, "input"),), record=record_atan, saves_self=True)
@@ -2594,14 +2569,13 @@ class Atan2Backward0(Node):
 
 def record_atan2(out, input, other):
     """Make `out` the result of a Atan2Backward0 node."""
-    node = new(Atan2Backward0)
-    start(node, out)
+    node = start_node(Atan2Backward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_atan2 = Operator(
@@ -2657,7 +2631,7 @@ class SinhBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.cosh(self_).conj(),)
+        return (grad * ops.cosh(self_).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2666,11 +2640,10 @@ class SinhBackward0(Node):
 
 def record_sinh(out, input):
     """Make `out` the result of a SinhBackward0 node."""
-    node = new(SinhBackward0)
-    start(node, out)
+    node = start_node(SinhBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_sinh = Operator("sinh", "sinh", ((0, "input"),), record=record_sinh, saves_self=True)
@@ -2711,7 +2684,7 @@ class CoshBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.sinh(self_).conj(),)
+        return (grad * ops.sinh(self_).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2720,11 +2693,10 @@ class CoshBackward0(Node):
 
 def record_cosh(out, input):
     """Make `out` the result of a CoshBackward0 node."""
-    node = new(CoshBackward0)
-    start(node, out)
+    node = start_node(CoshBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_cosh = Operator("cosh", "cosh", ((0, "input"),), record=record_cosh, saves_self=True)
@@ -2765,7 +2737,7 @@ class TanhBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * (1 - result_ * result_).conj(),)
+        return (grad * (1 - result_ * result_).conjugate(),)
 
     def release(self):
         self.saved_result = None
@@ -2774,8 +2746,7 @@ class TanhBackward0(Node):
 
 def record_tanh(out, input):
     """Make `out` the result of a TanhBackward0 node."""
-    node = new(TanhBackward0)
-    start(node, out)
+    node = start_node(TanhBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -2819,7 +2790,7 @@ class AsinhBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * asinh_slope(self_, ops=ops).conj(),)
+        return (grad * asinh_slope(self_, ops=ops).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2828,11 +2799,10 @@ class AsinhBackward0(Node):
 
 def record_asinh(out, input):
     """Make `out` the result of a AsinhBackward0 node."""
-    node = new(AsinhBackward0)
-    start(node, out)
+    node = start_node(AsinhBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_asinh = Operator("asinh", "asinh", ((0, "input"),), record=record_asinh, saves_self=True)
@@ -2873,7 +2843,7 @@ class AcoshBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (ops.rsqrt(self_ - 1) * ops.rsqrt(self_ + 1)).conj(),)
+        return (grad * (ops.rsqrt(self_ - 1) * ops.rsqrt(self_ + 1)).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2882,11 +2852,10 @@ class AcoshBackward0(Node):
 
 def record_acosh(out, input):
     """Make `out` the result of a AcoshBackward0 node."""
-    node = new(AcoshBackward0)
-    start(node, out)
+    node = start_node(AcoshBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_acosh = Operator("acosh", "acosh", ((0, "input"),), record=record_acosh, saves_self=True)
@@ -2927,7 +2896,7 @@ class AtanhBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / ((1 - self_) * (1 + self_)).conj(),)
+        return (grad / ((1 - self_) * (1 + self_)).conjugate(),)
 
     def release(self):
         self.saved_self = None
@@ -2936,11 +2905,10 @@ class AtanhBackward0(Node):
 
 def record_atanh(out, input):
     """Make `out` the result of a AtanhBackward0 node."""
-    node = new(AtanhBackward0)
-    start(node, out)
+    node = start_node(AtanhBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_atanh = Operator("atanh", "atanh", ((0, "input"),), record=record_atanh, saves_self=True)
@@ -3001,18 +2969,17 @@ class HypotBackward0(Node):
 
 def record_hypot(out, input, other):
     """Make `out` the result of a HypotBackward0 node."""
-    node = new(HypotBackward0)
-    start(node, out)
+    node = start_node(HypotBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_result = out._data
     node.version_result = watch_output(out)
     if node._next0 is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     if node._next1 is not None:
         node.saved_other = other
-        node.version_other = version_when_saved(other)
+        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_hypot = Operator(
@@ -3072,8 +3039,7 @@ class Deg2radBackward0(Node):
 
 def record_deg2rad(out, input):
     """Make `out` the result of a Deg2radBackward0 node."""
-    node = new(Deg2radBackward0)
-    start(node, out)
+    node = start_node(Deg2radBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3119,8 +3085,7 @@ class Rad2degBackward0(Node):
 
 def record_rad2deg(out, input):
     """Make `out` the result of a Rad2degBackward0 node."""
-    node = new(Rad2degBackward0)
-    start(node, out)
+    node = start_node(Rad2degBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3151,44 +3116,58 @@ def inplace_rad2deg(input):
     return inplace(OP_rad2deg, (input,))
 
 
-class ConjBackward0(Node):
-    """conj(Tensor self) -> Tensor
+def conj(input):
+    """The complex conjugate; a real tensor itself.
 
-    Generated from the entry `conj` of derivatives.yaml; edit there.
+    conj(Tensor self) -> Tensor
+    """
+    return composite_pointwise.conj(input, ops=TENSOR)
+
+
+class ConjPhysicalBackward0(Node):
+    """conj_physical(Tensor self) -> Tensor
+
+    Generated from the entry `conj_physical` of derivatives.yaml; edit there.
     """
 
     __slots__ = ()
     arity = 1
 
     def apply(self, ops, grad, unpack):
-        return (grad.conj(),)
+        return (grad.conjugate(),)
 
 
-def record_conj(out, input):
-    """Make `out` the result of a ConjBackward0 node."""
-    node = new(ConjBackward0)
-    start(node, out)
+def record_conj_physical(out, input):
+    """Make `out` the result of a ConjPhysicalBackward0 node."""
+    node = start_node(ConjPhysicalBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_conj = Operator("conj", "conj", ((0, "input"),), record=record_conj)
+OP_conj_physical = Operator("conj_physical", "conj", ((0, "input"),), record=record_conj_physical)
 
 
-def conj(input):
-    """The complex conjugate.
+def conj_physical(input, *, out=None):
+    """The complex conjugate, in memory of its own.
 
-    conj(Tensor self) -> Tensor
+    conj_physical(Tensor self) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_conj_physical, (input,), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.conj(input._data)
         except Exception as error:
-            raise explain(OP_conj, (input,), error) from error
+            raise explain(OP_conj_physical, (input,), error) from error
         out = wrap_result(result, input._level)
         if input._requires_grad:
-            record_conj(out, input)
+            record_conj_physical(out, input)
         return out
-    return dispatch(OP_conj, (input,))
+    return dispatch(OP_conj_physical, (input,))
+
+
+def inplace_conj_physical(input):
+    """In-place form of `conj_physical`."""
+    return inplace(OP_conj_physical, (input,))
 
 
 class RealBackward0(Node):
@@ -3206,8 +3185,7 @@ class RealBackward0(Node):
 
 def record_real(out, input):
     """Make `out` the result of a RealBackward0 node."""
-    node = new(RealBackward0)
-    start(node, out)
+    node = start_node(RealBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3248,8 +3226,7 @@ class ImagBackward0(Node):
 
 def record_imag(out, input):
     """Make `out` the result of a ImagBackward0 node."""
-    node = new(ImagBackward0)
-    start(node, out)
+    node = start_node(ImagBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3295,11 +3272,10 @@ class AngleBackward0(Node):
 
 def record_angle(out, input):
     """Make `out` the result of a AngleBackward0 node."""
-    node = new(AngleBackward0)
-    start(node, out)
+    node = start_node(AngleBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_angle = Operator("angle", "angle", ((0, "input"),), record=record_angle, saves_self=True)
@@ -3344,8 +3320,7 @@ class ComplexBackward0(Node):
 
 def record_complex(out, real, imag):
     """Make `out` the result of a ComplexBackward0 node."""
-    node = new(ComplexBackward0)
-    start(node, out)
+    node = start_node(ComplexBackward0, out)
     node._next0 = real._fn if type(real) is Tensor and real._extra is None else port(real)
     node._next1 = imag._fn if type(imag) is Tensor and imag._extra is None else port(imag)
 
@@ -3361,13 +3336,11 @@ OP_complex = Operator(
 )
 
 
-def complex(real, imag, *, out=None):
+def complex(real, imag):
     """real + 1j * imag.
 
     complex(Tensor real, Tensor imag) -> Tensor
     """
-    if out is not None:
-        return write_out(OP_complex, (real, imag), out)
     a, b = type(real), type(imag)
     if (
         a is Tensor and (b is Tensor and real._level == imag._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
@@ -3396,10 +3369,10 @@ class PolarBackward0(Node):
         grad_of_abs = grad_of_angle = None
         if self._next0 is not None:
             angle = unpack(self.saved_angle, self.version_angle, self)
-            grad_of_abs = ops.real(grad * ops.complex(ops.cos(angle), ops.sin(angle)).conj())
+            grad_of_abs = ops.real(grad * ops.complex(ops.cos(angle), ops.sin(angle)).conjugate())
         if self._next1 is not None:
             result_ = unpack(self.saved_result, self.version_result, self)
-            grad_of_angle = ops.real(grad * (result_ * 1j).conj())
+            grad_of_angle = ops.real(grad * (result_ * 1j).conjugate())
         return grad_of_abs, grad_of_angle
 
     def release(self):
@@ -3411,13 +3384,12 @@ class PolarBackward0(Node):
 
 def record_polar(out, abs, angle):
     """Make `out` the result of a PolarBackward0 node."""
-    node = new(PolarBackward0)
-    start(node, out)
+    node = start_node(PolarBackward0, out)
     node._next0 = abs._fn if type(abs) is Tensor and abs._extra is None else port(abs)
     node._next1 = angle._fn if type(angle) is Tensor and angle._extra is None else port(angle)
     if node._next0 is not None:
         node.saved_angle = angle
-        node.version_angle = version_when_saved(angle)
+        node.version_angle = angle._counter and angle._counter.n if type(angle) is Tensor else version_when_saved(angle)
     if node._next1 is not None:
         node.saved_result = out._data
         node.version_result = watch_output(out)
@@ -3434,13 +3406,11 @@ OP_polar = Operator(
 )
 
 
-def polar(abs, angle, *, out=None):
+def polar(abs, angle):
     """abs * exp(1j * angle).
 
     polar(Tensor abs, Tensor angle) -> Tensor
     """
-    if out is not None:
-        return write_out(OP_polar, (abs, angle), out)
     a, b = type(abs), type(angle)
     if (
         a is Tensor and (b is Tensor and abs._level == angle._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
@@ -3476,11 +3446,10 @@ class AbsBackward0(Node):
 
 def record_abs(out, input):
     """Make `out` the result of a AbsBackward0 node."""
-    node = new(AbsBackward0)
-    start(node, out)
+    node = start_node(AbsBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_abs = Operator("abs", "abs", ((0, "input"),), record=record_abs, saves_self=True)
@@ -3525,8 +3494,7 @@ class SignBackward0(Node):
 
 def record_sign(out, input):
     """Make `out` the result of a SignBackward0 node."""
-    node = new(SignBackward0)
-    start(node, out)
+    node = start_node(SignBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3580,11 +3548,10 @@ class SgnBackward0(Node):
 
 def record_sgn(out, input):
     """Make `out` the result of a SgnBackward0 node."""
-    node = new(SgnBackward0)
-    start(node, out)
+    node = start_node(SgnBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.saved_result = out._data
     node.version_result = watch_output(out)
 
@@ -3644,13 +3611,12 @@ class CopysignBackward0(Node):
 
 def record_copysign(out, input, other):
     """Make `out` the result of a CopysignBackward0 node."""
-    node = new(CopysignBackward0)
-    start(node, out)
+    node = start_node(CopysignBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next0 is not None:
         node.saved_self = input
-        node.version_self = version_when_saved(input)
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
         node.saved_result = out._data
         node.version_result = watch_output(out)
 
@@ -3712,8 +3678,7 @@ class FloorBackward0(Node):
 
 def record_floor(out, input):
     """Make `out` the result of a FloorBackward0 node."""
-    node = new(FloorBackward0)
-    start(node, out)
+    node = start_node(FloorBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3759,8 +3724,7 @@ class CeilBackward0(Node):
 
 def record_ceil(out, input):
     """Make `out` the result of a CeilBackward0 node."""
-    node = new(CeilBackward0)
-    start(node, out)
+    node = start_node(CeilBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3806,8 +3770,7 @@ class TruncBackward0(Node):
 
 def record_trunc(out, input):
     """Make `out` the result of a TruncBackward0 node."""
-    node = new(TruncBackward0)
-    start(node, out)
+    node = start_node(TruncBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3853,8 +3816,7 @@ class RoundBackward0(Node):
 
 def record_round(out, input, decimals):
     """Make `out` the result of a RoundBackward0 node."""
-    node = new(RoundBackward0)
-    start(node, out)
+    node = start_node(RoundBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3900,8 +3862,7 @@ class FracBackward0(Node):
 
 def record_frac(out, input):
     """Make `out` the result of a FracBackward0 node."""
-    node = new(FracBackward0)
-    start(node, out)
+    node = start_node(FracBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -3964,19 +3925,18 @@ class ClampBackward0(Node):
 
 def record_clamp(out, input, min, max):
     """Make `out` the result of a ClampBackward0 node."""
-    node = new(ClampBackward0)
-    start(node, out)
+    node = start_node(ClampBackward0, out)
     node._nexts = (
         port(input),
         port(min),
         port(max),
     )
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_min = min
-    node.version_min = version_when_saved(min)
+    node.version_min = min._counter and min._counter.n if type(min) is Tensor else version_when_saved(min)
     node.saved_max = max
-    node.version_max = version_when_saved(max)
+    node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
 
 
 OP_clamp = Operator(
@@ -4035,14 +3995,13 @@ class ClampMinBackward0(Node):
 
 def record_clamp_min(out, input, min):
     """Make `out` the result of a ClampMinBackward0 node."""
-    node = new(ClampMinBackward0)
-    start(node, out)
+    node = start_node(ClampMinBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = min._fn if type(min) is Tensor and min._extra is None else port(min)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_min = min
-    node.version_min = version_when_saved(min)
+    node.version_min = min._counter and min._counter.n if type(min) is Tensor else version_when_saved(min)
 
 
 OP_clamp_min = Operator(
@@ -4112,14 +4071,13 @@ class ClampMaxBackward0(Node):
 
 def record_clamp_max(out, input, max):
     """Make `out` the result of a ClampMaxBackward0 node."""
-    node = new(ClampMaxBackward0)
-    start(node, out)
+    node = start_node(ClampMaxBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = max._fn if type(max) is Tensor and max._extra is None else port(max)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_max = max
-    node.version_max = version_when_saved(max)
+    node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
 
 
 OP_clamp_max = Operator(
@@ -4181,8 +4139,7 @@ class ReluBackward0(Node):
 
 def record_relu(out, input):
     """Make `out` the result of a ReluBackward0 node."""
-    node = new(ReluBackward0)
-    start(node, out)
+    node = start_node(ReluBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -4241,14 +4198,13 @@ class MaximumBackward0(Node):
 
 def record_maximum(out, input, other):
     """Make `out` the result of a MaximumBackward0 node."""
-    node = new(MaximumBackward0)
-    start(node, out)
+    node = start_node(MaximumBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_maximum = Operator(
@@ -4316,14 +4272,13 @@ class MinimumBackward0(Node):
 
 def record_minimum(out, input, other):
     """Make `out` the result of a MinimumBackward0 node."""
-    node = new(MinimumBackward0)
-    start(node, out)
+    node = start_node(MinimumBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_minimum = Operator(
@@ -4391,14 +4346,13 @@ class FmaxBackward0(Node):
 
 def record_fmax(out, input, other):
     """Make `out` the result of a FmaxBackward0 node."""
-    node = new(FmaxBackward0)
-    start(node, out)
+    node = start_node(FmaxBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_fmax = Operator(
@@ -4466,14 +4420,13 @@ class FminBackward0(Node):
 
 def record_fmin(out, input, other):
     """Make `out` the result of a FminBackward0 node."""
-    node = new(FminBackward0)
-    start(node, out)
+    node = start_node(FminBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_other = other
-    node.version_other = version_when_saved(other)
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_fmin = Operator(
@@ -4538,12 +4491,13 @@ class WhereBackward0(Node):
 
 def record_where(out, condition, input, other):
     """Make `out` the result of a WhereBackward0 node."""
-    node = new(WhereBackward0)
-    start(node, out)
+    node = start_node(WhereBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     node.saved_condition = condition
-    node.version_condition = version_when_saved(condition)
+    node.version_condition = (
+        condition._counter and condition._counter.n if type(condition) is Tensor else version_when_saved(condition)
+    )
 
 
 OP_where = Operator(
@@ -4589,11 +4543,10 @@ class NanToNumBackward0(Node):
 
 def record_nan_to_num(out, input, nan, posinf, neginf):
     """Make `out` the result of a NanToNumBackward0 node."""
-    node = new(NanToNumBackward0)
-    start(node, out)
+    node = start_node(NanToNumBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
 
 
 OP_nan_to_num = Operator("nan_to_num", "nan_to_num", ((0, "input"),), record=record_nan_to_num, saves_self=True)
@@ -5427,8 +5380,7 @@ class ToBackward0(Node):
 
 def record_to(out, input, dtype):
     """Make `out` the result of a ToBackward0 node."""
-    node = new(ToBackward0)
-    start(node, out)
+    node = start_node(ToBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -5467,8 +5419,7 @@ class CloneBackward0(Node):
 
 def record_clone(out, input):
     """Make `out` the result of a CloneBackward0 node."""
-    node = new(CloneBackward0)
-    start(node, out)
+    node = start_node(CloneBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -5512,8 +5463,7 @@ class CopyBackward0(Node):
 
 def record_copy(out, input, src):
     """Make `out` the result of a CopyBackward0 node."""
-    node = new(CopyBackward0)
-    start(node, out)
+    node = start_node(CopyBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
 

@@ -4,20 +4,20 @@ from pullback.core.arguments import UNSET, int_list
 from pullback.core.dispatch import CONSTANTS, Operator, created, dispatch, explain, wrap_result
 from pullback.core.modes import current
 from pullback.core.mutation import mutate
-from pullback.core.node import Node, port, start
-from pullback.core.tensor import Tensor, new
+from pullback.core.node import Node, port, start_node
+from pullback.core.tensor import Tensor
 from pullback.arrays import numpy as kernels
 
 
 OP_rand = Operator("rand", "rand", ())
 
 
-def rand(*size, dtype=None, generator=None, size_=UNSET, device="cpu", requires_grad=False):
+def rand(*size_, dtype=None, generator=None, size=UNSET, device="cpu", requires_grad=False):
     """Uniform in [0, 1).
 
     rand(int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
-    size = int_list("rand", "size", size, size_, UNSET)
+    size = int_list("rand", "size", size_, size, UNSET)
     return created(kernels.rand(size, dtype, generator), device, requires_grad)
 
 
@@ -42,12 +42,12 @@ def rand_like(input, *, dtype=None, generator=None):
 OP_randn = Operator("randn", "randn", ())
 
 
-def randn(*size, dtype=None, generator=None, size_=UNSET, device="cpu", requires_grad=False):
+def randn(*size_, dtype=None, generator=None, size=UNSET, device="cpu", requires_grad=False):
     """Standard normal.
 
     randn(int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
-    size = int_list("randn", "size", size, size_, UNSET)
+    size = int_list("randn", "size", size_, size, UNSET)
     return created(kernels.randn(size, dtype, generator), device, requires_grad)
 
 
@@ -158,8 +158,7 @@ class NormalBackward0(Node):
 
 def record_normal(out, mean, std, generator):
     """Make `out` the result of a NormalBackward0 node."""
-    node = new(NormalBackward0)
-    start(node, out)
+    node = start_node(NormalBackward0, out)
     node._next0 = mean._fn if type(mean) is Tensor and mean._extra is None else port(mean)
     node._next1 = std._fn if type(std) is Tensor and std._extra is None else port(std)
 
@@ -210,8 +209,7 @@ class NormalBackward1(Node):
 
 def record_normal_Tensor_float(out, mean, std, generator):
     """Make `out` the result of a NormalBackward1 node."""
-    node = new(NormalBackward1)
-    start(node, out)
+    node = start_node(NormalBackward1, out)
     node._next0 = mean._fn if mean._extra is None else port(mean)
 
 
@@ -261,8 +259,7 @@ class BernoulliBackward0(Node):
 
 def record_bernoulli(out, input, generator):
     """Make `out` the result of a BernoulliBackward0 node."""
-    node = new(BernoulliBackward0)
-    start(node, out)
+    node = start_node(BernoulliBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -301,8 +298,7 @@ class BernoulliBackward1(Node):
 
 def record_bernoulli_p(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward1 node."""
-    node = new(BernoulliBackward1)
-    start(node, out)
+    node = start_node(BernoulliBackward1, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -359,8 +355,7 @@ class UniformBackward0(Node):
 
 def record_uniform_(out, input, low, high, generator):
     """Make `out` the result of a UniformBackward0 node."""
-    node = new(UniformBackward0)
-    start(node, out)
+    node = start_node(UniformBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -390,8 +385,7 @@ class NormalBackward0(Node):
 
 def record_normal_(out, input, mean, std, generator):
     """Make `out` the result of a NormalBackward0 node."""
-    node = new(NormalBackward0)
-    start(node, out)
+    node = start_node(NormalBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -421,8 +415,7 @@ class LogNormalBackward0(Node):
 
 def record_log_normal_(out, input, mean, std, generator):
     """Make `out` the result of a LogNormalBackward0 node."""
-    node = new(LogNormalBackward0)
-    start(node, out)
+    node = start_node(LogNormalBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -452,8 +445,7 @@ class ExponentialBackward0(Node):
 
 def record_exponential_(out, input, lambd, generator):
     """Make `out` the result of a ExponentialBackward0 node."""
-    node = new(ExponentialBackward0)
-    start(node, out)
+    node = start_node(ExponentialBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -483,8 +475,7 @@ class CauchyBackward0(Node):
 
 def record_cauchy_(out, input, median, sigma, generator):
     """Make `out` the result of a CauchyBackward0 node."""
-    node = new(CauchyBackward0)
-    start(node, out)
+    node = start_node(CauchyBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -514,8 +505,7 @@ class GeometricBackward0(Node):
 
 def record_geometric_(out, input, p, generator):
     """Make `out` the result of a GeometricBackward0 node."""
-    node = new(GeometricBackward0)
-    start(node, out)
+    node = start_node(GeometricBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -550,8 +540,7 @@ class BernoulliBackward0(Node):
 
 def record_bernoulli_(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward0 node."""
-    node = new(BernoulliBackward0)
-    start(node, out)
+    node = start_node(BernoulliBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = p._fn if type(p) is Tensor and p._extra is None else port(p)
 
@@ -590,8 +579,7 @@ class BernoulliBackward1(Node):
 
 def record_bernoulli__float(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward1 node."""
-    node = new(BernoulliBackward1)
-    start(node, out)
+    node = start_node(BernoulliBackward1, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -621,8 +609,7 @@ class RandomBackward0(Node):
 
 def record_random_(out, input, generator):
     """Make `out` the result of a RandomBackward0 node."""
-    node = new(RandomBackward0)
-    start(node, out)
+    node = start_node(RandomBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 
@@ -652,8 +639,7 @@ class RandomBackward1(Node):
 
 def record_random__to(out, input, low, high, generator):
     """Make `out` the result of a RandomBackward1 node."""
-    node = new(RandomBackward1)
-    start(node, out)
+    node = start_node(RandomBackward1, out)
     node._next0 = input._fn if input._extra is None else port(input)
 
 

@@ -6,9 +6,9 @@ from pullback.core.arguments import UNSET, missing_argument
 from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, dispatch, explain, wrap_result
 from pullback.core.modes import current
 from pullback.core.mutation import inplace, write_out
-from pullback.core.node import MultiNode, Node, port, start, start_multi
+from pullback.core.node import MultiNode, Node, port, start_multi, start_node
 from pullback.core.saved import Released, version_when_saved, watch_output
-from pullback.core.tensor import Tensor, new
+from pullback.core.tensor import Tensor
 from pullback.ops.formulas.reductions import (
     cummax_backward,
     cumprod_backward,
@@ -46,8 +46,7 @@ class SumBackward0(Node):
 
 def record_sum(out, input, dim, keepdim, dtype):
     """Make `out` the result of a SumBackward0 node."""
-    node = new(SumBackward0)
-    start(node, out)
+    node = start_node(SumBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -98,11 +97,10 @@ class NansumBackward0(Node):
 
 def record_nansum(out, input, dim, keepdim, dtype):
     """Make `out` the result of a NansumBackward0 node."""
-    node = new(NansumBackward0)
-    start(node, out)
+    node = start_node(NansumBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
 
@@ -146,8 +144,7 @@ class MeanBackward0(Node):
 
 def record_mean(out, input, dim, keepdim, dtype):
     """Make `out` the result of a MeanBackward0 node."""
-    node = new(MeanBackward0)
-    start(node, out)
+    node = start_node(MeanBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -210,11 +207,10 @@ class ProdBackward0(Node):
 
 def record_prod(out, input, dim, keepdim, dtype):
     """Make `out` the result of a ProdBackward0 node."""
-    node = new(ProdBackward0)
-    start(node, out)
+    node = start_node(ProdBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
 
@@ -287,11 +283,10 @@ class VarBackward0(Node):
 
 def record_var_correction(out, input, dim, correction, keepdim):
     """Make `out` the result of a VarBackward0 node."""
-    node = new(VarBackward0)
-    start(node, out)
+    node = start_node(VarBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_correction = correction
     node.arg_keepdim = keepdim
@@ -380,11 +375,10 @@ class StdBackward0(Node):
 
 def record_std_correction(out, input, dim, correction, keepdim):
     """Make `out` the result of a StdBackward0 node."""
-    node = new(StdBackward0)
-    start(node, out)
+    node = start_node(StdBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_correction = correction
     node.arg_keepdim = keepdim
@@ -511,11 +505,10 @@ class AmaxBackward0(Node):
 
 def record_amax(out, input, dim, keepdim):
     """Make `out` the result of a AmaxBackward0 node."""
-    node = new(AmaxBackward0)
-    start(node, out)
+    node = start_node(AmaxBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
     node.saved_result = out._data
@@ -569,11 +562,10 @@ class AminBackward0(Node):
 
 def record_amin(out, input, dim, keepdim):
     """Make `out` the result of a AminBackward0 node."""
-    node = new(AminBackward0)
-    start(node, out)
+    node = start_node(AminBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
     node.saved_result = out._data
@@ -639,11 +631,10 @@ class MaxBackward0(Node):
 
 def record_max(out, input):
     """Make `out` the result of a MaxBackward0 node."""
-    node = new(MaxBackward0)
-    start(node, out)
+    node = start_node(MaxBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.saved_result = out._data
     node.version_result = watch_output(out)
 
@@ -692,8 +683,7 @@ class MaxBackward1(MultiNode):
 
 def record_max_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MaxBackward1 node."""
-    node = new(MaxBackward1)
-    start_multi(node, out, (True, False))
+    node = start_multi(MaxBackward1, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -752,11 +742,10 @@ class MinBackward0(Node):
 
 def record_min(out, input):
     """Make `out` the result of a MinBackward0 node."""
-    node = new(MinBackward0)
-    start(node, out)
+    node = start_node(MinBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.saved_result = out._data
     node.version_result = watch_output(out)
 
@@ -805,8 +794,7 @@ class MinBackward1(MultiNode):
 
 def record_min_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MinBackward1 node."""
-    node = new(MinBackward1)
-    start_multi(node, out, (True, False))
+    node = start_multi(MinBackward1, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -862,12 +850,13 @@ class ValueSelectingReductionBackwardBackward0(Node):
 
 def record_value_selecting_reduction_backward(out, grad_output, dim, indices, sizes, keepdim):
     """Make `out` the result of a ValueSelectingReductionBackwardBackward0 node."""
-    node = new(ValueSelectingReductionBackwardBackward0)
-    start(node, out)
+    node = start_node(ValueSelectingReductionBackwardBackward0, out)
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node.arg_dim = dim
     node.saved_indices = indices
-    node.version_indices = version_when_saved(indices)
+    node.version_indices = (
+        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
+    )
     node.arg_keepdim = keepdim
 
 
@@ -1049,7 +1038,7 @@ class LogsumexpBackward0(Node):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (
             restore_reduced(grad, self_.ndim, self.arg_dim, self.arg_keepdim, ops=ops)
-            * logsumexp_weight(self_, result_, self.arg_dim, self.arg_keepdim, ops=ops).conj(),
+            * logsumexp_weight(self_, result_, self.arg_dim, self.arg_keepdim, ops=ops).conjugate(),
         )
 
     def release(self):
@@ -1061,11 +1050,10 @@ class LogsumexpBackward0(Node):
 
 def record_logsumexp(out, input, dim, keepdim):
     """Make `out` the result of a LogsumexpBackward0 node."""
-    node = new(LogsumexpBackward0)
-    start(node, out)
+    node = start_node(LogsumexpBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
     node.saved_result = out._data
@@ -1113,8 +1101,7 @@ class CumsumBackward0(Node):
 
 def record_cumsum(out, input, dim, dtype):
     """Make `out` the result of a CumsumBackward0 node."""
-    node = new(CumsumBackward0)
-    start(node, out)
+    node = start_node(CumsumBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1177,11 +1164,10 @@ class CumprodBackward0(Node):
 
 def record_cumprod(out, input, dim, dtype):
     """Make `out` the result of a CumprodBackward0 node."""
-    node = new(CumprodBackward0)
-    start(node, out)
+    node = start_node(CumprodBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1235,8 +1221,8 @@ class LogcumsumexpBackward0(Node):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (
-            ops.linear_recurrence(grad, log_decay(result_, self.arg_dim, ops=ops).conj(), self.arg_dim, True)
-            * log_weight(self_, result_, ops=ops).conj(),
+            ops.linear_recurrence(grad, log_decay(result_, self.arg_dim, ops=ops).conjugate(), self.arg_dim, True)
+            * log_weight(self_, result_, ops=ops).conjugate(),
         )
 
     def release(self):
@@ -1248,11 +1234,10 @@ class LogcumsumexpBackward0(Node):
 
 def record_logcumsumexp(out, input, dim):
     """Make `out` the result of a LogcumsumexpBackward0 node."""
-    node = new(LogcumsumexpBackward0)
-    start(node, out)
+    node = start_node(LogcumsumexpBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
-    node.version_self = version_when_saved(input)
+    node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.saved_result = out._data
     node.version_result = watch_output(out)
@@ -1306,8 +1291,7 @@ class CummaxBackward0(MultiNode):
 
 def record_cummax(out, input, dim):
     """Make each of `out` an output of a CummaxBackward0 node."""
-    node = new(CummaxBackward0)
-    start_multi(node, out, (True, False))
+    node = start_multi(CummaxBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_indices = out[1]._data
@@ -1355,8 +1339,7 @@ class CumminBackward0(MultiNode):
 
 def record_cummin(out, input, dim):
     """Make each of `out` an output of a CumminBackward0 node."""
-    node = new(CumminBackward0)
-    start_multi(node, out, (True, False))
+    node = start_multi(CumminBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_indices = out[1]._data
@@ -1400,7 +1383,7 @@ class LinearRecurrenceBackward0(Node):
         coefficients = unpack(self.saved_coefficients, self.version_coefficients, self)
         grad_of_self = grad_of_coefficients = None
         if self._next0 is not None:
-            grad_of_self = ops.linear_recurrence(grad, coefficients.conj(), self.arg_dim, not self.arg_reverse)
+            grad_of_self = ops.linear_recurrence(grad, coefficients.conjugate(), self.arg_dim, not self.arg_reverse)
         if self._next1 is not None:
             result_ = unpack(self.saved_result, self.version_result, self)
             grad_of_coefficients = recurrence_coefficient_grad(
@@ -1417,14 +1400,17 @@ class LinearRecurrenceBackward0(Node):
 
 def record_linear_recurrence(out, input, coefficients, dim, reverse):
     """Make `out` the result of a LinearRecurrenceBackward0 node."""
-    node = new(LinearRecurrenceBackward0)
-    start(node, out)
+    node = start_node(LinearRecurrenceBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = (
         coefficients._fn if type(coefficients) is Tensor and coefficients._extra is None else port(coefficients)
     )
     node.saved_coefficients = coefficients
-    node.version_coefficients = version_when_saved(coefficients)
+    node.version_coefficients = (
+        coefficients._counter and coefficients._counter.n
+        if type(coefficients) is Tensor
+        else version_when_saved(coefficients)
+    )
     node.arg_dim = dim
     node.arg_reverse = reverse
     if node._next1 is not None:

@@ -94,6 +94,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=[],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "mul",
@@ -158,6 +159,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["mod", "remainder"],
+        refuses=("some_tensor", ("input", "other")),
     )
     tables.add(
         "fmod",
@@ -169,6 +171,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["fmod"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "neg",
@@ -235,6 +238,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["pow", "power"],
+        refuses=("some_tensor", ("input", "exponent")),
     )
     tables.add(
         "float_power",
@@ -246,6 +250,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["float_power"],
+        refuses=("some_tensor", ("input", "exponent")),
     )
     tables.add(
         "square",
@@ -378,6 +383,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["logaddexp"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "logaddexp2",
@@ -389,6 +395,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["logaddexp2"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "xlogy",
@@ -400,6 +407,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=[],
+        refuses=("some_tensor", ("input", "other")),
     )
     tables.add(
         "sigmoid",
@@ -510,6 +518,7 @@ def fill(tables):
         method=True,
         aliases=["arctan2"],
         numpy=["arctan2", "atan2"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "sinh",
@@ -587,6 +596,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["hypot"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "deg2rad",
@@ -614,12 +624,23 @@ def fill(tables):
         "conj",
         "",
         [
-            Overload(pointwise.conj, kernels.conj, False, None, ()),
+            Overload(pointwise.conj, composite_pointwise.conj, True, None, ()),
         ],
         function=True,
         method=True,
-        aliases=["conj_physical"],
+        aliases=["conjugate"],
         numpy=["conj", "conjugate"],
+    )
+    tables.add(
+        "conj_physical",
+        "",
+        [
+            Overload(pointwise.conj_physical, kernels.conj, False, pointwise.inplace_conj_physical, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
     )
     tables.add(
         "real",
@@ -664,6 +685,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        refuses=("no_numbers", ("real", "imag")),
     )
     tables.add(
         "polar",
@@ -675,6 +697,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        refuses=("no_numbers", ("abs", "angle")),
     )
     tables.add(
         "abs",
@@ -719,6 +742,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["copysign"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "floor",
@@ -796,6 +820,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=[],
+        refuses=("tensor_first", ("input", "min")),
     )
     tables.add(
         "clamp_max",
@@ -807,6 +832,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=[],
+        refuses=("tensor_first", ("input", "max")),
     )
     tables.add(
         "relu",
@@ -829,6 +855,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["maximum"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "minimum",
@@ -840,6 +867,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["minimum"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "fmax",
@@ -851,6 +879,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["fmax"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "fmin",
@@ -862,6 +891,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["fmin"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "where",
@@ -895,6 +925,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["equal"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "ne",
@@ -906,6 +937,7 @@ def fill(tables):
         method=True,
         aliases=["not_equal"],
         numpy=["not_equal"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "lt",
@@ -917,6 +949,7 @@ def fill(tables):
         method=True,
         aliases=["less"],
         numpy=["less"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "le",
@@ -928,6 +961,7 @@ def fill(tables):
         method=True,
         aliases=["less_equal"],
         numpy=["less_equal"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "gt",
@@ -939,6 +973,7 @@ def fill(tables):
         method=True,
         aliases=["greater"],
         numpy=["greater"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "ge",
@@ -950,6 +985,7 @@ def fill(tables):
         method=True,
         aliases=["greater_equal"],
         numpy=["greater_equal"],
+        refuses=("tensor_first", ("input", "other")),
     )
     tables.add(
         "equal",
@@ -972,6 +1008,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["isclose"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "allclose",
@@ -1071,6 +1108,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["logical_and"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "logical_or",
@@ -1082,6 +1120,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["logical_or"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "logical_xor",
@@ -1093,6 +1132,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["logical_xor"],
+        refuses=("no_numbers", ("input", "other")),
     )
     tables.add(
         "logical_not",
@@ -1115,6 +1155,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["bitwise_and"],
+        refuses=("some_tensor", ("input", "other")),
     )
     tables.add(
         "bitwise_or",
@@ -1126,6 +1167,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["bitwise_or"],
+        refuses=("some_tensor", ("input", "other")),
     )
     tables.add(
         "bitwise_xor",
@@ -1137,6 +1179,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["bitwise_xor"],
+        refuses=("some_tensor", ("input", "other")),
     )
     tables.add(
         "bitwise_left_shift",
@@ -1154,6 +1197,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["bitwise_left_shift", "left_shift"],
+        refuses=("some_tensor", ("input", "other")),
     )
     tables.add(
         "bitwise_right_shift",
@@ -1171,6 +1215,7 @@ def fill(tables):
         method=True,
         aliases=[],
         numpy=["bitwise_right_shift", "right_shift"],
+        refuses=("some_tensor", ("input", "other")),
     )
     tables.add(
         "bitwise_not",
@@ -3067,10 +3112,10 @@ def fill(tables):
         numpy=[],
     )
     tables.add(
-        "embedding",
-        "nn.functional",
+        "embedding_rows",
+        "",
         [
-            Overload(nn.embedding, kernels.embedding, False, None, ()),
+            Overload(nn.embedding_rows, kernels.embedding_rows, False, None, ()),
         ],
         function=True,
         method=False,
@@ -3078,10 +3123,21 @@ def fill(tables):
         numpy=[],
     )
     tables.add(
-        "embedding_backward",
+        "embedding_rows_backward",
         "",
         [
-            Overload(nn.embedding_backward, kernels.embedding_backward, False, None, ()),
+            Overload(nn.embedding_rows_backward, kernels.embedding_rows_backward, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "embedding",
+        "nn.functional",
+        [
+            Overload(nn.embedding, composite_nn.embedding, True, None, ()),
         ],
         function=True,
         method=False,
@@ -3578,7 +3634,7 @@ def fill(tables):
         "softmax",
         "nn.functional",
         [
-            Overload(nn.softmax, composite_nn.softmax_functional, True, None, ()),
+            Overload(nn.softmax_functional, composite_nn.softmax_functional, True, None, ()),
         ],
         function=True,
         method=False,
@@ -3589,7 +3645,7 @@ def fill(tables):
         "log_softmax",
         "nn.functional",
         [
-            Overload(nn.log_softmax, composite_nn.log_softmax_functional, True, None, ()),
+            Overload(nn.log_softmax_functional, composite_nn.log_softmax_functional, True, None, ()),
         ],
         function=True,
         method=False,
@@ -4217,7 +4273,7 @@ def fill(tables):
     tables.kernel("hypot", pointwise.OP_hypot)
     tables.kernel("deg2rad", pointwise.OP_deg2rad)
     tables.kernel("rad2deg", pointwise.OP_rad2deg)
-    tables.kernel("conj", pointwise.OP_conj)
+    tables.kernel("conj", pointwise.OP_conj_physical)
     tables.kernel("real", pointwise.OP_real)
     tables.kernel("imag", pointwise.OP_imag)
     tables.kernel("angle", pointwise.OP_angle)
@@ -4377,8 +4433,8 @@ def fill(tables):
     tables.kernel("cross", linalg.OP_cross)
     tables.kernel("linear", nn.OP_linear)
     tables.kernel("native_dropout", nn.OP_native_dropout)
-    tables.kernel("embedding", nn.OP_embedding)
-    tables.kernel("embedding_backward", nn.OP_embedding_backward)
+    tables.kernel("embedding_rows", nn.OP_embedding_rows)
+    tables.kernel("embedding_rows_backward", nn.OP_embedding_rows_backward)
     tables.kernel("one_hot", nn.OP_one_hot)
     tables.kernel("gelu", nn.OP_gelu)
     tables.kernel("gelu_backward", nn.OP_gelu_backward)

@@ -168,52 +168,52 @@ def float_power_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
 
 def sqrt_tangent(self_p, self_t, result, *, ops):
     """Tangent of sqrt."""
-    return ((self_t.conj() / (2 * result.conj())).conj(),)
+    return ((self_t.conj() / (2 * result.conjugate())).conj(),)
 
 
 def rsqrt_tangent(self_p, self_t, result, *, ops):
     """Tangent of rsqrt."""
-    return ((-0.5 * self_t.conj() * (result * result * result).conj()).conj(),)
+    return ((-0.5 * self_t.conj() * (result * result * result).conjugate()).conj(),)
 
 
 def reciprocal_tangent(self_p, self_t, result, *, ops):
     """Tangent of reciprocal."""
-    return ((-self_t.conj() * (result * result).conj()).conj(),)
+    return ((-self_t.conj() * (result * result).conjugate()).conj(),)
 
 
 def exp_tangent(self_p, self_t, result, *, ops):
     """Tangent of exp."""
-    return ((self_t.conj() * result.conj()).conj(),)
+    return ((self_t.conj() * result.conjugate()).conj(),)
 
 
 def exp2_tangent(self_p, self_t, result, *, ops):
     """Tangent of exp2."""
-    return ((self_t.conj() * result.conj() * 0.6931471805599453).conj(),)
+    return ((self_t.conj() * result.conjugate() * 0.6931471805599453).conj(),)
 
 
 def expm1_tangent(self_p, self_t, result, *, ops):
     """Tangent of expm1."""
-    return ((self_t.conj() * (result + 1).conj()).conj(),)
+    return ((self_t.conj() * (result + 1).conjugate()).conj(),)
 
 
 def log_tangent(self_p, self_t, result, *, ops):
     """Tangent of log."""
-    return ((self_t.conj() / self_p.conj()).conj(),)
+    return ((self_t.conj() / self_p.conjugate()).conj(),)
 
 
 def log2_tangent(self_p, self_t, result, *, ops):
     """Tangent of log2."""
-    return ((self_t.conj() / (self_p * 0.6931471805599453).conj()).conj(),)
+    return ((self_t.conj() / (self_p * 0.6931471805599453).conjugate()).conj(),)
 
 
 def log10_tangent(self_p, self_t, result, *, ops):
     """Tangent of log10."""
-    return ((self_t.conj() / (self_p * 2.302585092994046).conj()).conj(),)
+    return ((self_t.conj() / (self_p * 2.302585092994046).conjugate()).conj(),)
 
 
 def log1p_tangent(self_p, self_t, result, *, ops):
     """Tangent of log1p."""
-    return ((self_t.conj() / (self_p + 1).conj()).conj(),)
+    return ((self_t.conj() / (self_p + 1).conjugate()).conj(),)
 
 
 def logaddexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -242,7 +242,7 @@ def xlogy_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def sigmoid_tangent(self_p, self_t, result, *, ops):
     """Tangent of sigmoid."""
-    return ((self_t.conj() * ((1 - result) * result).conj()).conj(),)
+    return ((self_t.conj() * ((1 - result) * result).conjugate()).conj(),)
 
 
 def erf_tangent(self_p, self_t, result, *, ops):
@@ -257,32 +257,32 @@ def erfc_tangent(self_p, self_t, result, *, ops):
 
 def sin_tangent(self_p, self_t, result, *, ops):
     """Tangent of sin."""
-    return ((self_t.conj() * ops.cos(self_p).conj()).conj(),)
+    return ((self_t.conj() * ops.cos(self_p).conjugate()).conj(),)
 
 
 def cos_tangent(self_p, self_t, result, *, ops):
     """Tangent of cos."""
-    return ((self_t.conj() * -ops.sin(self_p).conj()).conj(),)
+    return ((self_t.conj() * -ops.sin(self_p).conjugate()).conj(),)
 
 
 def tan_tangent(self_p, self_t, result, *, ops):
     """Tangent of tan."""
-    return ((self_t.conj() * (1 + result * result).conj()).conj(),)
+    return ((self_t.conj() * (1 + result * result).conjugate()).conj(),)
 
 
 def asin_tangent(self_p, self_t, result, *, ops):
     """Tangent of asin."""
-    return ((self_t.conj() * ops.rsqrt((1 - self_p) * (1 + self_p)).conj()).conj(),)
+    return ((self_t.conj() * ops.rsqrt((1 - self_p) * (1 + self_p)).conjugate()).conj(),)
 
 
 def acos_tangent(self_p, self_t, result, *, ops):
     """Tangent of acos."""
-    return ((-self_t.conj() * ops.rsqrt((1 - self_p) * (1 + self_p)).conj()).conj(),)
+    return ((-self_t.conj() * ops.rsqrt((1 - self_p) * (1 + self_p)).conjugate()).conj(),)
 
 
 def atan_tangent(self_p, self_t, result, *, ops):
     """Tangent of atan."""
-    return ((self_t.conj() / (self_p * self_p + 1).conj()).conj(),)
+    return ((self_t.conj() / (self_p * self_p + 1).conjugate()).conj(),)
 
 
 def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -297,32 +297,32 @@ def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def sinh_tangent(self_p, self_t, result, *, ops):
     """Tangent of sinh."""
-    return ((self_t.conj() * ops.cosh(self_p).conj()).conj(),)
+    return ((self_t.conj() * ops.cosh(self_p).conjugate()).conj(),)
 
 
 def cosh_tangent(self_p, self_t, result, *, ops):
     """Tangent of cosh."""
-    return ((self_t.conj() * ops.sinh(self_p).conj()).conj(),)
+    return ((self_t.conj() * ops.sinh(self_p).conjugate()).conj(),)
 
 
 def tanh_tangent(self_p, self_t, result, *, ops):
     """Tangent of tanh."""
-    return ((self_t.conj() * (1 - result * result).conj()).conj(),)
+    return ((self_t.conj() * (1 - result * result).conjugate()).conj(),)
 
 
 def asinh_tangent(self_p, self_t, result, *, ops):
     """Tangent of asinh."""
-    return ((self_t.conj() * asinh_slope(self_p, ops=ops).conj()).conj(),)
+    return ((self_t.conj() * asinh_slope(self_p, ops=ops).conjugate()).conj(),)
 
 
 def acosh_tangent(self_p, self_t, result, *, ops):
     """Tangent of acosh."""
-    return ((self_t.conj() * (ops.rsqrt(self_p - 1) * ops.rsqrt(self_p + 1)).conj()).conj(),)
+    return ((self_t.conj() * (ops.rsqrt(self_p - 1) * ops.rsqrt(self_p + 1)).conjugate()).conj(),)
 
 
 def atanh_tangent(self_p, self_t, result, *, ops):
     """Tangent of atanh."""
-    return ((self_t.conj() / ((1 - self_p) * (1 + self_p)).conj()).conj(),)
+    return ((self_t.conj() / ((1 - self_p) * (1 + self_p)).conjugate()).conj(),)
 
 
 def hypot_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -342,10 +342,10 @@ def rad2deg_tangent(self_p, self_t, result, *, ops):
     return ((self_t.conj() * (180 / pi)).conj(),)
 
 
-def conj_tangent(self_p, self_t, result, *, ops):
-    """Tangent of conj."""
+def conj_physical_tangent(self_p, self_t, result, *, ops):
+    """Tangent of conj_physical."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
-    return (self_t.conj(),)
+    return (self_t.conjugate(),)
 
 
 def real_tangent(self_p, self_t, result, *, ops):
@@ -363,7 +363,7 @@ def imag_tangent(self_p, self_t, result, *, ops):
 def angle_tangent(self_p, self_t, result, *, ops):
     """Tangent of angle."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
-    return (ops.real(self_t.conj() * angle_slope(self_p, ops=ops)),)
+    return (ops.real(self_t.conjugate() * angle_slope(self_p, ops=ops)),)
 
 
 def complex_tangent(real_p, real_t, imag_p, imag_t, result, *, ops):
@@ -383,7 +383,7 @@ def polar_tangent(abs_p, abs_t, angle_p, angle_t, result, *, ops):
 def abs_tangent(self_p, self_t, result, *, ops):
     """Tangent of abs."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
-    return (ops.real(self_t.conj() * ops.sgn(self_p)),)
+    return (ops.real(self_t.conjugate() * ops.sgn(self_p)),)
 
 
 def sign_tangent(self_p, self_t, result, *, ops):
@@ -531,7 +531,7 @@ def mean_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
 def prod_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
     """Tangent of prod."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
-    return (ops.sum(prod_backward(1, self_p, dim_p, True, ops=ops).conj() * self_t, dim_p, keepdim_p),)
+    return (ops.sum(prod_backward(1, self_p, dim_p, True, ops=ops).conjugate() * self_t, dim_p, keepdim_p),)
 
 
 def var_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result, *, ops):
@@ -1074,15 +1074,17 @@ def native_dropout_tangent(input_p, input_t, p_p, train_p, output, mask, *, ops)
     return (dropped_out(input_t, mask, p_p, train_p, ops=ops),)
 
 
-def embedding_tangent(input_p, weight_p, weight_t, padding_idx_p, result, *, ops):
-    """Tangent of embedding."""
+def embedding_rows_tangent(input_p, weight_p, weight_t, padding_idx_p, scale_grad_by_freq_p, result, *, ops):
+    """Tangent of embedding_rows."""
     weight_t = tangent_or_zeros(weight_t, weight_p, ops)
-    return (trained_rows(weight_t, input_p, weight_p.shape[0], padding_idx_p, ops=ops),)
+    return (trained_rows(weight_t, input_p, weight_p.shape[0], padding_idx_p, False, ops=ops),)
 
 
-def embedding_backward_tangent(grad_output_p, grad_output_t, indices_p, num_weights_p, padding_idx_p, result, *, ops):
-    """Tangent of embedding_backward."""
-    return (ops.embedding_backward(grad_output_t, indices_p, num_weights_p, padding_idx_p),)
+def embedding_rows_backward_tangent(
+    grad_output_p, grad_output_t, indices_p, num_weights_p, padding_idx_p, scale_grad_by_freq_p, result, *, ops
+):
+    """Tangent of embedding_rows_backward."""
+    return (ops.embedding_rows_backward(grad_output_t, indices_p, num_weights_p, padding_idx_p, scale_grad_by_freq_p),)
 
 
 def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
@@ -1290,7 +1292,7 @@ TANGENTS = {
     "hypot": hypot_tangent,
     "deg2rad": deg2rad_tangent,
     "rad2deg": rad2deg_tangent,
-    "conj": conj_tangent,
+    "conj_physical": conj_physical_tangent,
     "real": real_tangent,
     "imag": imag_tangent,
     "angle": angle_tangent,
@@ -1415,8 +1417,8 @@ TANGENTS = {
     "cross": cross_tangent,
     "linear": linear_tangent,
     "native_dropout": native_dropout_tangent,
-    "embedding": embedding_tangent,
-    "embedding_backward": embedding_backward_tangent,
+    "embedding_rows": embedding_rows_tangent,
+    "embedding_rows_backward": embedding_rows_backward_tangent,
     "gelu": gelu_tangent,
     "gelu_backward": gelu_backward_tangent,
     "softplus": softplus_tangent,

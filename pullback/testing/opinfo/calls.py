@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback.arrays.numpy.random import manual_seed
 from pullback.autograd.api import grad
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 from pullback.testing.close import default_tolerance
+from pullback.ops.tables import OPERATORS
 from pullback.testing.opinfo.core import Input, OpInfo, Plain, Sample, map_arrays
 
 __all__ = [
@@ -72,10 +74,8 @@ def takes_out(info: OpInfo) -> bool:
         return info.out
     if info.call is not None:
         return False
-    try:
-        return "out" in inspect.signature(_public(info.name)).parameters
-    except ValueError:
-        return False
+    forms = [overload.function for overload in OPERATORS.get(info.name.split(".")[-1], ())]
+    return any("out" in inspect.signature(form).parameters for form in forms)
 
 
 @contextlib.contextmanager
@@ -92,7 +92,7 @@ def sampling(info: OpInfo, sample: Any, dtype: Any = "") -> Iterator[None]:
 def seeded(info: OpInfo) -> None:
     """Fix the random state before a call of a random operator."""
     if info.random:
-        importlib.import_module("pullback").manual_seed(0)
+        manual_seed(0)
 
 
 def require(condition: bool, message: str) -> None:

@@ -72,9 +72,9 @@ class Limit:
     """What value and gradient must be at a delicate point, to the last digits.
 
     `at` holds the arguments (numbers become 0-d float64 or complex128 Tensors, lists and arrays Tensors; `Plain` and
-    `kwargs` are passed on). `value` is the result; `grad` the gradient of its sum to each argument of `at` that takes
-    one (a number stands for an array full of it), or to each single number in them; None where it is not to be looked
-    at; `second` the gradient of the sum of the first gradients, likewise.
+    `kwargs` are passed on). `value` is the result; `grad` the gradient of its sum: one entry for each argument of
+    `at` (an array, or a number for all of it), or one for each single number in the arguments that take a gradient;
+    None where it is not to be looked at. `second` is the gradient of the sum of the first gradients, likewise.
     """
 
     at: tuple
@@ -163,6 +163,8 @@ class OpInfo:
         Applied to the result before anything is compared or differentiated: takes out a freedom (a sign, a phase).
     random : bool
         Results are random: forward checks look at shape and dtype only, gradient checks run under a fixed seed.
+    repeatable : bool, default True
+        Of a random operator: whether one seed gives the same values twice. (Uninitialised memory does not.)
     numbers : tuple
         rtol, atol of the comparison with the reference, by default as the dtype suggests.
     check_dtype : bool, default True
@@ -189,6 +191,7 @@ class OpInfo:
     call: Callable | None = None
     observe: Callable | None = None
     random: bool = False
+    repeatable: bool = True
     numbers: tuple[float, float] | None = None
     check_dtype: bool = True
     gradcheck: dict = dataclasses.field(default_factory=dict)

@@ -64,20 +64,35 @@ def check_limit(info: OpInfo, limit: Limit) -> None:
             more = name == "gradient" and limit.second is not None
             grads = grad(roots, inputs, ones, create_graph=more, retain_graph=True, allow_unused=True)
             if wanted is not None:
-                got, expected = _numbers(grads, wanted, inputs)
+                got, expected = _numbers(limit, wanted, args, grads)
                 assert_close(got, expected, **tolerance, msg=lambda m, n=name: f"{n}: {m}")
             results = [g for g in grads if g is not None]
 
 
-def _numbers(grads: Any, wanted: tuple, inputs: list[Tensor]) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(limit: Limit, wanted: tuple, args: tuple, grads: Any) -> tuple[np.ndarray, np.ndarray]:
     """Gradients and what they must be as two vectors, without those that are not to be looked at."""
-    got = [np.zeros(x.shape) if g is None else to_arrays(g) for g, x in zip(grads, inputs, strict=True)]
-    if len(wanted) == len(inputs):
-        pairs = [(g, np.broadcast_to(w, g.shape)) for g, w in zip(got, wanted, strict=True) if w is not None]
+    grads = iter(grads)
+    got = []  # for each argument, the gradients of its numbers; nothing for those that take none
+    for a in args:
+        takes = isinstance(a, Tensor) and a.requires_grad
+        g = next(grads) if takes else None
+        got.append(np.ravel(np.zeros(a.shape) if g is None else to_arrays(g)) if takes else np.empty(0))
+    numbers = np.concatenate(got)
+    by_argument = [n for n in (len(args), sum(g.size > 0 for g in got)) if n == len(wanted)]
+    if by_argument:
+        rows = got if len(wanted) == len(args) else [g for g in got if g.size]
+        expected = [w for g, w in zip(rows, wanted, strict=True) for w in _spread(w, g.size)]
     else:
-        numbers = np.concatenate([g.ravel() for g in got])
-        pairs = [(g, np.asarray(w)) for g, w in zip(numbers, wanted, strict=True) if w is not None]
-    return np.concatenate([np.ravel(g) for g, _ in pairs]), np.concatenate([np.ravel(w) for _, w in pairs])
+        expected = list(wanted[: numbers.size]) if len(wanted) > numbers.size and None in wanted else list(wanted)
+    if len(expected) != numbers.size:
+        raise ValueError(f"{limit}: {len(wanted)} gradients for {len(args)} arguments with {numbers.size} numbers.")
+    looked_at = [k for k, w in enumerate(expected) if w is not None]
+    return numbers[looked_at], np.array([expected[k] for k in looked_at])
+
+
+def _spread(wanted: Any, size: int) -> list:
+    """What is wanted of each number of one argument."""
+    return [wanted] * size if wanted is None else list(np.broadcast_to(np.ravel(wanted), (size,)))
 
 
 def _of_inputs(info: OpInfo, sample: Sample) -> tuple[Any, tuple[Tensor, ...]]:

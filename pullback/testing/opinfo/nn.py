@@ -1,11 +1,13 @@
 """OpInfo records of the operators of the area nn."""
 
+import math
+
 import numpy as np
 from scipy.special import expit, log_expit, ndtr, xlogy
 from scipy.special import log_softmax as scipy_log_softmax
 from scipy.special import softmax as scipy_softmax
 
-from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample
+from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Plain, Raises, Sample
 from pullback.testing.opinfo.samples import T, cases, on, unary
 
 INF = float("inf")
@@ -17,13 +19,13 @@ def gelu(x, approximate="none"):
     """By the distribution function, or by tanh."""
     if approximate == "none":
         return x * ndtr(x)
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
 def gelu_backward(grad, x, approximate="none"):
     """grad times the derivative, by differences of complex step where there is tanh."""
     if approximate == "none":
-        return grad * (ndtr(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))
+        return grad * (ndtr(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
     return grad * (gelu(x + 1e-30j, "tanh").imag / 1e-30)
 
 
@@ -112,6 +114,21 @@ def prelu(x, weight):
     return np.where(x > 0, x, weight * x)
 
 
+def embedding(index, weight, max_norm=None):
+    """Rows, shortened to max_norm."""
+    rows = weight[index]
+    norm = np.sqrt(np.sum(rows**2, -1, keepdims=True))
+    return rows if max_norm is None else rows * np.where(norm > max_norm, max_norm / (norm + 1e-7), 1)
+
+
+def embedding_backward(grad, index, count):
+    """One gradient after the other."""
+    out = np.zeros((count, grad.shape[-1]), grad.dtype)
+    for i in np.ndindex(index.shape):
+        out[index[i]] += grad[i]
+    return out
+
+
 # -- samples ---------------------------------------------------------------------------------------------------------
 def linear_samples(make):
     """One row, many, batches, none; with and without bias; a transposed weight."""
@@ -119,6 +136,13 @@ def linear_samples(make):
         yield Sample(make(shape), make((4, 3)), make((4,)))
         yield Sample(make(shape), make((3, 4)).T)
     yield Sample(make((2, 3), noncontiguous=True), make((3,)))
+
+
+def embedding_samples(make):
+    """Indices in one and two dimensions, with repetitions."""
+    yield Sample(np.array([[0, 2], [2, 2]]), make((3, 2)))
+    yield Sample(np.array(1), make((3, 2)))
+    yield Sample(np.zeros((0,), np.int64), make((3, 2)))
 
 
 def both(shape=(2, 3), low=None, high=None, **kwargs):
@@ -198,12 +222,15 @@ OPINFOS = [
            errors=[Raises(ValueError, naming=("dropout", "1.5"), args=(np.ones(2), 1.5))]),
     OpInfo("native_dropout", None, cases(on((2, 3), 0.25), on((3,), 0.5, True)), dtypes=FLOATS, random=True,
            because="the mask is random"),
-    OpInfo(PUBLIC + "embedding", lambda index, weight: weight[index],
-           lambda make: [Sample(np.array([[0, 2], [1, 2]]), make((3, 2))), Sample(np.array(1), make((3, 2)))],
-           dtypes=FLOATS,
-           limits=[Limit(at=(np.array([0, 1]), [[1.0], [2.0]]), kwargs={"padding_idx": 1}, grad=(None, None, 1.0, 0.0),
+    OpInfo(PUBLIC + "embedding", embedding, embedding_samples, dtypes=FLOATS,
+           limits=[Limit(at=(Plain(np.array([0, 1])), [[1.0], [2.0]]), kwargs={"padding_idx": 1}, grad=(1.0, 0.0),
                          because="the padding row is not trained")],
-           errors=[Raises(RuntimeError, naming=("embedding", "2-d"), args=(np.array([0]), np.ones(3)))]),
+           errors=[Raises(RuntimeError, naming=("embedding", "2-D"), args=(np.array([0]), np.ones(3))),
+                   Raises(IndexError, naming=("embedding", "5", "3 rows"), args=(np.array([5]), np.ones((3, 2))))]),
+    OpInfo("embedding_rows", lambda index, weight: weight[index], embedding_samples, dtypes=FLOATS),
+    OpInfo("embedding_rows_backward", embedding_backward, lambda make: [
+           Sample(make((3, 2)), np.array([0, 3, 0]), 4), Sample(make((2, 2, 1)), np.array([[0, 1], [1, 1]]), 2)],
+           dtypes=FLOATS),
     OpInfo(PUBLIC + "one_hot", lambda x, num_classes=-1: np.eye(max(num_classes, int(x.max()) + 1), dtype=int)[x],
            lambda _: [Sample(np.array([0, 2, 1])), Sample(np.array([[0, 1]]), 4)], dtypes=(np.int64,), order=0),
     OpInfo(PUBLIC + "gelu", gelu, lambda make: (s for how in ("none", "tanh") for s in unary(approximate=how)(make)),
@@ -222,7 +249,7 @@ OPINFOS = [
     activation("relu", lambda x: np.maximum(x, 0), 0),
     activation("sigmoid", expit),
     activation("tanh", np.tanh),
-    activation("leaky_relu", lambda x, slope=0.01: np.where(x > 0, x, slope * x), 0, more=[{"negative_slope": 0.2}]),
+    activation("leaky_relu", lambda x, negative_slope=0.01: np.where(x > 0, x, negative_slope * x), 0, more=[{"negative_slope": 0.2}]),
     OpInfo(PUBLIC + "prelu", prelu, cases(on((2, 3), T((3,))), on((2, 3, 2), T((1,))), on((3,), T((1,))), on((), T(())),
            noncontiguous=True, away_from=0), dtypes=FLOATS,
            errors=[Raises(RuntimeError, naming=("prelu", "(4,)", "(2, 3)"), args=(np.ones((2, 3)), np.ones(4)))]),
@@ -283,7 +310,7 @@ OPINFOS = [
     OpInfo("nll_loss_backward", nll_backward, nll_backward_samples, dtypes=FLOATS),
     OpInfo(PUBLIC + "cross_entropy", cross_entropy, class_samples(probabilities=True, smoothing=(None, 0.1)),
            dtypes=FLOATS,
-           limits=[Limit(at=([[1000.0, 0.0]], np.array([1])), value=1000.0, grad=(1.0, -1.0, None),
+           limits=[Limit(at=([[1000.0, 0.0]], np.array([1])), value=1000.0, grad=(1.0, -1.0),
                          because="exp(1000) overflows, the loss does not")],
            errors=[Raises(ValueError, naming=("cross_entropy", "average"), args=(np.ones((2, 3)), np.array([0, 1])),
                           kwargs={"reduction": "average"})]),
