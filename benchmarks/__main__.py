@@ -37,30 +37,33 @@ def main(argv: list[str] | None = None) -> int:
     for key, value in about.items():
         print(f"{key}: {value}")
 
-    results = []
-    for result in measure(chosen, list(versions), options):
-        print("\n" + report.table(result), flush=True)
-        results.append(result)
+    results, failures = [], 0
+    for case in chosen:
+        try:
+            results.append(measure(case, list(versions), options))
+        except (RuntimeError, AssertionError) as error:  # the other cases can still be measured
+            print(f"\n{case.name}: FAILED\n{error}", flush=True)
+            failures += 1
+        else:
+            print("\n" + report.table(results[-1]), flush=True)
     options.json.write_text(json.dumps(report.as_json(results, about), indent=1) + "\n")
     print(f"\nwritten to {options.json}")
-    return 0
+    return 1 if failures else 0
 
 
-def measure(chosen: Iterable[Any], present: list[str], options: argparse.Namespace) -> Iterator[Any]:
-    """The results of the cases, one after the other."""
+def measure(case: Any, present: list[str], options: argparse.Namespace) -> Any:
+    """The result of one case."""
     from benchmarks import runner
     from benchmarks.case import Case
 
     clock_name, threads = ("cpu", 1) if options.pinned else ("wall", None)
-    for case in chosen:
-        if isinstance(case, Case):
-            result = runner.Result(case)
-            for _ in range(options.generations):
-                with started([name for name in present if name in case.build], clock_name, threads) as workers:
-                    runner.add_rounds(result, workers, options.rounds)
-            yield result
-        else:
-            yield runner.run_process_case(case, present, clock_name, options.rounds)
+    if not isinstance(case, Case):
+        return runner.run_process_case(case, present, clock_name, options.rounds)
+    result = runner.Result(case)
+    for _ in range(options.generations):
+        with started([name for name in present if name in case.build], clock_name, threads) as workers:
+            runner.add_rounds(result, workers, options.rounds)
+    return result
 
 
 @contextmanager

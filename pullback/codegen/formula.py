@@ -45,9 +45,12 @@ class Formula:
         """The names that the formula uses."""
         return frozenset(self.uses)
 
-    def render(self, rename: Rename) -> str:
-        """Write the formula as Python source, its names through `rename`, its calls through `ops`."""
-        return ast.unparse(_Renderer(rename, self.operators, self.constants).visit(self.tree))
+    def render(self, rename: Rename, tables: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Write the formula as Python source, its names through `rename`.
+
+        Operators are called as `ops.f`, or as `table.f` where `tables` maps f to another table.
+        """
+        return ast.unparse(_Renderer(rename, self, tables).visit(self.tree))
 
 
 def parse_formula(
@@ -103,8 +106,9 @@ def parse_formula(
 class _Renderer(ast.NodeTransformer):
     """Builds the tree that `ast.unparse` writes; a Name in it holds whatever text `rename` gave."""
 
-    def __init__(self, rename: Rename, operators: frozenset[str], constants: frozenset[str]) -> None:
-        self.rename, self.operators, self.constants = rename, operators, constants
+    def __init__(self, rename: Rename, formula: Formula, tables: Mapping[str, str]) -> None:
+        self.rename, self.tables = rename, tables
+        self.operators, self.constants = formula.operators, formula.constants
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         """Build a new node: the formula's own tree stays as it is, to be rendered again."""
@@ -141,5 +145,5 @@ class _Renderer(ast.NodeTransformer):
         if name == "conj":
             return ast.Call(ast.Attribute(args[0], "conjugate"), [], [])  # Python numbers have this name alone
         if name in self.operators:
-            return ast.Call(ast.Attribute(ast.Name("ops"), name), args, keywords)
+            return ast.Call(ast.Attribute(ast.Name(self.tables.get(name, "ops")), name), args, keywords)
         return ast.Call(ast.Name(name), args, [*keywords, ast.keyword("ops", ast.Name("ops"))])

@@ -13,8 +13,8 @@ from pullback.codegen.formula import Formula
 from pullback.codegen.schema import Arg, Schema
 
 VARIANTS: Final = ("function", "method", "inplace", "out")
-TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable", "variadic", "no_numbers", "tensor_first", "some_tensor")
 NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.arguments.refusing_numbers
+TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable", "variadic", *NUMBER_TAGS)
 AREAS: Final = (
     "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "special", "fft", "nn", "random", "creation",
 )  # fmt: skip

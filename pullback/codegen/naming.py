@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from pullback.codegen.model import NativeFunction, Registry
 
-# Names that generated functions use themselves; an argument with one of them gets a trailing underscore.
+# Names that generated methods use themselves; a local variable for an argument of that name gets an underscore.
 _TAKEN = frozenset({"grad", "grads", "ops", "unpack", "node", "out", "kernels", "self", "result"})
 
 
 def parameter(arg: str) -> str:
     """The Python parameter of a public function: PyTorch calls the first one `input`."""
-    if arg == "self":
-        return "input"
-    return f"{arg}_" if keyword.iskeyword(arg) else arg
+    return "input" if arg == "self" else arg
 
 
-def local(arg: str) -> str:
-    """The local variable for an argument inside a node's apply()."""
-    return f"{arg}_" if arg in _TAKEN or keyword.iskeyword(arg) else arg
+def local(name: str) -> str:
+    """The local variable for an argument or an output inside a node's apply()."""
+    return f"{name}_" if name in _TAKEN else name
+
+
+def gradient(arg: str) -> str:
+    """The local variable for the gradient of an argument inside a node's apply()."""
+    return f"grad_of_{arg}"
+
+
+def unused(name: str, native: NativeFunction) -> str:
+    """`name`, or with underscores before it, so that no parameter of the function is called so."""
+    taken = {parameter(arg.name) for arg in native.schema.args}
+    while name in taken:
+        name = f"_{name}"
+    return name
 
 
 def node_class(native: NativeFunction, registry: Registry) -> str:
@@ -35,10 +48,21 @@ def function_name(native: NativeFunction, registry: Registry) -> str:
         return f"{native.name}_{native.schema.overload or 'plain'}"
     # A namesake with another public home may be in the same area, whose functions share one module.
     namesake = any(n is not native and n.name == native.name and n.area == native.area for n in registry.natives)
-    name = native.schema.unique_name if namesake else native.name
-    return f"{name}_" if keyword.iskeyword(name) else name
+    return native.schema.unique_name if namesake else native.name
 
 
 def is_overloaded(native: NativeFunction, registry: Registry) -> bool:
     """Whether another overload shares the name and the public home."""
     return sum(n.name == native.name and n.python_module == native.python_module for n in registry.natives) > 1
+
+
+def qualified(name: str, registry: Registry) -> str:
+    """A name in the tables that all sources share: that of a third party has its namespace before it."""
+    return name if registry.namespace is None else f"{registry.namespace}.{name}"
+
+
+def operator_tables(registry: Registry) -> Mapping[str, str]:
+    """Where formulas find the operators of this source, if not in `ops` itself: a third party's in `ops.<namespace>`."""
+    if registry.namespace is None:
+        return MappingProxyType({})
+    return dict.fromkeys(registry.operators, f"ops.{registry.namespace}")

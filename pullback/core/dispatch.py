@@ -12,6 +12,7 @@ from pullback.core.tensor import Extra, Tensor, ndarray, new, wrap
 from pullback.core.version import counter_of
 from pullback.core.view import make_view, shares_memory
 
+NUMBERS = frozenset([int, float, complex, bool])
 # What may stand beside a tensor as a constant without further ado.
 CONSTANTS = frozenset([int, float, complex, bool, ndarray, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
 
@@ -216,12 +217,15 @@ def wrap_result(raw, level):
 
 def explain(op, args, error):
     """The error of a kernel, with the operator's name and what it was given."""
-    if not isinstance(error, (ValueError, TypeError, IndexError)) or getattr(error, "explained", False):
+    numbers = [name for position, name in op.tensors if type(args[position]) in NUMBERS]
+    if isinstance(error, AttributeError) and numbers:  # a kernel that needs an array asked a number for its shape, say
+        error = TypeError(f"argument {numbers[0]!r} must be a Tensor or an ndarray, not a number.")
+    elif not isinstance(error, (ValueError, TypeError, IndexError)) or getattr(error, "explained", False):
         return error  # says already what it must, or is not about the arguments
     given = ", ".join(
         f"{name}: {_describe(args[position])}" for position, name in (*op.tensors, *op.lists) if position < len(args)
     )
-    text = f"{op.name}({given}): {error}"
+    text = f"{op.name}({given}): {str(error).removeprefix(f'{op.name}(): ')}"
     if isinstance(error, IndexError):
         explained = IndexError(text)
     elif isinstance(error, TypeError):

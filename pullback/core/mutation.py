@@ -20,7 +20,9 @@ def inplace(op, args):
     target, level, records = _prepare(op, args)
     raws, lifted = raw_arguments(op, args, level)
     before = _as_it_was(target, copy=op.saves_self) if records else None
-    if type(target._data) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
+    if isinstance(target._data, Tensor):
+        inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
+    elif type(target._data) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
         _check_writeable(op, target._data)
         run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
     else:
@@ -62,7 +64,10 @@ def _prepare(op, args):
 
 def _as_it_was(target, copy):
     """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
-    before = wrap(target._data.copy() if copy else target._data, target._level)
+    data = target._data
+    if copy and isinstance(data, (ndarray, Tensor)):
+        data = data.copy() if isinstance(data, ndarray) else data.clone()
+    before = wrap(data, target._level)
     before._fn = port(target)
     before._requires_grad = before._fn is not None
     return before
@@ -73,7 +78,7 @@ def _write(op, target, result):
     if not isinstance(data, ndarray):
         if result.shape != data.shape:
             raise _shape_error(op, data, result.shape)
-        target._data = result  # an array without memory of its own (a lower level, a tracer) is replaced
+        target._data = result  # an array without memory of its own (a tracer) is replaced
         return
     _check_writeable(op, data)
     if np.shape(result) != data.shape:

@@ -32,15 +32,21 @@ def watch_output(out):
 
 def unpack_raw(saved, version, node):
     """The raw array behind a saved tensor, for an ordinary backward. Raises if it was modified or released."""
-    if type(saved) is Tensor:
+    if version is None:
+        if type(saved) is not Tensor and not isinstance(saved, Tensor):
+            return saved
         if saved._counter is None:
             return saved._data
-    elif version is None:
-        return saved._data if isinstance(saved, Tensor) else saved
     elif type(version) is Counter and version.n == 0:
         return saved
     saved = checked(saved, version, node)
-    return saved._data if isinstance(saved, Tensor) else saved
+    # An output was saved as raw data, which is a Tensor too where levels are nested.
+    return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._data
+
+
+def _is_output(version):
+    """Whether the saved thing is an output of the node, kept as data: beside it stands a counter, not a number."""
+    return type(version) is Counter or type(version) is tuple
 
 
 def tensor_unpacker(level):
@@ -48,7 +54,7 @@ def tensor_unpacker(level):
 
     def unpack_tensor(saved, version, node):
         saved = checked(saved, version, node)
-        if isinstance(saved, Tensor) or version is None or type(version) is int:
+        if not _is_output(version):
             return saved
         entrance = node
         if node.outputs > 1:
@@ -63,12 +69,12 @@ def checked(saved, version, node):
     """`saved`, after making sure that it is still what was saved."""
     if version is Released:
         raise BackwardTwiceError(node.name())
-    if isinstance(saved, Tensor):
-        counter, expected = saved._counter, version or 0
-    elif version is None:
-        return saved
-    else:
+    if _is_output(version):
         counter, expected = version if type(version) is tuple else (version, 0)
+    elif isinstance(saved, Tensor):
+        counter, expected = saved._counter, version or 0
+    else:
+        return saved
     if counter is not None and counter.n != expected:
         raise SavedTensorModifiedError(
             node.name(), saved_name(node, saved), saved.shape, saved.dtype, expected, counter.n, counter.culprit

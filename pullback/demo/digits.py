@@ -11,6 +11,7 @@ import numpy as np
 import pullback as pb
 from pullback import viz
 from pullback.demo import plots
+from pullback.demo.extras import need
 from pullback.demo.network import Network
 from pullback.demo.training import BATCH, EPOCHS, SEED, Digits, load, train
 
@@ -27,6 +28,14 @@ def check_gradients(digits: Digits) -> int:
 
 def main(folder: Path) -> int:
     """Run the demo; write training.png and graph.svg into `folder`."""
+    # Matrices of a few thousand numbers are too small to share: on a busy machine BLAS threads that wait for each
+    # other made a step take 60 ms instead of 2.
+    with need("threadpoolctl").threadpool_limits(1, user_api="blas"):
+        return run(folder)
+
+
+def run(folder: Path) -> int:
+    """The demo itself."""
     train_set, held_out = load()
     print(f"Handwritten digits: {len(train_set)} to learn from, {len(held_out)} held out.")
 

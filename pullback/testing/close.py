@@ -89,7 +89,11 @@ def _array_difference(actual, expected, where, rtol, atol, equal_nan, check_dtyp
     """What differs between two arrays or numbers."""
     a, e = _as_array(actual), _as_array(expected)
     if a.dtype.kind not in "biufc" or e.dtype.kind not in "biufc":
-        return None if type(actual) is type(expected) and actual == expected else f"{_at(where)}Got {actual!r}, expected {expected!r}."
+        return (
+            None
+            if type(actual) is type(expected) and actual == expected
+            else f"{_at(where)}Got {actual!r}, expected {expected!r}."
+        )
     if a.shape != e.shape:
         return f"{_at(where)}Shapes differ: got {a.shape}, expected {e.shape}."
     both_arrays = not any(_is_number(x) or _is_sequence(x) for x in (actual, expected))

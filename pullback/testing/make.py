@@ -39,7 +39,7 @@ def make_tensor(
     Raises
     ------
     TypeError
-        `dtype` is not numeric.
+        `dtype` is not numeric, or the shape is not made of integers.
     RuntimeError
         `requires_grad` with an integer or bool dtype.
 
@@ -52,6 +52,10 @@ def make_tensor(
     """
     if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
         shape = tuple(shape[0])
+    if not all(isinstance(n, (int, np.integer)) for n in shape):
+        raise TypeError(
+            f"make_tensor takes a shape as numbers or as one tuple of numbers, got {shape}; dtype= by keyword."
+        )
     if requires_grad and np.dtype(dtype).kind not in "fc":
         raise RuntimeError(
             f"make_tensor: requires_grad=True needs a floating or complex dtype, got {np.dtype(dtype)}."

@@ -238,6 +238,13 @@ def test_nan_in_the_gradient():
     assert diagnosis(wrong, inputs((3,))).diagnosis.kind == "not_finite"
 
 
+def test_inputs_outside_the_domain():
+    with np.errstate(invalid="ignore"):
+        error = diagnosis(pb.log, pb.tensor([1.0, -1.0], requires_grad=True))
+    assert error.diagnosis.kind == "not_finite"
+    assert "at these inputs" in error.diagnosis.text
+
+
 def test_unreliable_differences():
     (x,) = inputs((2,))
     error = diagnosis(lambda x: (x * 1e6).sin() * 1e-3, x)

@@ -44,7 +44,7 @@ def test_fit_demo_writes_its_picture(tmp_path, capsys):
 
 
 def test_digits_demo_learns_and_writes_its_pictures(tmp_path, capsys):
-    for module in ("matplotlib", "sklearn", "tqdm"):
+    for module in ("matplotlib", "sklearn", "threadpoolctl", "tqdm"):
         pytest.importorskip(module, reason="extra demo")
     from pullback.demo import digits
 

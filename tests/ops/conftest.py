@@ -1,18 +1,28 @@
-"""Cases by operator: a test that takes `info`, or `info` and `dtype`, runs once for each OpInfo that has that check.
+"""Cases by operator: a test marked `check(name)` runs once for each OpInfo, and dtype of it, that has that check.
 
-The marker `check` names it: `@pytest.mark.check("gradient")`. A skip is listed in the record, with its reason.
+A skip is listed in the record, with its reason.
 """
 
 import numpy as np
 import pytest
 
 from pullback.testing.opinfo import OPINFOS
+from pullback.testing.opinfo.calls import inplace_method, takes_out
+
+
+def applies(question, info):
+    """Whether an operator has in-place or out= forms; a record of something that does not exist fails in its test."""
+    try:
+        return bool(question(info))
+    except AttributeError:
+        return True
+
 
 DTYPES = {
     "forward": lambda info: info.dtypes,
     "layouts": lambda info: [d for d in info.dtypes if d in (np.float64, np.complex128)] or info.dtypes[:1],
-    "inplace": lambda info: info.dtypes,
-    "out": lambda info: info.dtypes[:1],
+    "inplace": lambda info: info.dtypes if applies(inplace_method, info) and not info.random else (),
+    "out": lambda info: info.dtypes[:1] if applies(takes_out, info) and not info.random else (),
     "gradient": lambda info: info.grad_dtypes if info.order >= 1 else (),
     "second": lambda info: info.grad_dtypes if info.order >= 2 else (),
     "tangent": lambda info: info.grad_dtypes if info.order >= 1 else (),

@@ -62,6 +62,11 @@ def test_integers_cannot_require_grad():
         make_tensor(3, dtype=np.int64, requires_grad=True)
 
 
+def test_dtype_by_position_is_refused():
+    with pytest.raises(TypeError, match="dtype= by keyword"):
+        make_tensor((2, 3), np.float32)
+
+
 def test_requires_grad():
     assert make_tensor(3, requires_grad=True).requires_grad
     assert not make_tensor(3).requires_grad

@@ -9,3 +9,5 @@ for _found in _pkgutil.iter_modules(__path__):
     for _name in getattr(_module, "__all__", ()):
         globals()[_name] = getattr(_module, _name)
         __all__.append(_name)
+
+globals()["heap"].keep_freed_memory()

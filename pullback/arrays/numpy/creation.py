@@ -1,7 +1,6 @@
 """NumPy kernels that make arrays. The default floating dtype is float64, that of integers int64."""
 
 import math
-import operator
 
 import numpy as np
 
@@ -133,15 +132,17 @@ def logspace(start, end, steps, base=10.0, dtype=None):
 
 
 def end_points(start, end, steps, dtype):
-    """start and end, checked; in an integer dtype they are integers, as is what lies between them."""
+    """start and end as Python numbers, checked; in an integer dtype they are integers."""
     for name, x in (("start", start), ("end", end)):
         if np.ndim(x):
             raise ValueError(f"{name} must be a number or have no dimensions, but its shape is {np.shape(x)}.")
-    if operator.index(steps) < 0:
+    if not isinstance(steps, (int, np.integer)):
+        raise TypeError(f"steps must be an int, but it is {steps!r}.")
+    if steps < 0:
         raise ValueError(f"steps must not be negative, but it is {steps}.")
     if dtype is not None and np.dtype(dtype).kind in "iu":
         return int(start), int(end)
-    return start, end
+    return np.asarray(start).item(), np.asarray(end).item()
 
 
 # Matrices

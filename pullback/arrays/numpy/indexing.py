@@ -72,10 +72,22 @@ def flat_positions(shape, index):
     return np.asarray(places)
 
 
+def write_at(out, index, value):
+    """out[index] = value; at a position that index names twice, the last value in C order stays."""
+    out[in_c_order(index)] = np.asarray(value, order="C") if isinstance(value, np.ndarray) else value
+
+
+def in_c_order(index):
+    """The index with its arrays in C order: NumPy walks through others in the order of their memory."""
+    if isinstance(index, tuple):
+        return tuple([in_c_order(item) for item in index])
+    return np.asarray(index, order="C") if type(index) is np.ndarray else index
+
+
 def setitem_(self, index, value):
     """self[index] = value, in place."""
     check_fits(self, value, "setitem")
-    self[index] = value
+    write_at(self, index, value)
     return self
 
 
@@ -96,20 +108,19 @@ def check_integers(index, name):
         raise RuntimeError(f"{name}: index must hold integers, got {index.dtype}")
 
 
-def index_put_(self, indices, values, accumulate=False):
-    """Writes values at (or adds them to) the positions that a tuple of index arrays names; None takes a dimension."""
+def index_put_(self, index, values, accumulate):
+    """Writes values at (or adds them to) an index."""
     check_fits(self, values, "index_put")
-    index = tuple(slice(None) if i is None else i for i in indices)
     if accumulate:
         add_at(self, index, np.asarray(values, self.dtype))
     else:
-        self[index] = values
+        write_at(self, index, values)
     return self
 
 
-def index_put(self, indices, values, accumulate=False):
+def index_put(self, index, values, accumulate):
     """index_put_ on a copy."""
-    return index_put_(np.array(self), indices, values, accumulate)
+    return index_put_(np.array(self), index, values, accumulate)
 
 
 # -- the flattened array -----------------------------------------------------------------------------------------

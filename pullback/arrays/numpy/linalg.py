@@ -8,7 +8,7 @@ from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.shape import diagonal
 
 __all__ = [
-    "addmm", "addmm_", "baddbmm", "baddbmm_", "bmm", "cross", "diag_embed", "dot", "einsum_pair", "matmul", "mm", "mv",
+    "addmm", "baddbmm", "bmm", "cross", "diag_embed", "dot", "einsum_pair", "matmul", "mm", "mv",
     "outer", "trace", "vdot",
 ]  # fmt: skip
 
@@ -80,30 +80,24 @@ def factor_for(product, factor):
     return int(factor) if kind in "iu" else bool(factor) if kind == "b" else factor
 
 
-def add_product(self, product, beta, alpha, out=None):
-    """beta * self + alpha * product, into the fresh array `product` where its dtype allows; beta 0 ignores self."""
-    beta, alpha = factor_for(product, beta), factor_for(product, alpha)
+def add_product(self, product, beta, alpha):
+    """beta * self + alpha * product, in the fresh array `product` where its dtype allows; beta 0 ignores self."""
     if alpha != 1:
-        product = scale(product, alpha)
+        product = scale(product, factor_for(product, alpha))
     if beta == 0:
-        total = product
-    else:
-        addend = self if beta == 1 else self * beta
-        if np.broadcast_shapes(addend.shape, product.shape) != product.shape:
-            raise RuntimeError(f"self of shape {self.shape} does not broadcast to the product's shape {product.shape}")
-        fits = product.ndim and np.result_type(addend, product) == product.dtype
-        total = np.add(addend, product, out=product if fits else None)
-    if out is None:
-        return total
-    if out.shape != total.shape:
-        raise RuntimeError(f"in place, self must have the result's shape {total.shape}, got {out.shape}")
-    np.copyto(out, total, casting="same_kind")
-    return out
+        return product
+    addend = self if beta == 1 else self * factor_for(product, beta)
+    if product.ndim and addend.dtype == product.dtype:
+        return np.add(addend, product, out=product)  # refuses a self that is larger than the product
+    total = addend + product
+    if total.shape != product.shape:
+        raise ValueError(f"self of shape {self.shape} does not broadcast to the product's shape {product.shape}")
+    return total
 
 
 def scale(product, alpha):
     """alpha * product, in place where the dtype stays."""
-    if np.result_type(product, alpha) == product.dtype and product.ndim:
+    if product.ndim and (product.dtype.kind == "c" or not isinstance(alpha, (complex, np.generic))):
         product *= alpha
         return product
     return product * alpha
@@ -114,19 +108,9 @@ def addmm(self, mat1, mat2, beta=1, alpha=1):
     return add_product(self, mm(mat1, mat2), beta, alpha)
 
 
-def addmm_(self, mat1, mat2, beta=1, alpha=1):
-    """addmm into self."""
-    return add_product(self, mm(mat1, mat2), beta, alpha, out=self)
-
-
 def baddbmm(self, batch1, batch2, beta=1, alpha=1):
     """beta * self + alpha * (batch1 @ batch2) for batches of matrices."""
     return add_product(self, bmm(batch1, batch2), beta, alpha)
-
-
-def baddbmm_(self, batch1, batch2, beta=1, alpha=1):
-    """baddbmm into self."""
-    return add_product(self, bmm(batch1, batch2), beta, alpha, out=self)
 
 
 def diag_embed(self, offset=0, dim1=-2, dim2=-1):
@@ -214,8 +198,8 @@ def product_or_rows(self, other, equation, batch, left, right, free, summed, ord
     if summed:
         return np.einsum(equation, self, other)
     a, b = self.transpose(left), other.transpose(right)
-    a = a.reshape(*a.shape, *(1,) * free[1])
-    b = b.reshape(*b.shape[:batch], *(1,) * free[0], *b.shape[batch:])
+    a = a.reshape((*a.shape, *(1,) * free[1]))
+    b = b.reshape((*b.shape[:batch], *(1,) * free[0], *b.shape[batch:]))
     return (a * b).transpose(order)
 
 

@@ -41,8 +41,12 @@ def binary_cross_entropy_elements(input, target):
     return (target - 1) * log_q - target * log_p
 
 
-def _class_targets(sizes, target, weight, ignore_index):
-    """(class indices with 0 for ignored ones; each target's weight, None when all are 1)."""
+def _lowest(target):
+    return np.minimum.reduce(target, axis=None) if target.size else 0
+
+
+def _check_targets(sizes, target, weight, ignore_index):
+    """Refuse targets that are no class indices for scores of shape `sizes`, and weights that are not one a class."""
     classes_at = 0 if len(sizes) == 1 else 1
     classes, expected = sizes[classes_at], sizes[:classes_at] + sizes[classes_at + 1 :]
     if target.dtype.kind not in "iu":
@@ -55,16 +59,21 @@ def _class_targets(sizes, target, weight, ignore_index):
         raise RuntimeError(
             f"nll_loss(): weight must have one element a class, shape {(classes,)}, but it has {weight.shape}."
         )
-    ignored = target == ignore_index
-    if not ignored.any():
-        ignored = None
-    else:
+    if _lowest(target) < 0 or (target.size and np.maximum.reduce(target, axis=None) >= classes):
+        wrong = target[((target < 0) | (target >= classes)) & (target != ignore_index)]
+        if wrong.size:
+            raise IndexError(
+                f"nll_loss(): target holds {wrong[0]}, out of bounds for {classes} classes (ignore_index is "
+                f"{ignore_index})."
+            )
+
+
+def _weighed_targets(target, weight, ignore_index):
+    """(class indices, with 0 for ignored ones; each target's weight, None when all are 1)."""
+    ignored = None
+    if ignore_index >= 0 or _lowest(target) < 0:
+        ignored = target == ignore_index
         target = np.where(ignored, 0, target)
-    if target.size and (target.min() < 0 or target.max() >= classes):
-        raise IndexError(
-            f"nll_loss(): target holds class {target.min() if target.min() < 0 else target.max()}, out of bounds "
-            f"for {classes} classes (ignore_index is {ignore_index})."
-        )
     weights = None if weight is None else weight[target]
     if ignored is not None:
         weights = ~ignored if weights is None else weights * ~ignored
@@ -86,30 +95,30 @@ def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
     _check_reduction("nll_loss", reduction)
     if input.ndim == 0:
         raise ValueError("nll_loss(): input must have at least one dimension, the classes; it is 0-d.")
-    target, weights = _class_targets(input.shape, target, weight, ignore_index)
+    floating_only("nll_loss", input.dtype)
+    _check_targets(input.shape, target, weight, ignore_index)
+    target, weights = _weighed_targets(target, weight, ignore_index)
     picked = input[_class_index(input.shape, target)]
     if weights is not None:
         # Not by a product: what is ignored may be infinite.
         picked = np.where(weights != 0, picked, input.dtype.type(0)) * weights
     if reduction == "none":
         return np.negative(picked)
-    total = np.negative(np.add.reduce(picked, axis=None))
-    if reduction == "sum":
-        return total
-    return np.true_divide(total, _total_weight(target, weights, input.dtype))
+    total = -np.add.reduce(picked, axis=None)
+    return total if reduction == "sum" else np.true_divide(total, _total_weight(target, weights, input.dtype))
 
 
 def _total_weight(target, weights, dtype):
-    return dtype.type(target.size) if weights is None else np.add.reduce(weights, axis=None, dtype=dtype)
+    return target.size if weights is None else np.add.reduce(weights, axis=None, dtype=dtype)
 
 
 def nll_loss_backward(grad_output, sizes, target, weight=None, reduction="mean", ignore_index=-100):
     """The transpose of nll_loss: zeros of `sizes`, with the gradients where the targets are."""
     dtype = grad_output.dtype
-    target, weights = _class_targets(sizes, target, weight, ignore_index)
-    values = np.negative(grad_output)
+    target, weights = _weighed_targets(target, weight, ignore_index)
+    values = -grad_output
     if reduction == "mean":
-        values = np.true_divide(values, _total_weight(target, weights, dtype))
+        values = values / _total_weight(target, weights, dtype)
     if weights is not None:
         values = np.where(weights != 0, values, dtype.type(0)) * weights
     out = np.zeros(sizes, dtype)

@@ -33,7 +33,9 @@ def masked_fill_(self, mask, value):
 def masked_fill(self, mask, value):
     """self, broadcast with mask, with one number where mask is True."""
     check_mask(mask, "masked_fill")
-    shape = self.shape if mask.shape == self.shape else np.broadcast_shapes(self.shape, mask.shape)
+    if mask.shape == self.shape:
+        return masked_fill_(np.array(self), mask, value)
+    shape = np.broadcast_shapes(self.shape, mask.shape)
     return masked_fill_(np.array(np.broadcast_to(self, shape)), mask, value)
 
 

@@ -6,8 +6,8 @@ The backward kernels are operators themselves, so that they can reuse their buff
 import math
 
 import numpy as np
-from scipy.special import ndtr
 
+from pullback.arrays.numpy.normal import normal_cdf
 from pullback.arrays.numpy.random import default_generator
 from pullback.arrays.numpy.reductions import inexact_only
 
@@ -28,6 +28,8 @@ __all__ = [
 
 _SQRT_2_PI = math.sqrt(2 / math.pi)
 _INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
+_SHORT = 64  # rows up to this length are short
+_NEAR = 16  # in logarithms, how far below the largest number a row may lie without losing digits
 
 
 def floating_only(name, dtype):
@@ -128,7 +130,7 @@ def _tanh_argument(x):
 def _gelu_cdf(x, approximate):
     """The factor of x in gelu(x), as a buffer of its own: the normal distribution function, or its approximation."""
     if approximate == "none":
-        return ndtr(x)
+        return normal_cdf(x)
     cdf = np.tanh(_tanh_argument(x))
     cdf += 1
     cdf *= 0.5
@@ -139,29 +141,36 @@ def _check_gelu(name, self, approximate):
     floating_only(name, self.dtype)
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"{name}(): approximate must be 'none' or 'tanh', but got {approximate!r}.")
-    # Beyond 40 the distribution function is 0 or 1 to the last digit; clipped, it meets no infinity times zero.
-    return np.atleast_1d(self)
 
 
 def gelu(self, approximate="none"):
     """x times the normal distribution function of x, which keeps its digits in the lower tail; 0 at -inf."""
-    x = _check_gelu("gelu", self, approximate)
-    out = _gelu_cdf(x, approximate)
-    out *= np.maximum(x, -40)
-    return out.reshape(self.shape)
+    _check_gelu("gelu", self, approximate)
+    out = np.asarray(_gelu_cdf(self, approximate))
+    out *= np.maximum(self, -40)  # where the distribution function is 0: no infinity times zero
+    return out
 
 
-def gelu_backward(grad_output, self, approximate="none"):
-    """grad_output * gelu'(self), in three buffers."""
-    x = np.clip(_check_gelu("gelu_backward", self, approximate), -40, 40)
-    slope = _gelu_cdf(x, approximate)
+def gelu_backward(grad_output, self, output, approximate="none"):
+    """grad_output * gelu'(self), in three buffers; output / self is the distribution function, which takes longest."""
+    _check_gelu("gelu_backward", self, approximate)
+    # Clipped where the function is 0 or 1 to the last digit, so that infinities do not meet.
+    x = np.clip(np.atleast_1d(self), -40, 40)
+    slope = np.minimum(np.atleast_1d(output), 40)
+    zero = x == 0
+    if zero.any():
+        slope[zero] = 0.5
+        x[zero] = 1
+        slope /= x
+        x[zero] = 0
+    else:
+        slope /= x
+    part = np.square(x)
     if approximate == "none":
-        part = np.square(x)
         part *= -0.5
         np.exp(part, out=part)
         part *= _INV_SQRT_TAU
     else:  # cdf = (1 + t)/2 with t = tanh(u), so cdf' = (1 - t**2)/2 u' = 2 cdf (1 - cdf) u'
-        part = np.square(x)
         part *= 3 * 0.044715
         part += 1
         part *= 2 * _SQRT_2_PI
@@ -169,8 +178,7 @@ def gelu_backward(grad_output, self, approximate="none"):
         part *= 1 - slope
     part *= x
     slope += part
-    slope = slope.reshape(self.shape)
-    return np.multiply(slope, grad_output)
+    return np.multiply(slope.reshape(self.shape), grad_output)
 
 
 def softplus(self, beta=1, threshold=20):
@@ -183,8 +191,29 @@ def softplus(self, beta=1, threshold=20):
 
 
 # -- softmax ---------------------------------------------------------------------------------------------------------
+def _is_short(x, dim):
+    """Whether x has short rows in memory: NumPy reduces each by itself, which takes longer than all else."""
+    return x.ndim == 2 and dim in (1, -1) and x.shape[1] <= _SHORT and x.flags.c_contiguous
+
+
+def _row_sums(x, dim):
+    """The sums along dim, kept; those of short rows as a product with ones."""
+    if _is_short(x, dim):
+        return np.dot(x, np.ones(x.shape[1], x.dtype))[:, None]
+    return np.add.reduce(x, axis=dim, keepdims=True)
+
+
+def _largest(x, dim):
+    """The largest x along dim, kept; for short rows the largest of all, where no row is far below it."""
+    if _is_short(x, dim):
+        top = np.maximum.reduce(x, axis=None)
+        if top - np.minimum.reduce(x, axis=None) <= _NEAR:
+            return top
+    return np.maximum.reduce(x, axis=dim, keepdims=True)
+
+
 def _shifted(name, self, dim, dtype):
-    """(x minus its largest along dim, in a new buffer)."""
+    """x less its largest along dim (or a little more), in a new array of the dtype asked for."""
     if dtype is not None:
         self = self.astype(dtype, copy=False)
     if self.dtype.kind == "c":
@@ -194,22 +223,21 @@ def _shifted(name, self, dim, dtype):
     if self.size == 0:
         np.add.reduce(self, axis=dim)  # refuses a wrong dim
         return np.array(self)
-    return np.asarray(self - np.maximum.reduce(self, axis=dim, keepdims=True))
+    return np.asarray(self - _largest(self, dim))
 
 
 def softmax(self, dim, dtype=None):
     """exp(x) / sum(exp(x)), in one buffer."""
     out = _shifted("softmax", self, dim, dtype)
     np.exp(out, out=out)
-    out /= np.add.reduce(out, axis=dim, keepdims=True)
+    out /= _row_sums(out, dim)
     return out
 
 
 def softmax_backward(grad_output, output, dim):
     """y (g - sum(g y))."""
     out = np.asarray(grad_output * output)
-    total = np.add.reduce(out, axis=dim, keepdims=True)
-    np.subtract(grad_output, total, out=out)
+    np.subtract(grad_output, _row_sums(out, dim), out=out)
     out *= output
     return out
 
@@ -217,13 +245,13 @@ def softmax_backward(grad_output, output, dim):
 def log_softmax(self, dim, dtype=None):
     """x - log(sum(exp(x))), by the differences from the largest x."""
     out = _shifted("log_softmax", self, dim, dtype)
-    out -= np.log(np.add.reduce(np.exp(out), axis=dim, keepdims=True))
+    out -= np.log(_row_sums(np.exp(out), dim))
     return out
 
 
 def log_softmax_backward(grad_output, output, dim):
     """g - exp(y) sum(g)."""
     out = np.asarray(np.exp(output))
-    out *= np.add.reduce(grad_output, axis=dim, keepdims=True)
+    out *= _row_sums(grad_output, dim)
     np.subtract(grad_output, out, out=out)
     return out

@@ -50,12 +50,11 @@ def _count(shape, axis):
     return shape[axis]
 
 
-def inexact_only(name, dtype, argument="input"):
+def inexact_only(name, dtype, argument="input", remedy="convert it first"):
     """Refuse integers and bools."""
     if dtype.kind not in "fc":
         raise RuntimeError(
-            f"{name}(): {argument} must have a floating-point or complex dtype, but it is {dtype}; "
-            f"convert the input first, or pass dtype=numpy.float64 where {name} takes a dtype."
+            f"{name}(): {argument} must be floating-point or complex, but the dtype is {dtype}; {remedy}."
         )
 
 
@@ -76,7 +75,10 @@ def nansum(self, dim=None, keepdim=False, dtype=None):
 
 def mean(self, dim=None, keepdim=False, dtype=None):
     """Arithmetic mean of floating-point or complex elements."""
-    inexact_only("mean", self.dtype if dtype is None else np.dtype(dtype), "input" if dtype is None else "dtype")
+    if dtype is None:
+        inexact_only("mean", self.dtype, remedy="convert it first, or pass dtype=numpy.float64")
+    else:
+        inexact_only("mean", np.dtype(dtype), "dtype", "choose numpy.float64, say")
     axis = _axis(dim, self)
     if self.dtype == np.float16 and dtype is None:  # np.mean adds halves in float32
         return np.mean(self, axis=axis, keepdims=keepdim)

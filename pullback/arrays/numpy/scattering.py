@@ -3,7 +3,7 @@
 import numpy as np
 
 from pullback.arrays.numpy.dims import at_dim, wrap_dim
-from pullback.arrays.numpy.indexing import add_at, check_fits, check_integers
+from pullback.arrays.numpy.indexing import add_at, check_fits, check_integers, write_at
 from pullback.arrays.numpy.masks import one_value
 
 __all__ = [
@@ -71,7 +71,7 @@ def scatter_(self, dim, index, src):
     where = along_dim(self, dim, index, "scatter")
     if where is not None and index.size:
         flat = self if self.ndim else self.reshape(1)
-        flat[where] = scatter_source(self, index, src, "scatter")
+        write_at(flat, where, scatter_source(self, index, src, "scatter"))
     return self
 
 
@@ -178,7 +178,7 @@ def index_add(self, dim, index, source, alpha=1):
 def index_copy_(self, dim, index, source):
     """Writes the slices of source over the slices of self at the positions `index` along dim."""
     flat, where = slices_at(self, dim, index, "index_copy")
-    flat[where] = check_source(self, dim, index, source, "index_copy")
+    write_at(flat, where, check_source(self, dim, index, source, "index_copy"))
     return self
 
 

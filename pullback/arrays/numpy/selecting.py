@@ -21,26 +21,28 @@ def lerp(self, end, weight):
 
 def clamp(self, min=None, max=None):
     """Limit to [min, max]; where min > max the result is max."""
-    if min is None and max is None:
-        raise ValueError("at least one of min and max must be given, but both are None.")
-    return np.clip(self, min, max)
+    if max is None:
+        if min is None:
+            raise ValueError("at least one of min and max must be given, but both are None.")
+        return np.maximum(self, min)
+    return np.minimum(self, max) if min is None else np.clip(self, min, max)
 
 
 def relu(self):
     """max(self, 0), nan staying nan. np.clip is three times as fast as np.maximum with a number on large arrays."""
-    if self.dtype.kind == "b":
+    kind = self.dtype.kind
+    if kind == "f":
+        return np.maximum(self, 0.0) if self.size < SMALL else np.clip(self, 0.0, math.inf)
+    if kind == "b":
         raise ValueError("boolean tensors are not supported; convert to a number type first.")
-    if self.size > SMALL and self.dtype.kind == "f":
-        return np.clip(self, 0, math.inf)
     return np.maximum(self, 0)
 
 
 def where(condition, self, other):
     """self where condition holds, other elsewhere."""
-    if not isinstance(condition, (bool, np.bool)) and condition.dtype.kind != "b":
-        raise ValueError(
-            f"condition must be boolean, but its dtype is {condition.dtype}; write where(condition != 0, ...)."
-        )
+    dtype = condition.dtype if type(condition) is np.ndarray else np.asarray(condition).dtype
+    if dtype.kind != "b":
+        raise ValueError(f"condition must be boolean, but its dtype is {dtype}; write where(condition != 0, ...).")
     if type(other) is int and other == 0 and maskable(condition, self):
         return masked(self, np.negative(condition.view(np.int8)))
     if type(self) is int and self == 0 and maskable(condition, other):

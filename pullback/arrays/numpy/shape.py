@@ -52,7 +52,7 @@ def flatten(self, start_dim=0, end_dim=-1):
     merged = 1
     for n in shape[start : end + 1]:
         merged *= n
-    return self.reshape(shape[:start] + (merged,) + shape[end + 1 :])
+    return self.reshape((*shape[:start], merged, *shape[end + 1 :]))
 
 
 def squeeze(self, dim=None):
@@ -243,7 +243,13 @@ def expand(self, size, implicit=False):
         size = [self.shape[i - missing] if n == -1 else n for i, n in enumerate(size)]
     if tuple(size) == self.shape:
         return same_memory_view(self)
-    return np.broadcast_to(self, size)
+    try:
+        return np.broadcast_to(self, size)
+    except ValueError:
+        raise RuntimeError(
+            f"expand: an input of shape {self.shape} does not expand to {tuple(size)}; sizes must be equal from the "
+            "right, or 1 in the input"
+        ) from None
 
 
 def unfold(self, dimension, size, step):

@@ -30,7 +30,7 @@ def diagnose(problem: Problem, blocks: list[Block], bad: list[Block]) -> list[Fi
         bad = [b for b in blocks if not close(problem, b.analytical, b.numerical).all()]
         if not bad:
             return [(_low_precision(blocks), "")]
-    for whole in (_forward_varies, _kink):
+    for whole in (_outside_domain, _forward_varies, _kink):
         if found := whole(problem, bad):
             return [(found, "")]
     swapped = _swapped_inputs(problem, blocks, bad) or _swapped_outputs(problem, blocks, bad)
@@ -87,13 +87,25 @@ def _low_precision(blocks: list[Block]) -> Diagnosis:
     )
 
 
+def _outside_domain(problem: Problem, bad: list[Block]) -> Diagnosis | None:
+    """The function has no finite value at the point itself, in an output that fails."""
+    values = problem.evaluate()
+    if all(np.isfinite(values[b.order]).all() for b in bad):
+        return None
+    return Diagnosis(
+        "not_finite",
+        "the function itself is nan or infinite at these inputs.",
+        "Choose inputs inside its domain (make_tensor(..., low=, high=)).",
+    )
+
+
 def _forward_varies(problem: Problem, bad: list[Block]) -> Diagnosis | None:
     """The function itself gives different values for the same inputs."""
     first, again = problem.evaluate(), problem.evaluate()
     gaps = [np.abs(a - b).max(initial=0) if a.shape == b.shape else np.inf for a, b in zip(first, again, strict=True)]
     largest = float(max(gaps))
     mismatch = max(float(np.nanmax(np.abs(b.analytical - b.numerical), initial=0)) for b in bad)
-    if largest / problem.eps < 0.01 * mismatch or largest == 0:
+    if largest == 0 or largest / problem.eps < 0.01 * mismatch:
         return None
     return Diagnosis(
         "nondeterminism",

@@ -38,7 +38,7 @@ def einsum(equation, tensors, *, ops):
         operands.append(ops.sum(x, sums) if sums else x)
     for i, j, pair in plan.pairs:
         right, left = operands.pop(j), operands.pop(i)
-        operands.append(ops.einsum_pair(left, right, pair))
+        operands.append(ops._einsum_pair(left, right, pair))
     (result,) = operands
     return ops.permute(result, plan.order) if plan.order != tuple(range(len(plan.order))) else result
 

@@ -1,5 +1,15 @@
 """Composite operators that read and write by index."""
 
+from pullback.ops.index import plain_index
+
+
+def index_put(self, indices, values, accumulate=False, *, ops):
+    """A copy of self with values at (or added to) the positions that index tensors name; None is a whole dimension."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"index_put: indices must be a tuple of index tensors, got {type(indices).__name__}")
+    index = plain_index(tuple(slice(None) if i is None else i for i in indices))
+    return ops._index_put(self, index, values, accumulate)
+
 
 def take_along_dim(self, indices, dim=None, *, ops):
     """gather, with self and indices broadcast against each other except along dim; the flattened self without dim."""

@@ -2,7 +2,9 @@
 
 import string
 
-from pullback.ops.composite.einsum import einsum as einsum
+from pullback.ops.composite.einsum import einsum
+
+__all__ = ["addbmm", "addmv", "addr", "diag", "diagflat", "einsum", "inner", "kron", "tensordot"]
 
 
 def inner(self, other, *, ops):
@@ -42,7 +44,7 @@ def tensordot(a, b, dims=2, *, ops):
             )
         right[j] = left[i]
     out = [c for i, c in enumerate(left) if i not in ours] + [c for j, c in enumerate(right) if j not in theirs]
-    return ops.einsum_pair(a, b, f"{left},{''.join(right)}->{''.join(out)}")
+    return ops._einsum_pair(a, b, f"{left},{''.join(right)}->{''.join(out)}")
 
 
 def checked(dims, ndim):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pullback.ops.composite.checks import require_arrays
+
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -59,6 +61,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, *, ops):
 def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="mean", label_smoothing=0.0, ops):
     """nll_loss of log_softmax for class indices; for probabilities, and smoothed labels, their weighted sum."""
     check_reduction("cross_entropy", reduction)
+    require_arrays("cross_entropy", input=input, target=target, weight=weight)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"cross_entropy(): label_smoothing must lie between 0 and 1, but got {label_smoothing}.")
     if input.ndim == 0:
@@ -118,6 +121,7 @@ def smoothing_loss(log_p, target, weight, dim, reduction, ignore_index, ops):
 def binary_cross_entropy(input, target, weight=None, *, reduction="mean", ops):
     """Of probabilities."""
     check_reduction("binary_cross_entropy", reduction)
+    require_arrays("binary_cross_entropy", input=input, target=target)
     if input.shape != target.shape:
         raise ValueError(
             f"binary_cross_entropy(): input and target must have one shape, but have {input.shape} and {target.shape}."
@@ -129,6 +133,7 @@ def binary_cross_entropy(input, target, weight=None, *, reduction="mean", ops):
 def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="mean", pos_weight=None, ops):
     """Of scores: (1 - t) x - log(sigmoid(x))."""
     check_reduction("binary_cross_entropy_with_logits", reduction)
+    require_arrays("binary_cross_entropy_with_logits", input=input, target=target)
     if input.shape != target.shape:
         raise ValueError(
             f"binary_cross_entropy_with_logits(): input and target must have one shape, but have {input.shape} and "
@@ -143,6 +148,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="m
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, ops):
     """x1 . x2 over the product of the norms, each at least eps (and then constant)."""
+    require_arrays("cosine_similarity", x1=x1, x2=x2)
     shape = np.broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = ops.expand(x1, shape), ops.expand(x2, shape)
     first, second = (ops.clamp_min(ops.sum(x * x, dim, True), eps * eps) for x in (x1, x2))
@@ -151,6 +157,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, ops):
 
 def kl_div(input, target, *, reduction="mean", log_target=False, ops):
     """t (log(t) - x); xlogy makes it 0 at t = 0."""
+    require_arrays("kl_div", input=input, target=target)
     if reduction != "batchmean":
         check_reduction("kl_div", reduction)
     entropy = ops.exp(target) * target if log_target else ops.xlogy(target, target)

@@ -5,6 +5,7 @@ function, and again after it), so that no overflow there becomes 0 * inf in a de
 """
 
 from pullback.core.modes import no_grad
+from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -95,6 +96,7 @@ def standardised(x, dims, eps, ops):
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, ops):
     """Each input to mean 0 and variance 1 over its last dimensions, then scaled and shifted."""
+    require_arrays("layer_norm", input=input, weight=weight, bias=bias)
     shape = tuple(normalized_shape)
     if not shape or tuple(input.shape[-len(shape) :]) != shape:
         raise RuntimeError(
@@ -110,6 +112,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, ops
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, *, ops):
     """Groups of channels (dimension 1) of each input to mean 0 and variance 1, then each channel scaled and shifted."""
+    require_arrays("group_norm", input=input, weight=weight, bias=bias)
     if input.ndim < 2:
         raise RuntimeError(f"group_norm(): input must have at least 2 dimensions, (N, C, ...), but has {input.shape}.")
     rows, channels = input.shape[:2]
@@ -171,6 +174,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False, *, ops):
 
 def prelu(input, weight, *, ops):
     """x where positive, else weight x."""
+    require_arrays("prelu", input=input, weight=weight)
     if weight.ndim > 1:
         raise RuntimeError(f"prelu(): weight must be 0-d or 1-d, but has shape {weight.shape}.")
     if weight.size != 1:
@@ -274,6 +278,7 @@ def threshold(input, threshold, value, inplace=False, *, ops):
 
 def glu(input, dim=-1, *, ops):
     """The first half times the sigmoid of the second."""
+    require_arrays("glu", input=input)
     if input.ndim == 0:
         raise RuntimeError("glu(): a 0-d input has no dimension to halve.")
     length = input.shape[dim]

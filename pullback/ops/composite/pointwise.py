@@ -1,6 +1,6 @@
 """Elementwise operators made of others."""
 
-__all__ = ["conj", "positive", "square"]
+__all__ = ["conj", "positive"]
 
 
 def conj(self, *, ops):
@@ -13,8 +13,3 @@ def positive(self, *, ops):
     if self.dtype.kind == "b":
         raise RuntimeError("positive: boolean tensors are not supported; convert to a number type first.")
     return self
-
-
-def square(self, *, ops):
-    """self * self, as a power."""
-    return ops.pow(self, 2)

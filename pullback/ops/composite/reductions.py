@@ -1,5 +1,7 @@
 """Reductions made of other operators."""
 
+from pullback.ops.composite.checks import require_arrays
+
 __all__ = [
     "aminmax",
     "max_other",
@@ -80,22 +82,13 @@ def aminmax(self, *, dim=None, keepdim=False, ops):
     return ops.amin(self, dim, keepdim), ops.amax(self, dim, keepdim)
 
 
-def both_arrays(name, *args):
-    """Refuse a number in the binary form of max or min, where PyTorch does: one may be meant as `dim`."""
-    for x in args:
-        if not hasattr(x, "ndim"):
-            raise TypeError(
-                f"{name}(): both arguments must be Tensors, got {type(x).__name__}; {name}imum takes numbers too."
-            )
-
-
 def max_other(self, other, *, ops):
     """max(self, other), the binary form."""
-    both_arrays("max", self, other)
+    require_arrays("max", input=self, other=other)  # a number would be `dim`
     return ops.maximum(self, other)
 
 
 def min_other(self, other, *, ops):
     """min(self, other), the binary form."""
-    both_arrays("min", self, other)
+    require_arrays("min", input=self, other=other)  # a number would be `dim`
     return ops.minimum(self, other)

@@ -1,5 +1,7 @@
 """Composite operators that change shape."""
 
+from itertools import pairwise
+
 
 def view_as(self, other, *, ops):
     """self as a view with the shape of other."""
@@ -81,8 +83,8 @@ def _conjugate(x):
 
 def as_strided(self, size, stride, storage_offset=None, *, ops):
     """A view of the memory of self with any size, stride and offset, counted in elements."""
-    geometry = ops.storage_geometry(self)
-    return ops.strided_view(self, size, stride, geometry[2] if storage_offset is None else storage_offset, geometry)
+    geometry = ops._storage_geometry(self)
+    return ops._strided_view(self, size, stride, geometry[2] if storage_offset is None else storage_offset, geometry)
 
 
 def tensor_split(self, indices_or_sections, dim=0, *, ops):
@@ -97,10 +99,8 @@ def tensor_split(self, indices_or_sections, dim=0, *, ops):
         each, more = divmod(size, cuts)
         cuts = [i * each + min(i, more) for i in range(1, cuts)]
     before = (slice(None),) * (dim % self.ndim)
-    bounds = [None, *cuts, None]
-    return tuple(
-        ops.slice_view(self, (*before, slice(start, end))) for start, end in zip(bounds[:-1], bounds[1:], strict=True)
-    )
+    pieces = (slice(start, end) for start, end in pairwise([None, *cuts, None]))
+    return tuple(ops.slice_view(self, (*before, piece)) for piece in pieces)
 
 
 def fliplr(self, *, ops):

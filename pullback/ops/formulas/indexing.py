@@ -1,20 +1,27 @@
 """Helpers of the derivatives of operators that read and write by index."""
 
 __all__ = [
-    "index_put_self", "index_put_values", "index_source_backward", "masked_scatter_source", "put_self",
+    "index_copy_source", "index_put_values", "index_source_backward", "masked_scatter_source", "put_self", "put_source",
     "scatter_src_backward", "setitem_value",
 ]  # fmt: skip
 
 
+_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
+
+
 def is_basic_index(index):
     """Whether an index has integers, slices, Ellipsis and None alone, so that it gives a view."""
-    for item in index if isinstance(index, tuple) else (index,):
-        if not (item is None or item is ... or isinstance(item, slice)):
-            if isinstance(item, (bool, list, tuple)) or getattr(item, "shape", None) is not None:
-                return False
-            if not hasattr(item, "__index__"):
-                return False
-    return True
+    if type(index) in _BASIC:
+        return True
+    return all(type(item) in _BASIC or _is_integer(item) for item in (index if isinstance(index, tuple) else (index,)))
+
+
+def _is_integer(item):
+    """Whether an item of an index is one number: a NumPy integer, say, but no bool and no array."""
+    if isinstance(item, (bool, list, tuple)) or not hasattr(item, "__index__"):
+        return False
+    dtype = getattr(item, "dtype", None)
+    return dtype is None or (dtype.kind in "iu" and item.ndim == 0)
 
 
 def _read(x, index, *, ops):
@@ -28,29 +35,48 @@ def _fitted(grad, shape, *, ops):
     return ops.reshape(grad, (1,) * missing + tuple(grad.shape)) if missing > 0 else grad
 
 
+def _last(picked, write, read, *, ops):
+    """picked (what was read where something had been written), but zero for writes that a later one covered.
+
+    Each write leaves its number; whoever finds another number there was covered.
+    """
+    numbers = ops.reshape(ops.arange(picked.size), picked.shape)
+    return ops.where(ops.eq(read(write(numbers)), numbers), picked, 0)
+
+
+def _may_repeat(index):
+    """Whether an index can name a position twice: it has an array or a list of integers."""
+    for item in index if isinstance(index, tuple) else (index,):
+        dtype = getattr(item, "dtype", None)
+        if isinstance(item, list) or (dtype is not None and dtype.kind in "iu" and item.ndim):
+            return True
+    return False
+
+
 def setitem_value(grad, index, shape, *, ops):
     """The part of grad that belongs to a value of the given shape, written at index."""
-    return _fitted(_read(grad, index, ops=ops), shape, ops=ops)
+    picked = _read(grad, index, ops=ops)
+    if _may_repeat(index):
+        zeros = ops.zeros(grad.shape, dtype="int64")
+        picked = _last(picked, lambda n: ops.setitem(zeros, index, n), lambda x: _read(x, index, ops=ops), ops=ops)
+    return _fitted(picked, shape, ops=ops)
 
 
-def put_index(indices):
-    """The index tuple that index_put's indices mean: None takes a dimension whole."""
-    return tuple(slice(None) if i is None else i for i in indices)
-
-
-def index_put_self(grad, indices, accumulate, *, ops):
-    """What reaches the tensor that index_put wrote into."""
-    return grad if accumulate else ops.setitem(grad, put_index(indices), 0)
-
-
-def index_put_values(grad, indices, shape, *, ops):
+def index_put_values(grad, index, shape, accumulate, *, ops):
     """What reaches the values of index_put."""
-    return setitem_value(grad, put_index(indices), shape, ops=ops)
+    if accumulate:
+        return _fitted(_read(grad, index, ops=ops), shape, ops=ops)
+    return setitem_value(grad, index, shape, ops=ops)
 
 
-def scatter_src_backward(grad, dim, index, shape, *, ops):
-    """What reaches src of scatter and scatter_add: zero where src is larger than index."""
+def scatter_src_backward(grad, dim, index, shape, accumulate, *, ops):
+    """What reaches src of scatter and (accumulate) scatter_add: zero where src is larger than index."""
     picked = ops.gather(grad, dim, index)
+    if not accumulate:
+        zeros = ops.zeros(grad.shape, dtype="int64")
+        picked = _last(
+            picked, lambda n: ops.scatter(zeros, dim, index, n), lambda x: ops.gather(x, dim, index), ops=ops
+        )
     if tuple(picked.shape) == tuple(shape):
         return picked
     if len(shape) != picked.ndim:
@@ -59,11 +85,32 @@ def scatter_src_backward(grad, dim, index, shape, *, ops):
 
 
 def index_source_backward(grad, dim, index, shape, alpha, *, ops):
-    """What reaches the source of index_add and index_copy."""
+    """What reaches the source of index_add."""
     picked = ops.reshape(ops.index_select(grad, dim, index), shape)
     if isinstance(alpha, complex):
         return picked * alpha.conjugate()
     return picked if alpha == 1 else picked * alpha
+
+
+def index_copy_source(grad, dim, index, shape, *, ops):
+    """What reaches the source of index_copy."""
+    zeros = ops.zeros(grad.shape, dtype="int64")
+    picked = _last(
+        ops.index_select(grad, dim, index),
+        lambda n: ops.index_copy(zeros, dim, index, n),
+        lambda x: ops.index_select(x, dim, index),
+        ops=ops,
+    )
+    return ops.reshape(picked, shape)
+
+
+def put_source(grad, index, shape, accumulate, *, ops):
+    """What reaches the source of put."""
+    picked = ops.take(grad, index)
+    if not accumulate:
+        zeros = ops.zeros(grad.shape, dtype="int64")
+        picked = _last(picked, lambda n: ops.put(zeros, index, n), lambda x: ops.take(x, index), ops=ops)
+    return ops.reshape(picked, shape)
 
 
 def put_self(grad, index, accumulate, *, ops):

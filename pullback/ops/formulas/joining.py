@@ -4,13 +4,10 @@ __all__ = ["cat_backward"]
 
 
 def cat_backward(grad, shapes, dim, *, ops):
-    """The parts of grad that belong to the tensors of these shapes; one of shape (0,) took no part."""
+    """The parts of grad that belong to the tensors of these shapes; those of shape (0,) add nothing."""
     dim = dim % grad.ndim
-    start, parts = 0, []
-    for shape in shapes:
-        if tuple(shape) == (0,):
-            parts.append(ops.reshape(ops.narrow(grad, dim, start, 0), (0,)) if grad.ndim == 1 else None)
-        else:
-            parts.append(ops.narrow(grad, dim, start, shape[dim]))
-            start += shape[dim]
-    return parts
+    loose = [tuple(shape) == (0,) for shape in shapes]
+    parts = ops.split_with_sizes(grad, [0 if a else shape[dim] for a, shape in zip(loose, shapes, strict=True)], dim)
+    return (
+        [ops.reshape(part, (0,)) if a else part for a, part in zip(loose, parts, strict=True)] if any(loose) else parts
+    )

@@ -38,7 +38,7 @@ def einsum_pair_backward(grad, other, equation, shape, *, ops):
     """What reaches the first operand (of the given shape) of einsum_pair."""
     inputs, out = equation.split("->")
     left, right = inputs.split(",")
-    found = ops.einsum_pair(grad, other.conj(), f"{out},{right}->{left}")
+    found = ops._einsum_pair(grad, other.conj(), f"{out},{right}->{left}")
     # A summed dimension of size 1 in `other` gives every element here the same gradient.
     return ops.expand(found, [max(n, m) for n, m in zip(found.shape, shape, strict=True)])
 

@@ -7,7 +7,6 @@ __all__ = [
     "bce_target_slope",
     "dropped_out",
     "gelu_second",
-    "gelu_slope",
     "linear_backward",
     "linear_jvp",
     "mse_loss_backward",
@@ -75,11 +74,6 @@ def trained_rows(grad, indices, num_weights, padding_idx, scale_grad_by_freq, *,
 
 
 # -- activations -----------------------------------------------------------------------------------------------------
-def gelu_slope(x, approximate, *, ops):
-    """gelu'(x)."""
-    return ops.gelu_backward(ops.ones_like(x), x, approximate=approximate)
-
-
 def gelu_second(x, approximate, *, ops):
     """gelu''(x): pdf(x) (2 - x**2), or the second derivative of the approximation by tanh."""
     x = ops.clamp(x, -40.0, 40.0)

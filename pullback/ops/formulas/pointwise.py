@@ -11,12 +11,13 @@ __all__ = [
     "angle_slope",
     "asinh_slope",
     "below",
-    "clamp_tangent",
+    "clamp_direction",
     "halved_at_ties",
     "log_argument",
     "log_ratio",
     "nonzero_or_inf",
     "over_square_norm",
+    "pow_direction",
     "pow_exponent_slope",
     "pow_slope",
     "sgn_slope",
@@ -65,6 +66,16 @@ def pow_exponent_slope(self, exponent, result, *, ops):
     real_exponent = ops.real(exponent) if is_complex(exponent) else exponent
     vanishes = ops.logical_and(ops.eq(self, 0), ops.ge(real_exponent, 0))
     return result * ops.log(ops.where(vanishes, 1, self))
+
+
+def pow_direction(self, self_t, exponent, exponent_t, result, *, ops):
+    """The tangent of self**exponent. An exponent that does not move adds nothing, also where the base is negative."""
+    from_base = self_t * pow_slope(self, exponent, ops=ops)
+    if isinstance(exponent, (int, float, complex)):
+        return from_base
+    if not is_complex(self):
+        self = ops.where(ops.logical_and(ops.lt(self, 0), ops.eq(exponent_t, 0)), 1, self)
+    return from_base + exponent_t * pow_exponent_slope(self, exponent, result, ops=ops)
 
 
 # Exponentials and logarithms
@@ -148,7 +159,7 @@ def above(self, min, max, *, ops):
     return ops.gt(self, max) if min is None else ops.logical_or(ops.gt(self, max), ops.lt(max, min))
 
 
-def clamp_tangent(self, self_t, min, min_t, max, max_t, *, ops):
+def clamp_direction(self, self_t, min, min_t, max, max_t, *, ops):
     """The tangent of whichever of self, min and max is the result."""
     tangent = self_t
     if min is not None:

@@ -152,12 +152,23 @@ def exclusive_prod(x, dim, *, ops):
     return before * ops.flip(after, (dim,))
 
 
+def exclusive_prod_over(x, dims, *, ops):
+    """exclusive_prod over several dimensions at once: moved to the end, they are one."""
+    dims = [d % x.ndim for d in dims]
+    order = [i for i in range(x.ndim) if i not in dims] + dims
+    moved = ops.permute(x, order)
+    rest = moved.shape[: x.ndim - len(dims)]
+    flat = ops.reshape(moved, (*rest, math.prod(moved.shape[len(rest) :])))
+    others = ops.reshape(exclusive_prod(flat, len(rest), ops=ops), moved.shape)
+    return ops.permute(others, sorted(range(x.ndim), key=order.__getitem__))
+
+
 def prod_backward(grad, x, dim, keepdim, *, ops):
     """grad times the product of the others."""
-    if dim is None:
-        others = ops.reshape(exclusive_prod(ops.reshape(x, (x.size,)), 0, ops=ops), x.shape)
-    else:
+    if isinstance(dim, int) or x.ndim == 0:
         others = exclusive_prod(x, dim, ops=ops)
+    else:
+        others = exclusive_prod_over(x, dim or range(x.ndim), ops=ops)
     return restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) * others.conj()
 
 

@@ -19,7 +19,11 @@ def zeros(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False, out
     size = int_list("zeros", "size", size_, size, UNSET)
     if out is not None:
         return write_out(OP_zeros, (size, dtype), out)
-    return created(kernels.zeros(size, dtype), device, requires_grad)
+    try:
+        result = kernels.zeros(size, dtype)
+    except Exception as error:
+        raise explain(OP_zeros, (size, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_ones = Operator("ones", "ones", ())
@@ -33,7 +37,11 @@ def ones(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False, out=
     size = int_list("ones", "size", size_, size, UNSET)
     if out is not None:
         return write_out(OP_ones, (size, dtype), out)
-    return created(kernels.ones(size, dtype), device, requires_grad)
+    try:
+        result = kernels.ones(size, dtype)
+    except Exception as error:
+        raise explain(OP_ones, (size, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_full = Operator("full", "full", ())
@@ -46,7 +54,11 @@ def full(size, fill_value, *, dtype=None, device="cpu", requires_grad=False, out
     """
     if out is not None:
         return write_out(OP_full, (size, fill_value, dtype), out)
-    return created(kernels.full(size, fill_value, dtype), device, requires_grad)
+    try:
+        result = kernels.full(size, fill_value, dtype)
+    except Exception as error:
+        raise explain(OP_full, (size, fill_value, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_empty = Operator("empty", "empty", ())
@@ -58,7 +70,11 @@ def empty(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False):
     empty(int[] size, *, ScalarType? dtype=None) -> Tensor
     """
     size = int_list("empty", "size", size_, size, UNSET)
-    return created(kernels.empty(size, dtype), device, requires_grad)
+    try:
+        result = kernels.empty(size, dtype)
+    except Exception as error:
+        raise explain(OP_empty, (size, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_zeros_like = Operator("zeros_like", "zeros_like", ((0, "input"),))
@@ -216,7 +232,11 @@ def scalar_tensor(s, *, dtype=None, device="cpu", requires_grad=False):
 
     scalar_tensor(Scalar s, *, ScalarType? dtype=None) -> Tensor
     """
-    return created(kernels.scalar_tensor(s, dtype), device, requires_grad)
+    try:
+        result = kernels.scalar_tensor(s, dtype)
+    except Exception as error:
+        raise explain(OP_scalar_tensor, (s, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_arange = Operator("arange", "arange", ())
@@ -227,7 +247,11 @@ def arange_plain(end, *, dtype=None, device="cpu", requires_grad=False):
 
     arange(Scalar end, *, ScalarType? dtype=None) -> Tensor
     """
-    return created(kernels.arange(end, dtype), device, requires_grad)
+    try:
+        result = kernels.arange(end, dtype)
+    except Exception as error:
+        raise explain(OP_arange, (end, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_arange_start = Operator("arange.start", "arange_start", ())
@@ -238,7 +262,11 @@ def arange_start(start, end, step=1, *, dtype=None, device="cpu", requires_grad=
 
     arange.start(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None) -> Tensor
     """
-    return created(kernels.arange_start(start, end, step, dtype), device, requires_grad)
+    try:
+        result = kernels.arange_start(start, end, step, dtype)
+    except Exception as error:
+        raise explain(OP_arange_start, (start, end, step, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_linspace = Operator(
@@ -309,7 +337,11 @@ def eye(n, m=None, *, dtype=None, device="cpu", requires_grad=False):
 
     eye(int n, int? m=None, *, ScalarType? dtype=None) -> Tensor
     """
-    return created(kernels.eye(n, m, dtype), device, requires_grad)
+    try:
+        result = kernels.eye(n, m, dtype)
+    except Exception as error:
+        raise explain(OP_eye, (n, m, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_tril_indices = Operator("tril_indices", "tril_indices", ())
@@ -320,7 +352,11 @@ def tril_indices(row, col, offset=0, *, dtype=None, device="cpu", requires_grad=
 
     tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=None) -> Tensor
     """
-    return created(kernels.tril_indices(row, col, offset, dtype), device, requires_grad)
+    try:
+        result = kernels.tril_indices(row, col, offset, dtype)
+    except Exception as error:
+        raise explain(OP_tril_indices, (row, col, offset, dtype), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_triu_indices = Operator("triu_indices", "triu_indices", ())
@@ -331,4 +367,8 @@ def triu_indices(row, col, offset=0, *, dtype=None, device="cpu", requires_grad=
 
     triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=None) -> Tensor
     """
-    return created(kernels.triu_indices(row, col, offset, dtype), device, requires_grad)
+    try:
+        result = kernels.triu_indices(row, col, offset, dtype)
+    except Exception as error:
+        raise explain(OP_triu_indices, (row, col, offset, dtype), error) from error
+    return created(result, device, requires_grad)

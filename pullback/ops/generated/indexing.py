@@ -4,17 +4,19 @@ from collections import namedtuple
 from pullback.core.arguments import UNSET, missing_argument
 from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, attribute, dispatch, explain, wrap_result
 from pullback.core.modes import current
-from pullback.core.mutation import inplace
+from pullback.core.mutation import assign, inplace
 from pullback.core.node import MultiNode, Node, port, start_multi, start_node
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor
-from pullback.core.undifferentiable import derivative_not_implemented
+from pullback.core.undifferentiable import not_implemented
+from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.indexing import (
-    index_put_self,
+    index_copy_source,
     index_put_values,
     index_source_backward,
     masked_scatter_source,
     put_self,
+    put_source,
     scatter_src_backward,
     setitem_value,
 )
@@ -51,6 +53,17 @@ def slice_view(input, index):
 
     slice_view(Tensor(a) self, any index) -> Tensor(a)
     """
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.slice_view(input._data, index)
+        except Exception as error:
+            raise explain(OP_slice_view, (input, index), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record_slice_view(out, input, index)
+        if shares_memory(result, input._data):
+            make_view(out, input)
+        return out
     return dispatch(OP_slice_view, (input, index))
 
 
@@ -82,6 +95,15 @@ def slice_backward(input, shape, index):
 
     slice_backward(Tensor self, int[] shape, any index) -> Tensor
     """
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.slice_backward(input._data, shape, index)
+        except Exception as error:
+            raise explain(OP_slice_backward, (input, shape, index), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record_slice_backward(out, input, shape, index)
+        return out
     return dispatch(OP_slice_backward, (input, shape, index))
 
 
@@ -114,6 +136,15 @@ def advanced_index(input, index):
 
     advanced_index(Tensor self, any index) -> Tensor
     """
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.advanced_index(input._data, index)
+        except Exception as error:
+            raise explain(OP_advanced_index, (input, index), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record_advanced_index(out, input, index)
+        return out
     return dispatch(OP_advanced_index, (input, index))
 
 
@@ -145,6 +176,15 @@ def index_accumulate(input, shape, index):
 
     index_accumulate(Tensor self, int[] shape, any index) -> Tensor
     """
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.index_accumulate(input._data, shape, index)
+        except Exception as error:
+            raise explain(OP_index_accumulate, (input, shape, index), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record_index_accumulate(out, input, shape, index)
+        return out
     return dispatch(OP_index_accumulate, (input, shape, index))
 
 
@@ -191,6 +231,23 @@ def setitem(input, index, value):
 
     setitem(Tensor self, any index, Tensor value) -> Tensor
     """
+    a, b = type(input), type(value)
+    if (
+        a is Tensor
+        and (b is Tensor and input._level == value._level or b in CONSTANTS)
+        or b is Tensor
+        and a in CONSTANTS
+    ) and current().plain:
+        try:
+            result = kernels.setitem(
+                input._data if a is Tensor else input, index, value._data if b is Tensor else value
+            )
+        except Exception as error:
+            raise explain(OP_setitem, (input, index, value), error) from error
+        out = wrap_result(result, (input if a is Tensor else value)._level)
+        if a is Tensor and input._requires_grad or b is Tensor and value._requires_grad:
+            record_setitem(out, input, index, value)
+        return out
     return dispatch(OP_setitem, (input, index, value))
 
 
@@ -199,56 +256,81 @@ def inplace_setitem(input, index, value):
     return inplace(OP_setitem, (input, index, value))
 
 
-class IndexPutBackward0(Node):
-    """index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor
-
-    Generated from the entry `index_put` of derivatives.yaml; edit there.
-    """
-
-    __slots__ = ("arg_accumulate", "arg_indices", "values_shape")
-    arity = 2
-
-    def apply(self, ops, grad, unpack):
-        grad_of_self = grad_of_values = None
-        if self._next0 is not None:
-            grad_of_self = index_put_self(grad, self.arg_indices, self.arg_accumulate, ops=ops)
-        if self._next1 is not None:
-            grad_of_values = index_put_values(grad, self.arg_indices, self.values_shape, ops=ops)
-        return grad_of_self, grad_of_values
-
-
-def record_index_put(out, input, indices, values, accumulate):
-    """Make `out` the result of a IndexPutBackward0 node."""
-    node = start_node(IndexPutBackward0, out)
-    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node._next1 = values._fn if type(values) is Tensor and values._extra is None else port(values)
-    node.arg_indices = indices
-    node.values_shape = attribute(values, "shape")
-    node.arg_accumulate = accumulate
-
-
-OP_index_put = Operator(
-    "index_put",
-    "index_put",
-    (
-        (0, "input"),
-        (2, "values"),
-    ),
-    record=record_index_put,
-)
-
-
 def index_put(input, indices, values, accumulate=False):
     """A copy of self with values written at (or added to) the positions that a tuple of index tensors names.
 
     index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor
     """
-    return dispatch(OP_index_put, (input, indices, values, accumulate))
+    return composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR)
 
 
 def inplace_index_put(input, indices, values, accumulate=False):
     """In-place form of `index_put`."""
-    return inplace(OP_index_put, (input, indices, values, accumulate))
+    return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR))
+
+
+class IndexPutBackward0(Node):
+    """_index_put(Tensor self, any index, Tensor values, bool accumulate) -> Tensor
+
+    Generated from the entry `_index_put` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_accumulate", "arg_index", "values_shape")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        grad_of_self = grad_of_values = None
+        if self._next0 is not None:
+            grad_of_self = grad if self.arg_accumulate else ops.setitem(grad, self.arg_index, 0)
+        if self._next1 is not None:
+            grad_of_values = index_put_values(grad, self.arg_index, self.values_shape, self.arg_accumulate, ops=ops)
+        return grad_of_self, grad_of_values
+
+
+def record__index_put(out, input, index, values, accumulate):
+    """Make `out` the result of a IndexPutBackward0 node."""
+    node = start_node(IndexPutBackward0, out)
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = values._fn if type(values) is Tensor and values._extra is None else port(values)
+    node.arg_index = index
+    node.values_shape = attribute(values, "shape")
+    node.arg_accumulate = accumulate
+
+
+OP__index_put = Operator(
+    "_index_put",
+    "index_put",
+    (
+        (0, "input"),
+        (2, "values"),
+    ),
+    record=record__index_put,
+)
+
+
+def _index_put(input, index, values, accumulate):
+    """index_put, given an index of ndarrays and slices.
+
+    _index_put(Tensor self, any index, Tensor values, bool accumulate) -> Tensor
+    """
+    a, b = type(input), type(values)
+    if (
+        a is Tensor
+        and (b is Tensor and input._level == values._level or b in CONSTANTS)
+        or b is Tensor
+        and a in CONSTANTS
+    ) and current().plain:
+        try:
+            result = kernels.index_put(
+                input._data if a is Tensor else input, index, values._data if b is Tensor else values, accumulate
+            )
+        except Exception as error:
+            raise explain(OP__index_put, (input, index, values, accumulate), error) from error
+        out = wrap_result(result, (input if a is Tensor else values)._level)
+        if a is Tensor and input._requires_grad or b is Tensor and values._requires_grad:
+            record__index_put(out, input, index, values, accumulate)
+        return out
+    return dispatch(OP__index_put, (input, index, values, accumulate))
 
 
 class GatherBackward0(Node):
@@ -405,7 +487,7 @@ class ScatterBackward0(Node):
         if self._next0 is not None:
             grad_of_self = ops.scatter(grad, self.arg_dim, index, 0)
         if self._next1 is not None:
-            grad_of_src = scatter_src_backward(grad, self.arg_dim, index, self.src_shape, ops=ops)
+            grad_of_src = scatter_src_backward(grad, self.arg_dim, index, self.src_shape, False, ops=ops)
         return grad_of_self, grad_of_src
 
     def release(self):
@@ -449,6 +531,22 @@ def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(src) is Tensor
+        and src._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.scatter(input._data, dim, index._data, src._data)
+        except Exception as error:
+            raise explain(OP_scatter, (input, dim, index, src), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or index._requires_grad or src._requires_grad:
+            record_scatter(out, input, dim, index, src)
+        return out
     return dispatch(OP_scatter, (input, dim, index, src))
 
 
@@ -549,29 +647,7 @@ def inplace_scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UN
     return inplace(OP_scatter_value, (input, dim, index, value))
 
 
-class ScatterBackward2(Node):
-    """scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
-
-    Generated from the entry `scatter.reduce` of derivatives.yaml; edit there.
-    """
-
-    __slots__ = ()
-    arity = 2
-
-    def apply(self, ops, grad, unpack):
-        grad_of_self = grad_of_src = None
-        if self._next0 is not None:
-            raise derivative_not_implemented(self, "scatter.reduce", "self")
-        if self._next1 is not None:
-            raise derivative_not_implemented(self, "scatter.reduce", "src")
-        return grad_of_self, grad_of_src
-
-
-def record_scatter_reduce(out, input, dim, index, src, reduce):
-    """Make `out` the result of a ScatterBackward2 node."""
-    node = start_node(ScatterBackward2, out)
-    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
+record_scatter_reduce = not_implemented("scatter.reduce")
 
 
 OP_scatter_reduce = Operator(
@@ -599,6 +675,22 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNS
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(src) is Tensor
+        and src._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.scatter_with(input._data, dim, index._data, src._data, reduce)
+        except Exception as error:
+            raise explain(OP_scatter_reduce, (input, dim, index, src, reduce), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or index._requires_grad or src._requires_grad:
+            record_scatter_reduce(out, input, dim, index, src, reduce)
+        return out
     return dispatch(OP_scatter_reduce, (input, dim, index, src, reduce))
 
 
@@ -630,7 +722,7 @@ class ScatterAddBackward0(Node):
             grad_of_self = grad
         if self._next1 is not None:
             index = unpack(self.saved_index, self.version_index, self)
-            grad_of_src = scatter_src_backward(grad, self.arg_dim, index, self.src_shape, ops=ops)
+            grad_of_src = scatter_src_backward(grad, self.arg_dim, index, self.src_shape, True, ops=ops)
         return grad_of_self, grad_of_src
 
     def release(self):
@@ -675,6 +767,22 @@ def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
         raise missing_argument("scatter_add", "index")
     if src is UNSET:
         raise missing_argument("scatter_add", "src")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(src) is Tensor
+        and src._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.scatter_add(input._data, dim, index._data, src._data)
+        except Exception as error:
+            raise explain(OP_scatter_add, (input, dim, index, src), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or index._requires_grad or src._requires_grad:
+            record_scatter_add(out, input, dim, index, src)
+        return out
     return dispatch(OP_scatter_add, (input, dim, index, src))
 
 
@@ -893,6 +1001,22 @@ def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSE
         raise missing_argument("index_add", "index")
     if source is UNSET:
         raise missing_argument("index_add", "source")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(source) is Tensor
+        and source._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.index_add(input._data, dim, index._data, source._data, alpha)
+        except Exception as error:
+            raise explain(OP_index_add, (input, dim, index, source, alpha), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or index._requires_grad or source._requires_grad:
+            record_index_add(out, input, dim, index, source, alpha)
+        return out
     return dispatch(OP_index_add, (input, dim, index, source, alpha))
 
 
@@ -924,7 +1048,7 @@ class IndexCopyBackward0(Node):
         if self._next0 is not None:
             grad_of_self = ops.index_fill(grad, self.arg_dim, index, 0)
         if self._next1 is not None:
-            grad_of_source = index_source_backward(grad, self.arg_dim, index, self.source_shape, 1, ops=ops)
+            grad_of_source = index_copy_source(grad, self.arg_dim, index, self.source_shape, ops=ops)
         return grad_of_self, grad_of_source
 
     def release(self):
@@ -968,6 +1092,22 @@ def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET):
         raise missing_argument("index_copy", "index")
     if source is UNSET:
         raise missing_argument("index_copy", "source")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(source) is Tensor
+        and source._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.index_copy(input._data, dim, index._data, source._data)
+        except Exception as error:
+            raise explain(OP_index_copy, (input, dim, index, source), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or index._requires_grad or source._requires_grad:
+            record_index_copy(out, input, dim, index, source)
+        return out
     return dispatch(OP_index_copy, (input, dim, index, source))
 
 
@@ -1042,6 +1182,22 @@ def index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
         raise missing_argument("index_fill", "index")
     if value is UNSET:
         raise missing_argument("index_fill", "value")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(value) is Tensor
+        and value._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.index_fill(input._data, dim, index._data, value._data)
+        except Exception as error:
+            raise explain(OP_index_fill, (input, dim, index, value), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or index._requires_grad or value._requires_grad:
+            record_index_fill(out, input, dim, index, value)
+        return out
     return dispatch(OP_index_fill, (input, dim, index, value))
 
 
@@ -1196,7 +1352,7 @@ class PutBackward0(Node):
         if self._next0 is not None:
             grad_of_self = put_self(grad, index, self.arg_accumulate, ops=ops)
         if self._next1 is not None:
-            grad_of_source = ops.reshape(ops.take(grad, index), self.source_shape)
+            grad_of_source = put_source(grad, index, self.source_shape, self.arg_accumulate, ops=ops)
         return grad_of_self, grad_of_source
 
     def release(self):
@@ -1232,6 +1388,22 @@ def put(input, index, source, accumulate=False):
 
     put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor
     """
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(source) is Tensor
+        and source._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.put(input._data, index._data, source._data, accumulate)
+        except Exception as error:
+            raise explain(OP_put, (input, index, source, accumulate), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or index._requires_grad or source._requires_grad:
+            record_put(out, input, index, source, accumulate)
+        return out
     return dispatch(OP_put, (input, index, source, accumulate))
 
 
@@ -1299,6 +1471,22 @@ def masked_fill(input, mask, value):
 
     masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor
     """
+    if (
+        type(input) is Tensor
+        and type(mask) is Tensor
+        and mask._level == input._level
+        and type(value) is Tensor
+        and value._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.masked_fill(input._data, mask._data, value._data)
+        except Exception as error:
+            raise explain(OP_masked_fill, (input, mask, value), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or mask._requires_grad or value._requires_grad:
+            record_masked_fill(out, input, mask, value)
+        return out
     return dispatch(OP_masked_fill, (input, mask, value))
 
 
@@ -1480,6 +1668,22 @@ def masked_scatter(input, mask, source):
 
     masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor
     """
+    if (
+        type(input) is Tensor
+        and type(mask) is Tensor
+        and mask._level == input._level
+        and type(source) is Tensor
+        and source._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.masked_scatter(input._data, mask._data, source._data)
+        except Exception as error:
+            raise explain(OP_masked_scatter, (input, mask, source), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or mask._requires_grad or source._requires_grad:
+            record_masked_scatter(out, input, mask, source)
+        return out
     return dispatch(OP_masked_scatter, (input, mask, source))
 
 

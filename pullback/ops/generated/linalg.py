@@ -551,9 +551,9 @@ def einsum(equation, *tensors_, tensors=UNSET):
 
 
 class EinsumPairBackward0(Node):
-    """einsum_pair(Tensor self, Tensor other, str equation) -> Tensor
+    """_einsum_pair(Tensor self, Tensor other, str equation) -> Tensor
 
-    Generated from the entry `einsum_pair` of derivatives.yaml; edit there.
+    Generated from the entry `_einsum_pair` of derivatives.yaml; edit there.
     """
 
     __slots__ = ("arg_equation", "saved_other", "saved_self", "version_other", "version_self")
@@ -578,7 +578,7 @@ class EinsumPairBackward0(Node):
         self.version_other = Released
 
 
-def record_einsum_pair(out, input, other, equation):
+def record__einsum_pair(out, input, other, equation):
     """Make `out` the result of a EinsumPairBackward0 node."""
     node = start_node(EinsumPairBackward0, out)
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -590,22 +590,22 @@ def record_einsum_pair(out, input, other, equation):
     node.arg_equation = equation
 
 
-OP_einsum_pair = Operator(
-    "einsum_pair",
+OP__einsum_pair = Operator(
+    "_einsum_pair",
     "einsum_pair",
     (
         (0, "input"),
         (1, "other"),
     ),
-    record=record_einsum_pair,
+    record=record__einsum_pair,
     saves_self=True,
 )
 
 
-def einsum_pair(input, other, equation):
+def _einsum_pair(input, other, equation):
     """einsum of two operands, each letter once an operand and in the other operand or the result.
 
-    einsum_pair(Tensor self, Tensor other, str equation) -> Tensor
+    _einsum_pair(Tensor self, Tensor other, str equation) -> Tensor
     """
     a, b = type(input), type(other)
     if (
@@ -619,12 +619,12 @@ def einsum_pair(input, other, equation):
                 input._data if a is Tensor else input, other._data if b is Tensor else other, equation
             )
         except Exception as error:
-            raise explain(OP_einsum_pair, (input, other, equation), error) from error
+            raise explain(OP__einsum_pair, (input, other, equation), error) from error
         out = wrap_result(result, (input if a is Tensor else other)._level)
         if a is Tensor and input._requires_grad or b is Tensor and other._requires_grad:
-            record_einsum_pair(out, input, other, equation)
+            record__einsum_pair(out, input, other, equation)
         return out
-    return dispatch(OP_einsum_pair, (input, other, equation))
+    return dispatch(OP__einsum_pair, (input, other, equation))
 
 
 def tensordot(a, b, dims=2):
@@ -705,6 +705,22 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
 
     addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
+    if (
+        type(input) is Tensor
+        and type(mat1) is Tensor
+        and mat1._level == input._level
+        and type(mat2) is Tensor
+        and mat2._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.addmm(input._data, mat1._data, mat2._data, beta, alpha)
+        except Exception as error:
+            raise explain(OP_addmm, (input, mat1, mat2, beta, alpha), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or mat1._requires_grad or mat2._requires_grad:
+            record_addmm(out, input, mat1, mat2, beta, alpha)
+        return out
     return dispatch(OP_addmm, (input, mat1, mat2, beta, alpha))
 
 
@@ -818,6 +834,22 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
     baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
+    if (
+        type(input) is Tensor
+        and type(batch1) is Tensor
+        and batch1._level == input._level
+        and type(batch2) is Tensor
+        and batch2._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.baddbmm(input._data, batch1._data, batch2._data, beta, alpha)
+        except Exception as error:
+            raise explain(OP_baddbmm, (input, batch1, batch2, beta, alpha), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or batch1._requires_grad or batch2._requires_grad:
+            record_baddbmm(out, input, batch1, batch2, beta, alpha)
+        return out
     return dispatch(OP_baddbmm, (input, batch1, batch2, beta, alpha))
 
 

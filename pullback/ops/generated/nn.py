@@ -92,6 +92,21 @@ def linear(input, weight, bias=None):
 
     linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
     """
+    if (
+        type(input) is Tensor
+        and type(weight) is Tensor
+        and weight._level == input._level
+        and (bias is None or type(bias) is Tensor and bias._level == input._level)
+        and current().plain
+    ):
+        try:
+            result = kernels.linear(input._data, weight._data, None if bias is None else bias._data)
+        except Exception as error:
+            raise explain(OP_linear, (input, weight, bias), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or weight._requires_grad or bias is not None and bias._requires_grad:
+            record_linear(out, input, weight, bias)
+        return out
     return dispatch(OP_linear, (input, weight, bias))
 
 
@@ -362,16 +377,19 @@ class GeluBackward0(Node):
     Generated from the entry `gelu` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_approximate", "saved_self", "version_self")
+    __slots__ = ("arg_approximate", "saved_result", "saved_self", "version_result", "version_self")
     arity = 1
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (ops.gelu_backward(grad, self_, approximate=self.arg_approximate),)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (ops.gelu_backward(grad, self_, result_, approximate=self.arg_approximate),)
 
     def release(self):
         self.saved_self = None
         self.version_self = Released
+        self.saved_result = None
+        self.version_result = Released
 
 
 def record_gelu(out, input, approximate):
@@ -381,6 +399,8 @@ def record_gelu(out, input, approximate):
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
     node.arg_approximate = approximate
+    node.saved_result = out._data
+    node.version_result = watch_output(out)
 
 
 OP_gelu = Operator("gelu", "gelu", ((0, "input"),), record=record_gelu, saves_self=True)
@@ -404,19 +424,28 @@ def gelu(input, *, approximate="none"):
 
 
 class GeluBackwardBackward0(Node):
-    """gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor
+    """gelu_backward(Tensor grad_output, Tensor self, Tensor output, *, str approximate="none") -> Tensor
 
     Generated from the entry `gelu_backward` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_approximate", "saved_grad_output", "saved_self", "version_grad_output", "version_self")
+    __slots__ = (
+        "arg_approximate",
+        "saved_grad_output",
+        "saved_output",
+        "saved_self",
+        "version_grad_output",
+        "version_output",
+        "version_self",
+    )
     arity = 2
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         grad_of_grad_output = grad_of_self = None
         if self._next0 is not None:
-            grad_of_grad_output = ops.gelu_backward(grad, self_, approximate=self.arg_approximate)
+            output = unpack(self.saved_output, self.version_output, self)
+            grad_of_grad_output = ops.gelu_backward(grad, self_, output, approximate=self.arg_approximate)
         if self._next1 is not None:
             grad_output = unpack(self.saved_grad_output, self.version_grad_output, self)
             grad_of_self = grad * grad_output * gelu_second(self_, self.arg_approximate, ops=ops)
@@ -427,9 +456,11 @@ class GeluBackwardBackward0(Node):
         self.version_grad_output = Released
         self.saved_self = None
         self.version_self = Released
+        self.saved_output = None
+        self.version_output = Released
 
 
-def record_gelu_backward(out, grad_output, input, approximate):
+def record_gelu_backward(out, grad_output, input, output, approximate):
     """Make `out` the result of a GeluBackwardBackward0 node."""
     node = start_node(GeluBackwardBackward0, out)
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
@@ -444,6 +475,11 @@ def record_gelu_backward(out, grad_output, input, approximate):
             if type(grad_output) is Tensor
             else version_when_saved(grad_output)
         )
+    if node._next0 is not None:
+        node.saved_output = output
+        node.version_output = (
+            output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
+        )
 
 
 OP_gelu_backward = Operator(
@@ -452,35 +488,35 @@ OP_gelu_backward = Operator(
     (
         (0, "grad_output"),
         (1, "input"),
+        (2, "output"),
     ),
     record=record_gelu_backward,
     saves_self=True,
 )
 
 
-def gelu_backward(grad_output, input, *, approximate="none"):
-    """grad_output times the derivative of gelu at self.
+def gelu_backward(grad_output, input, output, *, approximate="none"):
+    """grad_output times the derivative of gelu at self, where gelu is output.
 
-    gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor
+    gelu_backward(Tensor grad_output, Tensor self, Tensor output, *, str approximate="none") -> Tensor
     """
-    a, b = type(grad_output), type(input)
     if (
-        a is Tensor
-        and (b is Tensor and grad_output._level == input._level or b in CONSTANTS)
-        or b is Tensor
-        and a in CONSTANTS
-    ) and current().plain:
+        type(grad_output) is Tensor
+        and type(input) is Tensor
+        and input._level == grad_output._level
+        and type(output) is Tensor
+        and output._level == grad_output._level
+        and current().plain
+    ):
         try:
-            result = kernels.gelu_backward(
-                grad_output._data if a is Tensor else grad_output, input._data if b is Tensor else input, approximate
-            )
+            result = kernels.gelu_backward(grad_output._data, input._data, output._data, approximate)
         except Exception as error:
-            raise explain(OP_gelu_backward, (grad_output, input, approximate), error) from error
-        out = wrap_result(result, (grad_output if a is Tensor else input)._level)
-        if a is Tensor and grad_output._requires_grad or b is Tensor and input._requires_grad:
-            record_gelu_backward(out, grad_output, input, approximate)
+            raise explain(OP_gelu_backward, (grad_output, input, output, approximate), error) from error
+        out = wrap_result(result, grad_output._level)
+        if grad_output._requires_grad or input._requires_grad or output._requires_grad:
+            record_gelu_backward(out, grad_output, input, output, approximate)
         return out
-    return dispatch(OP_gelu_backward, (grad_output, input, approximate))
+    return dispatch(OP_gelu_backward, (grad_output, input, output, approximate))
 
 
 class SoftplusBackward0(Node):
@@ -1140,6 +1176,23 @@ def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100)
 
     nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
     """
+    if (
+        type(input) is Tensor
+        and type(target) is Tensor
+        and target._level == input._level
+        and (weight is None or type(weight) is Tensor and weight._level == input._level)
+        and current().plain
+    ):
+        try:
+            result = kernels.nll_loss(
+                input._data, target._data, None if weight is None else weight._data, reduction, ignore_index
+            )
+        except Exception as error:
+            raise explain(OP_nll_loss, (input, target, weight, reduction, ignore_index), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or target._requires_grad or weight is not None and weight._requires_grad:
+            record_nll_loss(out, input, target, weight, reduction, ignore_index)
+        return out
     return dispatch(OP_nll_loss, (input, target, weight, reduction, ignore_index))
 
 
@@ -1213,6 +1266,30 @@ def nll_loss_backward(grad_output, sizes, target, weight=None, *, reduction="mea
 
     nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
     """
+    if (
+        type(grad_output) is Tensor
+        and type(target) is Tensor
+        and target._level == grad_output._level
+        and (weight is None or type(weight) is Tensor and weight._level == grad_output._level)
+        and current().plain
+    ):
+        try:
+            result = kernels.nll_loss_backward(
+                grad_output._data,
+                sizes,
+                target._data,
+                None if weight is None else weight._data,
+                reduction,
+                ignore_index,
+            )
+        except Exception as error:
+            raise explain(
+                OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index), error
+            ) from error
+        out = wrap_result(result, grad_output._level)
+        if grad_output._requires_grad or target._requires_grad or weight is not None and weight._requires_grad:
+            record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction, ignore_index)
+        return out
     return dispatch(OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index))
 
 

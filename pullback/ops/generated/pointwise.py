@@ -3,7 +3,7 @@
 from math import inf, nan, pi
 from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, dispatch, explain, wrap_result
 from pullback.core.modes import current
-from pullback.core.mutation import assign, inplace, write_out
+from pullback.core.mutation import inplace, write_out
 from pullback.core.node import Node, port, start_node
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor
@@ -952,6 +952,22 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """
     if out is not None:
         return write_out(OP_addcmul, (input, tensor1, tensor2, value), out)
+    if (
+        type(input) is Tensor
+        and type(tensor1) is Tensor
+        and tensor1._level == input._level
+        and type(tensor2) is Tensor
+        and tensor2._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.addcmul(input._data, tensor1._data, tensor2._data, value)
+        except Exception as error:
+            raise explain(OP_addcmul, (input, tensor1, tensor2, value), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or tensor1._requires_grad or tensor2._requires_grad:
+            record_addcmul(out, input, tensor1, tensor2, value)
+        return out
     return dispatch(OP_addcmul, (input, tensor1, tensor2, value))
 
 
@@ -1026,6 +1042,22 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """
     if out is not None:
         return write_out(OP_addcdiv, (input, tensor1, tensor2, value), out)
+    if (
+        type(input) is Tensor
+        and type(tensor1) is Tensor
+        and tensor1._level == input._level
+        and type(tensor2) is Tensor
+        and tensor2._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.addcdiv(input._data, tensor1._data, tensor2._data, value)
+        except Exception as error:
+            raise explain(OP_addcdiv, (input, tensor1, tensor2, value), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or tensor1._requires_grad or tensor2._requires_grad:
+            record_addcdiv(out, input, tensor1, tensor2, value)
+        return out
     return dispatch(OP_addcdiv, (input, tensor1, tensor2, value))
 
 
@@ -1103,6 +1135,22 @@ def lerp(input, end, weight, *, out=None):
     """
     if out is not None:
         return write_out(OP_lerp, (input, end, weight), out)
+    if (
+        type(input) is Tensor
+        and type(end) is Tensor
+        and end._level == input._level
+        and type(weight) is Tensor
+        and weight._level == input._level
+        and current().plain
+    ):
+        try:
+            result = kernels.lerp(input._data, end._data, weight._data)
+        except Exception as error:
+            raise explain(OP_lerp, (input, end, weight), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or end._requires_grad or weight._requires_grad:
+            record_lerp(out, input, end, weight)
+        return out
     return dispatch(OP_lerp, (input, end, weight))
 
 
@@ -1285,26 +1333,57 @@ def inplace_float_power(input, exponent):
     return inplace(OP_float_power, (input, exponent))
 
 
+class SquareBackward0(Node):
+    """square(Tensor self) -> Tensor
+
+    Generated from the entry `square` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_self", "version_self")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * (self_ + self_).conjugate(),)
+
+    def release(self):
+        self.saved_self = None
+        self.version_self = Released
+
+
+def record_square(out, input):
+    """Make `out` the result of a SquareBackward0 node."""
+    node = start_node(SquareBackward0, out)
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+
+
+OP_square = Operator("square", "square", ((0, "input"),), record=record_square, saves_self=True)
+
+
 def square(input, *, out=None):
     """self * self.
 
     square(Tensor self) -> Tensor
     """
-    return (
-        composite_pointwise.square(input, ops=TENSOR)
-        if out is None
-        else assign(out, composite_pointwise.square(input, ops=TENSOR))
-    )
+    if out is not None:
+        return write_out(OP_square, (input,), out)
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.square(input._data)
+        except Exception as error:
+            raise explain(OP_square, (input,), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record_square(out, input)
+        return out
+    return dispatch(OP_square, (input,))
 
 
 def inplace_square(input):
     """In-place form of `square`."""
-    return assign(
-        input,
-        composite_pointwise.square(input, ops=TENSOR)
-        if out is None
-        else assign(out, composite_pointwise.square(input, ops=TENSOR)),
-    )
+    return inplace(OP_square, (input,))
 
 
 class SqrtBackward0(Node):
@@ -3959,6 +4038,20 @@ def clamp(input, min=None, max=None, *, out=None):
     """
     if out is not None:
         return write_out(OP_clamp, (input, min, max), out)
+    if (
+        type(input) is Tensor
+        and (min is None or type(min) is Tensor and min._level == input._level)
+        and (max is None or type(max) is Tensor and max._level == input._level)
+        and current().plain
+    ):
+        try:
+            result = kernels.clamp(input._data, None if min is None else min._data, None if max is None else max._data)
+        except Exception as error:
+            raise explain(OP_clamp, (input, min, max), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad or min is not None and min._requires_grad or max is not None and max._requires_grad:
+            record_clamp(out, input, min, max)
+        return out
     return dispatch(OP_clamp, (input, min, max))
 
 
@@ -4520,6 +4613,22 @@ def where(condition, input, other, *, out=None):
     """
     if out is not None:
         return write_out(OP_where, (condition, input, other), out)
+    if (
+        type(condition) is Tensor
+        and type(input) is Tensor
+        and input._level == condition._level
+        and type(other) is Tensor
+        and other._level == condition._level
+        and current().plain
+    ):
+        try:
+            result = kernels.where(condition._data, input._data, other._data)
+        except Exception as error:
+            raise explain(OP_where, (condition, input, other), error) from error
+        out = wrap_result(result, condition._level)
+        if condition._requires_grad or input._requires_grad or other._requires_grad:
+            record_where(out, condition, input, other)
+        return out
     return dispatch(OP_where, (condition, input, other))
 
 

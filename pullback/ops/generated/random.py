@@ -18,7 +18,11 @@ def rand(*size_, dtype=None, generator=None, size=UNSET, device="cpu", requires_
     rand(int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
     size = int_list("rand", "size", size_, size, UNSET)
-    return created(kernels.rand(size, dtype, generator), device, requires_grad)
+    try:
+        result = kernels.rand(size, dtype, generator)
+    except Exception as error:
+        raise explain(OP_rand, (size, dtype, generator), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_rand_like = Operator("rand_like", "rand_like", ((0, "input"),))
@@ -48,7 +52,11 @@ def randn(*size_, dtype=None, generator=None, size=UNSET, device="cpu", requires
     randn(int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
     size = int_list("randn", "size", size_, size, UNSET)
-    return created(kernels.randn(size, dtype, generator), device, requires_grad)
+    try:
+        result = kernels.randn(size, dtype, generator)
+    except Exception as error:
+        raise explain(OP_randn, (size, dtype, generator), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_randn_like = Operator("randn_like", "randn_like", ((0, "input"),))
@@ -77,7 +85,11 @@ def randint_plain(high, size, *, dtype=None, generator=None, device="cpu", requi
 
     randint(int high, int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
-    return created(kernels.randint(high, size, dtype, generator), device, requires_grad)
+    try:
+        result = kernels.randint(high, size, dtype, generator)
+    except Exception as error:
+        raise explain(OP_randint, (high, size, dtype, generator), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_randint_low = Operator("randint.low", "randint_low", ())
@@ -88,7 +100,11 @@ def randint_low(low, high, size, *, dtype=None, generator=None, device="cpu", re
 
     randint.low(int low, int high, int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
-    return created(kernels.randint_low(low, high, size, dtype, generator), device, requires_grad)
+    try:
+        result = kernels.randint_low(low, high, size, dtype, generator)
+    except Exception as error:
+        raise explain(OP_randint_low, (low, high, size, dtype, generator), error) from error
+    return created(result, device, requires_grad)
 
 
 OP_randint_like = Operator("randint_like", "randint_like", ((0, "input"),))
@@ -135,7 +151,11 @@ def randperm(n, *, dtype=None, generator=None, device="cpu", requires_grad=False
 
     randperm(int n, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
-    return created(kernels.randperm(n, dtype, generator), device, requires_grad)
+    try:
+        result = kernels.randperm(n, dtype, generator)
+    except Exception as error:
+        raise explain(OP_randperm, (n, dtype, generator), error) from error
+    return created(result, device, requires_grad)
 
 
 class NormalBackward0(Node):
@@ -241,7 +261,11 @@ def normal_size(mean, std, size, *, dtype=None, generator=None, device="cpu", re
 
     normal.size(float mean, float std, int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
-    return created(kernels.normal_size(mean, std, size, dtype, generator), device, requires_grad)
+    try:
+        result = kernels.normal_size(mean, std, size, dtype, generator)
+    except Exception as error:
+        raise explain(OP_normal_size, (mean, std, size, dtype, generator), error) from error
+    return created(result, device, requires_grad)
 
 
 class BernoulliBackward0(Node):

@@ -723,6 +723,17 @@ def narrow(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
         raise missing_argument("narrow", "start")
     if length is UNSET:
         raise missing_argument("narrow", "length")
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.narrow(input._data, dim, start, length)
+        except Exception as error:
+            raise explain(OP_narrow, (input, dim, start, length), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record_narrow(out, input, dim, start, length)
+        if shares_memory(result, input._data):
+            make_view(out, input)
+        return out
     return dispatch(OP_narrow, (input, dim, start, length))
 
 
@@ -1122,9 +1133,9 @@ def as_strided(input, size, stride, storage_offset=None):
 
 
 class StridedViewBackward0(Node):
-    """strided_view(Tensor(a) self, int[] size, int[] stride, int storage_offset, any geometry) -> Tensor(a)
+    """_strided_view(Tensor(a) self, int[] size, int[] stride, int storage_offset, any geometry) -> Tensor(a)
 
-    Generated from the entry `strided_view` of derivatives.yaml; edit there.
+    Generated from the entry `_strided_view` of derivatives.yaml; edit there.
     """
 
     __slots__ = ("arg_geometry", "arg_size", "arg_storage_offset", "arg_stride")
@@ -1132,13 +1143,13 @@ class StridedViewBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (
-            ops.restride(
+            ops._restride(
                 grad, (self.arg_size, self.arg_stride, self.arg_storage_offset), self.arg_geometry, self.arg_geometry
             ),
         )
 
 
-def record_strided_view(out, input, size, stride, storage_offset, geometry):
+def record__strided_view(out, input, size, stride, storage_offset, geometry):
     """Make `out` the result of a StridedViewBackward0 node."""
     node = start_node(StridedViewBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1148,31 +1159,42 @@ def record_strided_view(out, input, size, stride, storage_offset, geometry):
     node.arg_geometry = geometry
 
 
-OP_strided_view = Operator("strided_view", "strided_view", ((0, "input"),), record=record_strided_view, view=True)
+OP__strided_view = Operator("_strided_view", "strided_view", ((0, "input"),), record=record__strided_view, view=True)
 
 
-def strided_view(input, size, stride, storage_offset, geometry):
+def _strided_view(input, size, stride, storage_offset, geometry):
     """as_strided, told the (shape, strides, offset) that self has in its memory.
 
-    strided_view(Tensor(a) self, int[] size, int[] stride, int storage_offset, any geometry) -> Tensor(a)
+    _strided_view(Tensor(a) self, int[] size, int[] stride, int storage_offset, any geometry) -> Tensor(a)
     """
-    return dispatch(OP_strided_view, (input, size, stride, storage_offset, geometry))
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.strided_view(input._data, size, stride, storage_offset, geometry)
+        except Exception as error:
+            raise explain(OP__strided_view, (input, size, stride, storage_offset, geometry), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record__strided_view(out, input, size, stride, storage_offset, geometry)
+        if shares_memory(result, input._data):
+            make_view(out, input)
+        return out
+    return dispatch(OP__strided_view, (input, size, stride, storage_offset, geometry))
 
 
 class RestrideBackward0(Node):
-    """restride(Tensor self, any source, any target, any counted) -> Tensor
+    """_restride(Tensor self, any source, any target, any counted) -> Tensor
 
-    Generated from the entry `restride` of derivatives.yaml; edit there.
+    Generated from the entry `_restride` of derivatives.yaml; edit there.
     """
 
     __slots__ = ("arg_counted", "arg_source", "arg_target")
     arity = 1
 
     def apply(self, ops, grad, unpack):
-        return (ops.restride(grad, self.arg_target, self.arg_source, self.arg_counted),)
+        return (ops._restride(grad, self.arg_target, self.arg_source, self.arg_counted),)
 
 
-def record_restride(out, input, source, target, counted):
+def record__restride(out, input, source, target, counted):
     """Make `out` the result of a RestrideBackward0 node."""
     node = start_node(RestrideBackward0, out)
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1181,26 +1203,35 @@ def record_restride(out, input, source, target, counted):
     node.arg_counted = counted
 
 
-OP_restride = Operator("restride", "restride", ((0, "input"),), record=record_restride)
+OP__restride = Operator("_restride", "restride", ((0, "input"),), record=record__restride)
 
 
-def restride(input, source, target, counted):
+def _restride(input, source, target, counted):
     """self laid down in memory by one geometry (shape, strides, offset), summed where it overlaps, and read by another.
 
-    restride(Tensor self, any source, any target, any counted) -> Tensor
+    _restride(Tensor self, any source, any target, any counted) -> Tensor
     """
-    return dispatch(OP_restride, (input, source, target, counted))
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.restride(input._data, source, target, counted)
+        except Exception as error:
+            raise explain(OP__restride, (input, source, target, counted), error) from error
+        out = wrap_result(result, input._level)
+        if input._requires_grad:
+            record__restride(out, input, source, target, counted)
+        return out
+    return dispatch(OP__restride, (input, source, target, counted))
 
 
-OP_storage_geometry = Operator("storage_geometry", "storage_geometry", ((0, "input"),), returns_value=True)
+OP__storage_geometry = Operator("_storage_geometry", "storage_geometry", ((0, "input"),), returns_value=True)
 
 
-def storage_geometry(input):
+def _storage_geometry(input):
     """(shape, strides, offset) of self in the memory that it is a view of, in elements.
 
-    storage_geometry(Tensor self) -> any
+    _storage_geometry(Tensor self) -> any
     """
-    return dispatch(OP_storage_geometry, (input,))
+    return dispatch(OP__storage_geometry, (input,))
 
 
 class ViewAsRealBackward0(Node):

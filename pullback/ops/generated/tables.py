@@ -256,7 +256,7 @@ def fill(tables):
         "square",
         "",
         [
-            Overload(pointwise.square, composite_pointwise.square, True, pointwise.inplace_square, ()),
+            Overload(pointwise.square, kernels.square, False, pointwise.inplace_square, ()),
         ],
         function=True,
         method=True,
@@ -2157,10 +2157,10 @@ def fill(tables):
         numpy=[],
     )
     tables.add(
-        "strided_view",
+        "_strided_view",
         "",
         [
-            Overload(shape.strided_view, kernels.strided_view, False, None, ()),
+            Overload(shape._strided_view, kernels.strided_view, False, None, ()),
         ],
         function=True,
         method=False,
@@ -2168,10 +2168,10 @@ def fill(tables):
         numpy=[],
     )
     tables.add(
-        "restride",
+        "_restride",
         "",
         [
-            Overload(shape.restride, kernels.restride, False, None, ()),
+            Overload(shape._restride, kernels.restride, False, None, ()),
         ],
         function=True,
         method=False,
@@ -2179,10 +2179,10 @@ def fill(tables):
         numpy=[],
     )
     tables.add(
-        "storage_geometry",
+        "_storage_geometry",
         "",
         [
-            Overload(shape.storage_geometry, kernels.storage_geometry, False, None, ()),
+            Overload(shape._storage_geometry, kernels.storage_geometry, False, None, ()),
         ],
         function=True,
         method=False,
@@ -2441,10 +2441,21 @@ def fill(tables):
         "index_put",
         "",
         [
-            Overload(indexing.index_put, kernels.index_put, False, indexing.inplace_index_put, ()),
+            Overload(indexing.index_put, composite_indexing.index_put, True, indexing.inplace_index_put, ()),
         ],
         function=True,
         method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_index_put",
+        "",
+        [
+            Overload(indexing._index_put, kernels.index_put, False, None, ()),
+        ],
+        function=True,
+        method=False,
         aliases=[],
         numpy=[],
     )
@@ -2936,10 +2947,10 @@ def fill(tables):
         numpy=[],
     )
     tables.add(
-        "einsum_pair",
+        "_einsum_pair",
         "",
         [
-            Overload(linalg.einsum_pair, kernels.einsum_pair, False, None, ()),
+            Overload(linalg._einsum_pair, kernels.einsum_pair, False, None, ()),
         ],
         function=True,
         method=False,
@@ -4241,6 +4252,7 @@ def fill(tables):
     tables.kernel("lerp", pointwise.OP_lerp)
     tables.kernel("pow", pointwise.OP_pow)
     tables.kernel("float_power", pointwise.OP_float_power)
+    tables.kernel("square", pointwise.OP_square)
     tables.kernel("sqrt", pointwise.OP_sqrt)
     tables.kernel("rsqrt", pointwise.OP_rsqrt)
     tables.kernel("reciprocal", pointwise.OP_reciprocal)
@@ -4376,9 +4388,9 @@ def fill(tables):
     tables.kernel("unbind", shape.OP_unbind)
     tables.kernel("unfold", shape.OP_unfold)
     tables.kernel("unfold_backward", shape.OP_unfold_backward)
-    tables.kernel("strided_view", shape.OP_strided_view)
-    tables.kernel("restride", shape.OP_restride)
-    tables.kernel("storage_geometry", shape.OP_storage_geometry)
+    tables.kernel("strided_view", shape.OP__strided_view)
+    tables.kernel("restride", shape.OP__restride)
+    tables.kernel("storage_geometry", shape.OP__storage_geometry)
     tables.kernel("view_as_real", shape.OP_view_as_real)
     tables.kernel("view_as_complex", shape.OP_view_as_complex)
     tables.kernel("flip", shape.OP_flip)
@@ -4392,7 +4404,7 @@ def fill(tables):
     tables.kernel("advanced_index", indexing.OP_advanced_index)
     tables.kernel("index_accumulate", indexing.OP_index_accumulate)
     tables.kernel("setitem", indexing.OP_setitem)
-    tables.kernel("index_put", indexing.OP_index_put)
+    tables.kernel("index_put", indexing.OP__index_put)
     tables.kernel("gather", indexing.OP_gather)
     tables.kernel("gather_backward", indexing.OP_gather_backward)
     tables.kernel("scatter", indexing.OP_scatter)
@@ -4425,7 +4437,7 @@ def fill(tables):
     tables.kernel("dot", linalg.OP_dot)
     tables.kernel("vdot", linalg.OP_vdot)
     tables.kernel("outer", linalg.OP_outer)
-    tables.kernel("einsum_pair", linalg.OP_einsum_pair)
+    tables.kernel("einsum_pair", linalg.OP__einsum_pair)
     tables.kernel("addmm", linalg.OP_addmm)
     tables.kernel("baddbmm", linalg.OP_baddbmm)
     tables.kernel("trace", linalg.OP_trace)

@@ -12,17 +12,19 @@ from pullback.arrays.numpy.random import manual_seed
 from pullback.autograd.api import grad
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
-from pullback.testing.close import default_tolerance
 from pullback.ops.tables import OPERATORS
+from pullback.testing.close import default_tolerance
 from pullback.testing.opinfo.core import Input, OpInfo, Plain, Sample, map_arrays
 
 __all__ = [
     "LAYOUTS",
     "REFUSALS",
+    "accepted",
     "flat_tensors",
     "function_of",
     "inplace_method",
     "must_refuse",
+    "reference_result",
     "relayout",
     "replaced",
     "require",
@@ -74,7 +76,10 @@ def takes_out(info: OpInfo) -> bool:
         return info.out
     if info.call is not None:
         return False
-    forms = [overload.function for overload in OPERATORS.get(info.name.split(".")[-1], ())]
+    parameters = inspect.signature(_public(info.name)).parameters.values()
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return any(p.name == "out" for p in parameters)
+    forms = [overload.function for overload in OPERATORS.get(info.name, ())]  # behind one function for all overloads
     return any("out" in inspect.signature(form).parameters for form in forms)
 
 
@@ -215,3 +220,20 @@ def must_refuse(function: Any, args: tuple, kwargs: dict, why: str) -> None:
     with contextlib.suppress(*REFUSALS):
         result = function(*args, **kwargs)
         raise AssertionError(f"accepted and gave {result!r}, but {why}")
+
+
+def reference_result(info: OpInfo, sample: Sample) -> tuple[Any, str | None]:
+    """The reference's result, or in words why it refuses."""
+    if info.reference is None:
+        return None, None
+    args, kwargs = to_reference((sample.args, sample.kwargs))
+    try:
+        return to_arrays(info.reference(*args, **kwargs)), None
+    except (TypeError, ValueError, IndexError) as error:
+        return None, f"the reference refuses it: {error}"
+
+
+def accepted(info: OpInfo, dtype: Any) -> list[Sample]:
+    """The samples that the reference does not refuse."""
+    with np.errstate(all="ignore"):
+        return [s for s, twin in twins(info, dtype) if reference_result(info, twin)[1] is None]

@@ -10,6 +10,7 @@ from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 from pullback.testing.close import assert_close
 from pullback.testing.opinfo.calls import (
+    accepted,
     flat_tensors,
     function_of,
     replaced,
@@ -27,7 +28,7 @@ FULL_JACOBIAN_UP_TO = 14  # numbers in the inputs; random projections beyond
 
 def check_gradient(info: OpInfo, dtype: Any) -> None:
     """First derivatives agree with differences."""
-    for sample in info.samples_for(dtype):
+    for sample in accepted(info, dtype):
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs:
@@ -37,7 +38,7 @@ def check_gradient(info: OpInfo, dtype: Any) -> None:
 
 def check_second(info: OpInfo, dtype: Any) -> None:
     """Second derivatives agree with differences of first ones."""
-    for sample in info.samples_for(dtype):
+    for sample in accepted(info, dtype):
         with sampling(info, sample, dtype):
             function, inputs = _of_inputs(info, sample)
             if inputs and any(o.requires_grad for o in flat_tensors(function(*inputs))):
@@ -78,14 +79,13 @@ def _numbers(limit: Limit, wanted: tuple, args: tuple, grads: Any) -> tuple[np.n
         g = next(grads) if takes else None
         got.append(np.ravel(np.zeros(a.shape) if g is None else to_arrays(g)) if takes else np.empty(0))
     numbers = np.concatenate(got)
-    by_argument = [n for n in (len(args), sum(g.size > 0 for g in got)) if n == len(wanted)]
-    if by_argument:
-        rows = got if len(wanted) == len(args) else [g for g in got if g.size]
-        expected = [w for g, w in zip(rows, wanted, strict=True) for w in _spread(w, g.size)]
-    else:
-        expected = list(wanted[: numbers.size]) if len(wanted) > numbers.size and None in wanted else list(wanted)
+    by_argument = len(wanted) == len(got) and all(w is None or g.size for g, w in zip(got, wanted, strict=True))
+    expected = [w for g, w in zip(got, wanted, strict=True) for w in _spread(w, g.size)] if by_argument else wanted
     if len(expected) != numbers.size:
-        raise ValueError(f"{limit}: {len(wanted)} gradients for {len(args)} arguments with {numbers.size} numbers.")
+        raise ValueError(
+            f"{limit}: give one gradient for each of the {len(args)} arguments (None where there is none), or one for "
+            f"each of the {numbers.size} numbers in those that take one; got {len(wanted)}."
+        )
     looked_at = [k for k, w in enumerate(expected) if w is not None]
     return numbers[looked_at], np.array([expected[k] for k in looked_at])
 

@@ -22,8 +22,9 @@ def gelu(x, approximate="none"):
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-def gelu_backward(grad, x, approximate="none"):
-    """grad times the derivative, by differences of complex step where there is tanh."""
+def gelu_backward(grad, x, output, approximate="none"):
+    """grad times the derivative, by a complex step where there is tanh."""
+    del output
     if approximate == "none":
         return grad * (ndtr(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
     return grad * (gelu(x + 1e-30j, "tanh").imag / 1e-30)
@@ -108,6 +109,26 @@ def kl_div(x, t, *, reduction="mean", log_target=False):
     return np.sum(loss) / x.shape[0] if reduction == "batchmean" else reduced(lambda v: v)(loss, reduction=reduction)
 
 
+def layer_norm(x, shape, weight=1, bias=0, eps=1e-5):
+    """By the mean and the variance of the last dimensions."""
+    axis = tuple(range(-len(shape), 0))
+    return (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps) * weight + bias
+
+
+def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
+    """layer_norm of each group of channels."""
+    out = np.concatenate([layer_norm(part, part.shape[1:], eps=eps) for part in np.split(x, groups, 1)], 1)
+    shape = (-1,) + (1,) * (x.ndim - 2)
+    return out if weight is None else out * weight.reshape(shape) + bias.reshape(shape)
+
+
+def cosine_similarity(x, y, dim=1, eps=1e-8):
+    """By the norms."""
+    x, y = np.broadcast_arrays(x, y)
+    norms = [np.maximum(np.sqrt(np.sum(v * v, dim, keepdims=True)), eps) for v in (x, y)]
+    return np.sum(x / norms[0] * (y / norms[1]), dim)
+
+
 def prelu(x, weight):
     """Channels are dimension 1."""
     weight = weight.reshape([-1 if i == 1 else 1 for i in range(x.ndim)]) if weight.size > 1 else weight.reshape(())
@@ -143,6 +164,22 @@ def embedding_samples(make):
     yield Sample(np.array([[0, 2], [2, 2]]), make((3, 2)))
     yield Sample(np.array(1), make((3, 2)))
     yield Sample(np.zeros((0,), np.int64), make((3, 2)))
+
+
+def gelu_backward_samples(make):
+    """Both approximations; the output, which follows from the input, is left to `gelu_backward_from_input`."""
+    for how in ("none", "tanh"):
+        yield Sample(make((2, 3)), make((2, 3), noncontiguous=True), None, how)
+        yield Sample(make(()), make(()), None, how)
+
+
+def gelu_backward_from_input(grad, x, output, approximate):
+    """gelu_backward as gelu's own formula calls it."""
+    import pullback as pb
+
+    del output
+    result = pb.nn.functional.gelu(x, approximate=approximate).detach()
+    return pb.gelu_backward(grad, x, result, approximate=approximate)
 
 
 def both(shape=(2, 3), low=None, high=None, **kwargs):
@@ -231,6 +268,16 @@ OPINFOS = [
     OpInfo("embedding_rows_backward", embedding_backward, lambda make: [
            Sample(make((3, 2)), np.array([0, 3, 0]), 4), Sample(make((2, 2, 1)), np.array([[0, 1], [1, 1]]), 2)],
            dtypes=FLOATS),
+    OpInfo(PUBLIC + "layer_norm", layer_norm, cases(on((2, 3), (3,)), on((2, 3), (2, 3), T((2, 3)), T((2, 3))),
+           on((2, 2, 3), (3,), T((3,)), T((3,)), 0.1), on((0, 3), (3,)), noncontiguous=True), dtypes=FLOATS,
+           limits=[Limit(at=([2.0, 2.0],), kwargs={"normalized_shape": (2,)}, value=(0.0, 0.0), grad=(0.0, 0.0),
+                         because="eps keeps a constant input finite")],
+           errors=[Raises(RuntimeError, naming=("layer_norm", "(2,)", "(2, 3)"), args=(np.ones((2, 3)), (2,)))]),
+    OpInfo(PUBLIC + "group_norm", group_norm, cases(on((2, 4, 3), 2), on((2, 4), 2, T((4,)), T((4,))),
+           on((1, 2, 2, 2), 1, eps=0.1), noncontiguous=True), dtypes=FLOATS,
+           errors=[Raises(RuntimeError, naming=("group_norm", "3 channels", "2 groups"), args=(np.ones((2, 3)), 2))]),
+    OpInfo(PUBLIC + "cosine_similarity", cosine_similarity, cases(on((2, 3), T((2, 3))), on((3,), T((3,)), 0),
+           on((2, 3), T((2, 1, 3)), -1), on((2, 3), T((1,)), dim=0, eps=0.5), noncontiguous=True), dtypes=FLOATS),
     OpInfo(PUBLIC + "one_hot", lambda x, num_classes=-1: np.eye(max(num_classes, int(x.max()) + 1), dtype=int)[x],
            lambda _: [Sample(np.array([0, 2, 1])), Sample(np.array([[0, 1]]), 4)], dtypes=(np.int64,), order=0),
     OpInfo(PUBLIC + "gelu", gelu, lambda make: (s for how in ("none", "tanh") for s in unary(approximate=how)(make)),
@@ -240,8 +287,7 @@ OPINFOS = [
                          grad=(0.0, 1.0, 0.5), because=FAR)],
            errors=[Raises(RuntimeError, naming=("gelu", "tanh", "erf"), args=(np.ones(2),),
                           kwargs={"approximate": "erf"})]),
-    OpInfo("gelu_backward", gelu_backward, cases(on((2, 3), T((2, 3))), on((), T(())),
-           on((3,), T((3,)), approximate="tanh"), noncontiguous=True), dtypes=FLOATS),
+    OpInfo("gelu_backward", gelu_backward, gelu_backward_samples, dtypes=FLOATS, call=gelu_backward_from_input),
     activation("softplus", lambda x, beta=1: np.logaddexp(0, beta * x) / beta, more=[{"beta": 2}],
                limits=[Limit(at=([-800.0, 800.0],), value=(0.0, 800.0), grad=(0.0, 1.0), because=LARGE)]),
     activation("logsigmoid", log_expit,
@@ -249,7 +295,8 @@ OPINFOS = [
     activation("relu", lambda x: np.maximum(x, 0), 0),
     activation("sigmoid", expit),
     activation("tanh", np.tanh),
-    activation("leaky_relu", lambda x, negative_slope=0.01: np.where(x > 0, x, negative_slope * x), 0, more=[{"negative_slope": 0.2}]),
+    activation("leaky_relu", lambda x, negative_slope=0.01: np.where(x > 0, x, negative_slope * x), 0,
+               more=[{"negative_slope": 0.2}]),
     OpInfo(PUBLIC + "prelu", prelu, cases(on((2, 3), T((3,))), on((2, 3, 2), T((1,))), on((3,), T((1,))), on((), T(())),
            noncontiguous=True, away_from=0), dtypes=FLOATS,
            errors=[Raises(RuntimeError, naming=("prelu", "(4,)", "(2, 3)"), args=(np.ones((2, 3)), np.ones(4)))]),

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 
 from pullback.testing.opinfo.core import FLOATS, Limit, Make, OpInfo, Raises, Sample
-from pullback.testing.opinfo.samples import broadcasting, broadcasting_pairs, unary
+from pullback.testing.opinfo.samples import T, broadcasting, broadcasting_pairs, cases, on, unary
 
 __all__ = ["OPINFOS"]
 
@@ -17,16 +17,35 @@ POSITIVE = unary(low=0.3, high=2.5)
 INSIDE = unary(low=-0.9, high=0.9)
 
 
-def mismatch(name, *more):
+def mismatch(name):
     """The refusal of two shapes that do not broadcast."""
-    return [Raises(RuntimeError, (name, "(2,)", "(3,)"), (np.ones(2), np.ones(3), *more))]
+    return [Raises(RuntimeError, (name, "(2,)", "(3,)"), (np.ones(2, np.int64), np.ones(3, np.int64)))]
 
 
-def binary(name, reference, samples=None, **how):
-    """A record of an operator of two arguments that broadcast."""
-    return OpInfo(
-        name, reference, samples or broadcasting_pairs(), errors=[*how.pop("errors", ()), *mismatch(name)], **how
-    )
+def binary(name, reference, samples=None, *, numbers=True, errors=(), **how):
+    """A record of an operator of two arguments that broadcast.
+
+    `numbers`: whether plain numbers may stand for tensors: True, False, or "last" for all but the first argument.
+    """
+    errors = [*errors, *mismatch(name)]
+    if numbers is False:
+        errors.append(Raises(TypeError, (name, "Tensor", "float"), (np.ones(2), 2.0)))
+    if numbers is not True:
+        errors.append(Raises(TypeError, (name, "Tensor", "float"), (2.0, np.ones(2))))
+    samples = samples or broadcasting_pairs(numbers=numbers is True)
+    if numbers == "last":
+        samples = with_last_number(samples)
+    return OpInfo(name, reference, samples, errors=errors, **how)
+
+
+def with_last_number(samples):
+    """The samples, and a call in which the last argument is a number."""
+
+    def more(make: Make):
+        yield from samples(make)
+        yield Sample(make((3,), low=2, high=4), make((), low=2, high=4).item()).named("last_is_a_number")
+
+    return more
 
 
 def tie(because, grad=(0.5, 0.5)):
@@ -39,8 +58,14 @@ ARITHMETIC = [
     OpInfo("add", lambda x, y, alpha: x + alpha * y, broadcasting_pairs(alpha=2), complex=True, variant="alpha"),
     binary("sub", np.subtract, complex=True),
     OpInfo("sub", lambda x, y, alpha: x - alpha * y, broadcasting_pairs(alpha=2), complex=True, variant="alpha"),
-    binary("rsub", lambda x, y: np.subtract(y, x), complex=True),
-    OpInfo("rsub", lambda x, y, alpha: y - alpha * x, broadcasting_pairs(alpha=2), complex=True, variant="alpha"),
+    binary("rsub", lambda x, y: np.subtract(y, x), numbers="last", complex=True),
+    OpInfo(
+        "rsub",
+        lambda x, y, alpha: y - alpha * x,
+        broadcasting_pairs(alpha=2, numbers=False),
+        complex=True,
+        variant="alpha",
+    ),
     binary("mul", np.multiply, complex=True),
     binary(
         "div",
@@ -73,7 +98,12 @@ ARITHMETIC = [
         "floor_divide", np.floor_divide, broadcasting_pairs(left={"low": 1, "high": 9}, right={"low": 2, "high": 4})
     ),
     binary("remainder", np.remainder, broadcasting_pairs(left={"low": -9, "high": -1}, right={"low": 2, "high": 4})),
-    binary("fmod", np.fmod, broadcasting_pairs(left={"low": -9, "high": -1}, right={"low": 2, "high": 4})),
+    binary(
+        "fmod",
+        np.fmod,
+        broadcasting_pairs(left={"low": -9, "high": -1}, right={"low": 2, "high": 4}, numbers=False),
+        numbers="last",
+    ),
     OpInfo("neg", np.negative, unary(), complex=True, errors=[Raises(TypeError, ("neg", "bool"), (np.array([True]),))]),
     OpInfo("positive", np.positive, unary(), complex=True),
     OpInfo(
@@ -156,7 +186,8 @@ EXPONENTIAL = [
     binary(
         "logaddexp",
         lambda x, y: np.log(np.exp(x) + np.exp(y)),
-        broadcasting_pairs(low=-1.5, high=1.5),
+        broadcasting_pairs(low=-1.5, high=1.5, numbers=False),
+        numbers=False,
         complex=True,
         limits=[
             Limit(at=(-math.inf, -math.inf), value=-math.inf, grad=(0.5, 0.5), because=SHARE),
@@ -168,6 +199,7 @@ EXPONENTIAL = [
     binary(
         "logaddexp2",
         np.logaddexp2,
+        numbers=False,
         limits=[Limit(at=(-math.inf, -math.inf), value=-math.inf, grad=(0.5, 0.5), because=SHARE)],
     ),
     binary(
@@ -212,7 +244,7 @@ TRIGONOMETRIC = [
     ),
     OpInfo("atan", np.arctan, unary(), complex=True),
     binary(
-        "atan2", np.arctan2, broadcasting_pairs(left={"away_from": 0}),
+        "atan2", np.arctan2, broadcasting_pairs(left={"away_from": 0}, numbers=False), numbers=False,
         limits=[
             Limit(at=(0.0, 0.0), grad=(0.0, 0.0), second=(0.0, 0.0), because=NO_DIRECTION),
             Limit(at=(1e200, 1e200), grad=(5e-201, -5e-201), because=SQUARES),
@@ -234,7 +266,7 @@ TRIGONOMETRIC = [
         limits=[Limit((X1,), (1 / NEAR_ONE,), because="as for asin", rtol=1e-15)],
     ),
     binary(
-        "hypot", np.hypot, broadcasting_pairs(left={"away_from": 0}),
+        "hypot", np.hypot, broadcasting_pairs(left={"away_from": 0}, numbers=False), numbers=False,
         limits=[
             Limit(at=(0.0, 0.0), grad=(0.0, 0.0), second=(0.0, 0.0), because=NO_DIRECTION),
             Limit(at=(1e200, 1e200), grad=(0.5**0.5, 0.5**0.5), because=SQUARES),
@@ -247,6 +279,7 @@ TRIGONOMETRIC = [
 OFF_ZERO = unary(away_from=0)
 COMPLEX = [
     OpInfo("conj", np.conjugate, unary(), complex=True),
+    OpInfo("conj_physical", np.conjugate, unary(), complex=True),
     OpInfo("real", np.real, unary(), complex=True),
     OpInfo("imag", np.imag, unary(), dtypes=(np.complex128,), errors=[Raises(RuntimeError, ("imag",), (np.ones(2),))]),
     OpInfo(
@@ -272,7 +305,7 @@ SIZE_AND_SIGN = [
     OpInfo("sign", np.sign, OFF_ZERO, errors=[Raises(RuntimeError, ("sign", "sgn"), (np.ones(2, complex),))]),
     OpInfo("sgn", np.sign, OFF_ZERO, complex=True, limits=[Limit(at=(0j,), grad=(0j,), because=NO_DIRECTION)]),
     binary(
-        "copysign", np.copysign, broadcasting_pairs(away_from=0),
+        "copysign", np.copysign, broadcasting_pairs(away_from=0, numbers=False), numbers="last",
         limits=[Limit(at=(0.0, -1.0), value=-0.0, grad=(0.0, 0.0), because=FLAT)],
     ),
     OpInfo("floor", np.floor, unary(away_from=WHOLE)),
@@ -290,7 +323,7 @@ def limited(make: Make):
         yield Sample(make(shape, away_from=(-1, 2)), -1, 2)
         yield Sample(make(shape, away_from=-1), min=-1)
         yield Sample(make(shape, away_from=2), max=2)
-        yield Sample(make(shape), make((3,), low=-2, high=0), make((3,), low=1, high=3))
+        yield Sample(make(shape), make((1,), low=-2, high=0), make((), low=1, high=3))
     yield Sample(make((2, 3)), make((3,)), make((2, 1))).named("limits_may_cross")
     yield Sample(make((2, 3), noncontiguous=True), make((3,)), None).named("every_second")
 
@@ -307,8 +340,8 @@ CHOICES = [
         ],
         errors=[Raises(RuntimeError, ("clamp", "min", "max"), (np.ones(2),))],
     ),
-    binary("clamp_min", np.maximum),
-    binary("clamp_max", np.minimum),
+    binary("clamp_min", np.maximum, numbers="last"),
+    binary("clamp_max", np.minimum, numbers="last"),
     OpInfo(
         "relu",
         lambda x: np.maximum(x, 0),
@@ -316,11 +349,11 @@ CHOICES = [
         limits=[Limit((0.0,), (0.0,), 0.0, because=FLAT), Limit((math.nan,), value=math.nan, because="nan stays")],
         errors=[Raises(RuntimeError, ("relu", "bool"), (np.array([True]),))],
     ),
-    binary("maximum", np.maximum, limits=tie("equal arguments share the gradient")),
-    binary("minimum", np.minimum, limits=tie("equal arguments share the gradient")),
-    binary("fmax", np.fmax, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
+    binary("maximum", np.maximum, numbers=False, limits=tie("equal arguments share the gradient")),
+    binary("minimum", np.minimum, numbers=False, limits=tie("equal arguments share the gradient")),
+    binary("fmax", np.fmax, numbers=False, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
                                     Limit((1.0, math.nan), (1.0, 0.0), 1.0, because="nan is no argument")]),
-    binary("fmin", np.fmin, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
+    binary("fmin", np.fmin, numbers=False, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
                                     Limit((math.nan, 1.0), (0.0, 1.0), 1.0, because="nan is no argument")]),
     OpInfo(
         "where",
@@ -349,15 +382,15 @@ CHOICES = [
     ),
 ]  # fmt: skip
 
-LIKELY_EQUAL = broadcasting_pairs(low=0, high=2)
+LIKELY_EQUAL = broadcasting_pairs(low=0, high=2, numbers=False)
 COMPARISONS = [
     *(
-        binary(name, reference, order=0, errors=mismatch(name))
+        binary(name, reference, numbers="last", order=0)
         for name, reference in (("eq", np.equal), ("ne", np.not_equal), ("lt", np.less), ("le", np.less_equal),
                                 ("gt", np.greater), ("ge", np.greater_equal))
     ),
     *(
-        binary(name, reference, LIKELY_EQUAL, order=0, complex=True, dtypes=(np.float64, np.int64, np.bool))
+        binary(name, reference, LIKELY_EQUAL, numbers=False, order=0, dtypes=(*BIT_DTYPES, np.float64, np.complex128))
         for name, reference in (("logical_and", np.logical_and), ("logical_or", np.logical_or),
                                 ("logical_xor", np.logical_xor))
     ),
@@ -407,6 +440,16 @@ TESTS = [
         Raises(RuntimeError, ("isclose", "rtol"), (np.ones(2), np.ones(2)), {"rtol": -1.0})]),
 ]  # fmt: skip
 
+CASTS_AND_COPIES = [
+    OpInfo("to", lambda x, dtype: x.astype(dtype), unary(np.complex128), complex=True),
+    OpInfo("to", lambda x, dtype: x.real.astype(dtype), unary(np.float64), complex=True, variant="float64"),
+    OpInfo("to", lambda x, dtype: x.astype(dtype), unary(np.float32), order=0, variant="float32"),
+    OpInfo("clone", np.array, unary(), complex=True),
+    OpInfo("copy_", lambda x, src: np.broadcast_to(src, x.shape), cases(on((2, 3), T((2, 3))), on((2, 3), T((3,)))),
+           call=lambda x, src: x.clone().copy_(src), complex=True),
+]  # fmt: skip
+
 OPINFOS = [
     *ARITHMETIC, *POWERS, *EXPONENTIAL, *TRIGONOMETRIC, *COMPLEX, *SIZE_AND_SIGN, *CHOICES, *COMPARISONS, *TESTS,
+    *CASTS_AND_COPIES,
 ]  # fmt: skip

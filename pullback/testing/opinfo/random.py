@@ -41,7 +41,6 @@ OPINFOS = [
         on((3,), 2.0),
         on((3,)),
         dtypes=FLOATS,
-        order=1,
         errors=[Raises(RuntimeError, ("normal", "std", "negative"), (np.zeros(2), -np.ones(2)))],
     ),
     OpInfo(

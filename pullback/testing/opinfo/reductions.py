@@ -142,7 +142,7 @@ OPINFOS = [
            errors=[Raises(RuntimeError, naming=("mean", "int64", "dtype="), args=(np.arange(3),))]),
     OpInfo("nanmean", by_axis(np.nanmean), reductions(empty=False), dtypes=FLOATS,
            limits=[Limit(at=([1.0, NAN, 3.0],), value=2.0, grad=(0.5, 0.0, 0.5), because="NaN is not counted")]),
-    OpInfo("prod", by_axis(np.prod), reductions(many_dims=False), complex=True,
+    OpInfo("prod", by_axis(np.prod), reductions(), complex=True,
            limits=[Limit(at=([2.0, 0.0, 3.0],), grad=(0.0, 6.0, 0.0), second=(3.0, 5.0, 2.0),
                          because="the product of the others, which a division by zero would lose"),
                    Limit(at=([0.0, 0.0, 3.0],), grad=(0.0, 0.0, 0.0), second=(3.0, 3.0, 0.0),

@@ -14,6 +14,7 @@ from pullback.testing.opinfo.calls import (
     function_of,
     inplace_method,
     must_refuse,
+    reference_result,
     relayout,
     require,
     result_and_grads,
@@ -37,13 +38,14 @@ def check_forward(info: OpInfo, dtype: Any) -> None:
     for sample, twin in twins(info, dtype):
         with sampling(info, sample, dtype):
             args, kwargs = to_tensors((sample.args, sample.kwargs))
-            expected, refused = _reference(info, twin)
+            expected, refused = reference_result(info, twin)
             seeded(info)
             if refused is not None:
                 must_refuse(function, args, kwargs, refused)
                 continue
             got = to_arrays(function(*args, **kwargs))
             if info.random and info.repeatable:
+                got = map_arrays(np.copy, got)
                 seeded(info)
                 again = to_arrays(function(*args, **kwargs))
                 assert_close(again, got, rtol=0, atol=0, equal_nan=True, msg=lambda m: f"under one seed: {m}")
@@ -51,6 +53,8 @@ def check_forward(info: OpInfo, dtype: Any) -> None:
                 _assert_same_kind(got, expected)
             elif info.reference is not None:
                 assert_close(got, expected, **tolerance_of(info, dtype), equal_nan=True, check_dtype=info.check_dtype)
+            if info.name.endswith("_") and not info.name.endswith("__"):
+                continue  # changes its first argument by name
             after, before = to_reference((sample.args, sample.kwargs)), to_reference((twin.args, twin.kwargs))
             _assert_unchanged(before, after)
 
@@ -161,17 +165,6 @@ def check_error(info: OpInfo, refusal: Raises) -> None:
         require(message is not None, f"accepted, but {refusal.error} is due")
         missing = [text for text in refusal.naming if text not in message]
         require(not missing, f"the message lacks {missing}: {message}")
-
-
-def _reference(info: OpInfo, sample: Sample) -> tuple[Any, str | None]:
-    """The reference's result, or in words why it refuses."""
-    if info.reference is None:
-        return None, None
-    args, kwargs = to_reference((sample.args, sample.kwargs))
-    try:
-        return to_arrays(info.reference(*args, **kwargs)), None
-    except (TypeError, ValueError, IndexError) as error:
-        return None, f"the reference refuses it: {error}"
 
 
 def _assert_same_kind(got: Any, expected: Any) -> None:

@@ -1,0 +1,67 @@
+"""NumPy kernels of exponentials, logarithms and the error function, beyond the ufuncs."""
+
+import functools
+import math
+
+import numpy as np
+
+from pullback.arrays.numpy.kinds import is_complex
+from pullback.arrays.numpy.selecting import SMALL
+
+__all__ = ["erf", "erfc", "logaddexp", "logaddexp2", "sigmoid", "xlogy"]
+
+
+@functools.cache
+def scipy_special():
+    """scipy.special, imported when first needed: it takes longer to import than the whole package."""
+    import scipy.special
+
+    return scipy.special
+
+
+def logaddexp(self, other):
+    """log(exp(self) + exp(other)) without overflow; complex arguments too, which np.logaddexp refuses."""
+    if not (is_complex(self) or is_complex(other)):
+        return np.logaddexp(self, other)
+    first = np.real(self) >= np.real(other)
+    high, low = np.where(first, self, other), np.where(first, other, self)
+    return np.where(high == low, high + math.log(2), high + np.log1p(np.exp(np.where(high == low, 0, low - high))))
+
+
+def logaddexp2(self, other):
+    """log2(2**self + 2**other) without overflow."""
+    return np.logaddexp2(self, other)
+
+
+def sigmoid(self):
+    """1 / (1 + exp(-self)). SciPy's expit is quickest on small arrays, NumPy's vectorised exp on large ones."""
+    if self.dtype.kind == "c":
+        return complex_sigmoid(self)
+    if self.size < SMALL:
+        return scipy_special().expit(self)
+    with np.errstate(over="ignore"):  # exp(-self) = inf gives 0, which is the answer
+        y = np.exp(np.negative(self))
+        y += 1
+        return np.reciprocal(y, out=y)
+
+
+def complex_sigmoid(z):
+    """sigmoid of complex z by whichever of exp(z) and exp(-z) is at most 1 in modulus."""
+    right = np.real(z) >= 0
+    e = np.exp(np.where(right, -z, z))
+    return np.where(right, 1, e) / (1 + e)
+
+
+def xlogy(self, other):
+    """self * log(other), 0 where self is 0."""
+    return scipy_special().xlogy(self, other)
+
+
+def erf(self):
+    """The error function."""
+    return scipy_special().erf(self)
+
+
+def erfc(self):
+    """1 - erf(self), accurate where that cancels."""
+    return scipy_special().erfc(self)

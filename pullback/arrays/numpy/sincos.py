@@ -1,0 +1,72 @@
+"""sin and cos of large float64 arrays for backward formulas, from the tangent.
+
+NumPy computes float64 sin and cos one by one (8 to 9 ns an element) but, where the processor has AVX-512, the tangent
+in vectors (0.9 ns). With T = tan(x) and u = tan(x/2),
+
+    |cos x| = 1 / sqrt(1 + T^2),  |sin x| = |T| / sqrt(1 + T^2),  sign sin x = sign u,  sign cos x = sign (T u),
+
+both within 3 units in the last place everywhere: the relative error of T enters with a factor of at most one, at the
+zeros of sin and cos too. Forward values stay NumPy's own to the last bit; derivatives need not.
+"""
+
+import numpy as np
+
+_BLOCK = 4096  # elements: four such buffers stay in the first-level cache
+_SMALLEST = 2048
+
+
+def _has_vector_tangent():
+    features = getattr(np._core._multiarray_umath, "__cpu_features__", {})
+    return bool(features.get("AVX512_SKX", False))
+
+
+_FAST = _has_vector_tangent()
+_FLOAT64 = np.dtype(np.float64)
+
+
+def cos(x):
+    """cos(x), as formulas call it."""
+    if _FAST and type(x) is np.ndarray and x.size >= _SMALLEST and x.dtype is _FLOAT64:
+        return _by_blocks(x, _cos_block)
+    return np.cos(x)
+
+
+def sin(x):
+    """sin(x), as formulas call it."""
+    if _FAST and type(x) is np.ndarray and x.size >= _SMALLEST and x.dtype is _FLOAT64:
+        return _by_blocks(x, _sin_block)
+    return np.sin(x)
+
+
+def _by_blocks(x, compute):
+    out = np.empty_like(x, order="C")
+    source, target = np.ascontiguousarray(x).reshape(-1), out.reshape(-1)
+    half, root = np.empty(_BLOCK), np.empty(_BLOCK)
+    with np.errstate(all="ignore"):
+        for start in range(0, source.size, _BLOCK):
+            part = source[start : start + _BLOCK]
+            compute(part, target[start : start + _BLOCK], half[: part.size], root[: part.size])
+    return out
+
+
+def _tangents(x, tangent, half, root):
+    """tan(x), tan(x/2) and sqrt(1 + tan(x)^2), each into its buffer."""
+    np.tan(x, out=tangent)
+    np.multiply(x, 0.5, out=half)
+    np.tan(half, out=half)
+    np.multiply(tangent, tangent, out=root)
+    np.add(root, 1.0, out=root)
+    np.sqrt(root, out=root)
+
+
+def _cos_block(x, out, half, root):
+    _tangents(x, out, half, root)
+    np.multiply(half, out, out=half)
+    np.divide(1.0, root, out=out)
+    np.copysign(out, half, out=out)
+
+
+def _sin_block(x, out, half, root):
+    _tangents(x, out, half, root)
+    np.divide(out, root, out=out)
+    np.copysign(out, half, out=out)

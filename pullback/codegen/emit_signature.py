@@ -1,0 +1,99 @@
+"""A schema -> the parameters of its Python function, and the statements that accept other spellings of them."""
+
+from __future__ import annotations
+
+from pullback.codegen.model import NativeFunction
+from pullback.codegen.naming import parameter
+from pullback.codegen.signature import REQUIRED, Arg
+
+
+class SignatureEmitter:
+    """Writes the parameters of one overload's function.
+
+    A list argument may be given item by item (`varargs`), `dim` and `keepdim` in NumPy's spelling, and creation
+    functions (`is_creation`) take `device` and `requires_grad` too.
+    """
+
+    def __init__(self, native: NativeFunction, is_creation: bool) -> None:
+        self.native, self.schema = native, native.schema
+        self.is_creation = is_creation
+        self.has_out = "out" in native.variants
+        self.varargs = self._varargs()
+        names = {arg.name for arg in self.schema.args}
+        self.takes_axis = "dim" in names and "axis" not in names
+        self.takes_keepdims = "keepdim" in names and "keepdims" not in names
+
+    def _varargs(self) -> Arg | None:
+        """The list argument whose items may be given one by one.
+
+        That is an int[] which is the only positional one besides the tensor, or the last one of an operator tagged
+        variadic.
+        """
+        positional = [arg for arg in self.schema.args if not arg.kwarg_only]
+        if "variadic" in self.native.tags:
+            return positional[-1]
+        if positional and positional[0].type.is_tensor:
+            positional = positional[1:]
+        if len(positional) == 1 and positional[0].type.base == "int" and positional[0].type.is_list:
+            return positional[0] if positional[0].type.list_size is None else None
+        return None
+
+    def parameters(self, inplace: bool = False) -> list[str]:
+        """The parameters, `*` included."""
+        parts: list[str] = []
+        starred = False
+        for arg in self.schema.args:
+            if arg is self.varargs:
+                parts.append(f"*{parameter(arg.name)}_")
+                starred = True
+                continue
+            if arg.kwarg_only and not starred:
+                parts.append("*")
+                starred = True
+            parts.append(self._parameter(arg))
+        extra = self._extra(inplace)
+        if extra and not starred:
+            parts.append("*")
+        return parts + extra
+
+    def _extra(self, inplace: bool) -> list[str]:
+        """Keyword-only parameters beside the schema's."""
+        extra = [] if self.varargs is None else [f"{parameter(self.varargs.name)}=UNSET"]
+        if self.takes_axis:
+            extra.append("axis=UNSET")
+        if self.takes_keepdims:
+            extra.append("keepdims=UNSET")
+        if self.is_creation:
+            extra += ['device="cpu"', "requires_grad=False"]
+        if self.has_out and not inplace:
+            extra.append("out=None")
+        return extra
+
+    def _parameter(self, arg: Arg) -> str:
+        name = parameter(arg.name)
+        if arg.default is not REQUIRED:
+            return f"{name}={arg.default!r}"
+        return f"{name}=UNSET" if arg in self._checked_late() else name
+
+    def _checked_late(self) -> list[Arg]:
+        """The required arguments that Python cannot check: `dim`, which may be spelled `axis`, and those after it."""
+        args = [arg for arg in self.schema.args if arg is not self.varargs]
+        first = next((i for i, arg in enumerate(args) if arg.name == "dim" and arg.default is REQUIRED), len(args))
+        return [arg for arg in args[first:] if arg.default is REQUIRED and (arg.name == "dim" or not arg.kwarg_only)]
+
+    def normalise(self) -> list[str]:
+        """Statements that turn the accepted spellings into the schema's arguments."""
+        lines: list[str] = []
+        if self.varargs is not None:
+            name = parameter(self.varargs.name)
+            default = "UNSET" if self.varargs.default is REQUIRED else repr(self.varargs.default)
+            kind = "tensor_list" if self.varargs.type.is_tensor_list else "int_list"
+            lines.append(f'{name} = {kind}("{self.schema.name}", "{name}", {name}_, {name}, {default})')
+        if self.takes_axis:
+            lines += ["if axis is not UNSET:", "    dim = axis"]
+        if self.takes_keepdims:
+            lines += ["if keepdims is not UNSET:", "    keepdim = keepdims"]
+        for arg in self._checked_late():
+            name = parameter(arg.name)
+            lines += [f"if {name} is UNSET:", f'    raise missing_argument("{self.schema.name}", "{name}")']
+        return lines

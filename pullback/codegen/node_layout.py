@@ -1,0 +1,121 @@
+"""What a node holds: its edges, and in which slots it keeps what the backward formulas need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pullback.codegen.formula import Formula
+from pullback.codegen.model import NON_DIFFERENTIABLE, Derivative, InputFormula, Registry, Saved
+from pullback.codegen.naming import node_class, parameter
+from pullback.codegen.signature import Arg
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One slot of a node: its name, the text that fills it when the node is recorded, and what is saved by it."""
+
+    name: str
+    fill: str
+    saves: str  # the name of the argument or output; "" for edges
+
+
+class NodeLayout:
+    """How one derivative's node is laid out; its class and its record function agree on this."""
+
+    def __init__(self, derivative: Derivative, registry: Registry) -> None:
+        self.derivative, self.native, self.schema = derivative, derivative.native, derivative.native.schema
+        self.cls = node_class(self.native, registry)
+        self.inputs: list[Arg] = [
+            arg
+            for arg in self.native.differentiable_args
+            if derivative.formula_for(arg.name).formula is not NON_DIFFERENTIABLE
+        ]
+        self.formulas = list(dict.fromkeys(derivative.formula_for(arg.name) for arg in self.inputs))
+        self.has_list = any(arg.type.is_tensor_list for arg in self.inputs)
+        self.in_slots = not self.has_list and len(self.inputs) <= 2  # edges in _next0 and _next1
+        self.own_edges = self.has_list and len(self.inputs) > 1  # the edges of each input in a slot of their own
+        self.multi = self.schema.returns_list or len(self.schema.returns) > 1
+        # The only tensor argument of an operator is no constant when its node is recorded.
+        self.sure_tensor = len(self.native.differentiable_args) == 1
+        self.slots = self._slots()
+
+    def edge(self, arg: Arg, owner: str = "self") -> str:
+        """The text of the edge (or tuple of edges) towards one input."""
+        position = self.inputs.index(arg)
+        if self.in_slots:
+            return f"{owner}._next{position}"
+        if self.own_edges:
+            return f"{owner}._edges_{arg.name}"
+        return f"{owner}._nexts[{position}]" if not self.has_list else f"{owner}._nexts"
+
+    def needed(self, arg: Arg, owner: str = "self") -> str:
+        """The text of the question whether one input needs a gradient."""
+        edge = self.edge(arg, owner)
+        return f"any({edge})" if arg.type.is_tensor_list else f"{edge} is not None"
+
+    def inputs_of(self, formula: InputFormula) -> list[Arg]:
+        """The inputs whose gradients a formula gives."""
+        return [arg for arg in self.inputs if arg.name in formula.inputs]
+
+    def users(self, name: str) -> list[InputFormula]:
+        """The formulas that need a saved value unpacked: for itself, or for an attribute that is not saved apart."""
+        if not self.unpacked(name):
+            return []
+        return [f for f in self.formulas if isinstance(f.formula, Formula) and name in f.formula.uses]
+
+    def unpacked(self, name: str) -> bool:
+        """Whether a saved thing is a tensor (or list of them), to be checked and unpacked in backward."""
+        saved = self.derivative.saved[name]
+        return saved.kind != "attribute" and "value" in saved.how
+
+    def is_list(self, name: str) -> bool:
+        """Whether this is the name of a Tensor[] argument."""
+        arg = self.schema.arg(name)
+        return arg is not None and arg.type.is_tensor_list
+
+    @property
+    def saves_self(self) -> bool:
+        """Whether the value of the first argument is kept, so that an in-place variant must copy it first."""
+        first = self.schema.args[0].name
+        saved = self.derivative.saved.get(first)
+        return saved is not None and saved.kind == "input" and "value" in saved.how
+
+    def _slots(self) -> list[Slot]:
+        slots: list[Slot] = []
+        for saved in self.derivative.saved.values():
+            slots += [Slot(name, fill, saved.name) for name, fill in self._fills(saved)]
+        if self.own_edges:
+            slots += [Slot(f"_edges_{arg.name}", "", "") for arg in self.inputs]
+        return slots
+
+    def _fills(self, saved: Saved) -> list[tuple[str, str]]:
+        """The (slot, text that fills it) pairs for one saved thing."""
+        name, value = saved.name, parameter(saved.name)
+        if saved.kind == "attribute":
+            return [(f"arg_{name}", value)]
+        if saved.kind == "output":
+            return self._output_fills(name, saved.how)
+        if self.is_list(name):
+            if "value" not in saved.how:
+                return [(f"{name}_{how}", f'tuple(attribute(x, "{how}") for x in {value})') for how in sorted(saved.how)]
+            versions = f"tuple(version_when_saved(x) for x in {value})"
+            return [(f"saved_{name}", f"tuple({value})"), (f"version_{name}", versions)]
+        if "value" not in saved.how:
+            arg = self.schema.arg(name)
+            sure = self.sure_tensor and arg is not None and not arg.type.optional
+            return [
+                (f"{name}_{how}", f"{value}.{how}" if sure else f'attribute({value}, "{how}")')
+                for how in sorted(saved.how)
+            ]
+        version = f"{value}._counter and {value}._counter.n"
+        if not self.sure_tensor:  # it may be a constant
+            version += f" if type({value}) is Tensor else version_when_saved({value})"
+        return [(f"saved_{name}", value), (f"version_{name}", version)]
+
+    def _output_fills(self, name: str, how: frozenset[str]) -> list[tuple[str, str]]:
+        if self.schema.returns_list:
+            return [(f"{name}_{h}", f"tuple(x.{h} for x in out)") for h in sorted(how)]
+        out = f"out[{self.schema.output_names.index(name)}]" if self.multi else "out"
+        if "value" not in how:
+            return [(f"{name}_{h}", f"{out}.{h}") for h in sorted(how)]
+        return [(f"saved_{name}", f"{out}._data"), (f"version_{name}", f"watch_output({out})")]

@@ -1,0 +1,20 @@
+"""`__array_function__`: what NumPy calls when one of its functions (not a ufunc) meets a Tensor."""
+
+import numpy as np
+
+from pullback.core.tensor import NestedTensor, Tensor, ndarray
+from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
+from pullback.interop.suggest import unsupported
+
+_OURS = frozenset([Tensor, NestedTensor, ndarray, np.matrix, np.memmap])
+
+
+def array_function(self, function, types, args, kwargs):
+    """The rule of a NumPy function, run on the arguments as they were given."""
+    for kind in types:
+        if kind not in _OURS and not issubclass(kind, ndarray):
+            return NotImplemented  # another library's array: its turn
+    rule = FUNCTIONS.get(function) or find_function(function)
+    if rule is None:
+        raise unsupported(numpy_name(function))
+    return rule(*args, **kwargs)

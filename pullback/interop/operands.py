@@ -1,0 +1,152 @@
+"""Arguments of NumPy's functions made fit for operators, and results delivered as NumPy's callers ask for them."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from pullback.core.dispatch import CONSTANTS
+from pullback.core.dispatch import TENSOR as ops
+from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
+from pullback.core.tensor import NestedTensor, Tensor, ndarray
+
+READY = CONSTANTS | {Tensor, NestedTensor}  # what operators take as it is
+_NUMERIC = frozenset("biufc")
+
+
+def operand(x):
+    """`x` for an operator: a Tensor, an ndarray, or a number, whose dtype stays weak."""
+    return x if type(x) in READY and type(x) is not ndarray else array(x)
+
+
+def array(x):
+    """`x` as a Tensor or an ndarray; lists that hold Tensors are stacked."""
+    if isinstance(x, Tensor) or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
+        return x
+    if isinstance(x, (list, tuple)):
+        return build(x)
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise UnsupportedError(
+            f"a {type(x).__name__} beside a Tensor would lose its {'mask' if hasattr(x, 'mask') else 'meaning of *'}; "
+            "convert it yourself: np.asarray(x), or x.filled(value)."
+        )
+    made = np.asarray(x)
+    if made.dtype.kind not in _NUMERIC:
+        raise TypeError(
+            f"expected a Tensor, an array of numbers or a number beside a Tensor, got {type(x).__name__} of dtype "
+            f"{made.dtype}."
+        )
+    return made
+
+
+def build(items):
+    """A nested list as one array: an ndarray if no Tensor is in it, else a Tensor, recorded."""
+    if not _holds_tensor(items):
+        return array(np.asarray(items))
+    parts = [array(x) for x in items]
+    if len({p.shape for p in parts}) > 1:
+        raise OperatorError(
+            f"a list of arrays of different shapes {[tuple(p.shape) for p in parts]} cannot become one array."
+        )
+    return ops.stack(parts)
+
+
+def _holds_tensor(items):
+    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _holds_tensor(x)) for x in items)
+
+
+def floating(a):
+    """`a`, integers and bools as float64, as NumPy's means and variances have it."""
+    return ops.to(a, np.dtype(float)) if a.dtype.kind in "biu" else a
+
+
+def values(x, name):
+    """The plain array of an argument through which no gradient goes, such as an index; refuses what requires grad."""
+    if isinstance(x, (list, tuple)):
+        return np.asarray([values(item, name) for item in x])
+    return _bottom(x, name, force=False) if isinstance(x, Tensor) else np.asarray(x)
+
+
+def frozen(x, name):
+    """The plain array of `x`, for results that are constant almost everywhere (indices, counts, truth values)."""
+    return _bottom(x, name, force=True) if isinstance(x, Tensor) else np.asarray(x)
+
+
+def _bottom(x, name, force):
+    data = x.numpy(force=force)
+    if not isinstance(data, ndarray):
+        raise UnsupportedError(
+            f"np.{name} needs the values of its argument, and a Tensor around a {type(data).__name__} has none yet."
+        )
+    return data
+
+
+def tensor_of(result):
+    """A plain result of NumPy as a Tensor of its own."""
+    return ops.clone(np.asarray(result))
+
+
+def refuse(name, argument, instead):
+    """The error for an argument that the rule of np.`name` does not take."""
+    return UnsupportedError(f"np.{name}: argument {argument!r} is not supported on a Tensor: {instead}.")
+
+
+def only(name, argument, value, allowed, instead="leave it away"):
+    """Refuse an argument of np.`name` unless its value is among those `allowed`."""
+    if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
+        raise refuse(name, argument, f"got {value!r}; {instead}")
+
+
+def cast(x, dtype, name, casting="same_kind"):
+    """`x` in `dtype` if `casting` allows it; None changes nothing."""
+    if dtype is None or x.dtype == np.dtype(dtype):
+        return x
+    dtype = np.dtype(dtype)
+    if dtype.kind not in _NUMERIC:
+        raise TypeError(f"np.{name}: a Tensor cannot have dtype {dtype}.")
+    if not np.can_cast(x.dtype, dtype, casting):
+        raise TypeError(f"np.{name}: cannot cast from {x.dtype} to {dtype} according to the rule {casting!r}.")
+    return ops.to(x, dtype)
+
+
+def deliver(name, result, out, casting="same_kind"):
+    """`result`, written into `out` if that is given: recorded for a Tensor, refused for an ndarray if it would be lost."""
+    if isinstance(out, tuple):  # a ufunc's methods hand on a tuple of one
+        (out,) = out
+    if out is None:
+        return result
+    if not isinstance(out, (Tensor, ndarray)):
+        raise TypeError(f"np.{name}: argument 'out' must be a Tensor or an ndarray, got {type(out).__name__}.")
+    if isinstance(result, Tensor):
+        if not np.can_cast(result.dtype, out.dtype, casting):
+            raise TypeError(f"np.{name}: cannot cast from {result.dtype} to out's {out.dtype} by the rule {casting!r}.")
+        if np.broadcast_shapes(result.shape, out.shape) != tuple(out.shape):
+            raise OperatorError(f"np.{name}: the result has shape {tuple(result.shape)}, out has {tuple(out.shape)}.")
+        if isinstance(out, Tensor):
+            return out.copy_(result)
+    if needs_grad(result):
+        raise DetachingError(
+            f"np.{name} would write a result that requires grad into an ndarray (a *= t, out=a), which cannot hold a "
+            "gradient. Write it out of place (a = a * t), or make the array a Tensor first (pullback.tensor(a))."
+        )
+    np.copyto(out, frozen(result, name), casting=casting)
+    return out
+
+
+def needs_grad(x):
+    """Whether a gradient would be lost with `x`, at any level."""
+    while isinstance(x, Tensor):
+        if x._requires_grad:
+            return True
+        x = x._data
+    return False
+
+
+def axes_of(axis, ndim):
+    """`axis` (None for all, an int or a tuple) as a tuple of nonnegative ints."""
+    return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
+
+
+def along(ndim, axis, item):
+    """The index that takes `item` along one axis and everything along the others."""
+    index = [slice(None)] * ndim
+    index[normalize_axis_index(axis, ndim)] = item
+    return tuple(index)

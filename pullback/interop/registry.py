@@ -1,0 +1,66 @@
+"""Which function on Tensors answers which function of NumPy; the adapters enter themselves here."""
+
+import functools
+import importlib
+
+import numpy as np
+
+from pullback.ops.tables import NUMPY_RULES
+
+FUNCTIONS = {}  # function of NumPy -> function on Tensors with the same signature
+UFUNCS = {}  # ufunc of NumPy or SciPy -> function of as many Tensors
+
+_ADAPTERS = ("calculus", "creation", "indexing", "inspection", "joining", "linalg", "pointwise", "reductions", "shape",
+             "sorting", "statistics")  # fmt: skip
+
+
+def rule(*names):
+    """Enter the decorated function as the rule of these NumPy functions, such as "sum" or "linalg.outer".
+
+    A name that this version of NumPy does not have is left out.
+    """
+
+    def enter(function):
+        for name in names:
+            target = numpy_object(name)
+            if target is not None:
+                (UFUNCS if isinstance(target, np.ufunc) else FUNCTIONS)[target] = function
+        return function
+
+    return enter
+
+
+def numpy_object(name):
+    """What `name` ("sum", "linalg.inv") is in this version of NumPy, or None."""
+    found = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def numpy_name(function):
+    """`np.linalg.inv` -> "linalg.inv"."""
+    home = getattr(function, "__module__", None) or "numpy"
+    name = getattr(function, "__name__", type(function).__name__)
+    return f"{home.removeprefix('numpy').removeprefix('.')}.{name}".removeprefix(".")
+
+
+@functools.cache
+def load_adapters():
+    """Fill the tables. On the first use, not at import: a program may never call NumPy's functions on Tensors."""
+    for area in _ADAPTERS:
+        importlib.import_module(f"pullback.interop.adapters.{area}")
+
+
+def find_function(function):
+    """The rule of a function that is not in the table yet, or None.
+
+    Without an adapter, a declaration's `numpy:` entry counts: its operator then takes the arguments as they are.
+    """
+    load_adapters()
+    found = FUNCTIONS.get(function)
+    if found is None:
+        name = numpy_name(function)
+        if numpy_object(name) is function and name in NUMPY_RULES:
+            found = FUNCTIONS[function] = NUMPY_RULES[name]
+    return found

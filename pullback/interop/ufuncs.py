@@ -1,0 +1,143 @@
+"""`__array_ufunc__`: what NumPy calls when a ufunc, or an operator of an ndarray, meets a Tensor."""
+
+import sys
+
+import numpy as np
+
+from pullback.core.dispatch import TENSOR as ops
+from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.operands import READY, array, cast, deliver, operand, refuse
+from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
+from pullback.interop.suggest import ufunc_name, unsupported
+from pullback.ops.tables import NUMPY_RULES
+
+# SciPy's names of operators; those absent from the operator table have no rule.
+SCIPY = {
+    "digamma": "digamma", "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcx": "special_erfcx",
+    "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammaln": "lgamma", "i0": "i0",
+    "i0e": "special_i0e", "i1": "special_i1", "i1e": "special_i1e", "log1p": "log1p", "log_expit": "logsigmoid",
+    "log_ndtr": "special_log_ndtr", "logit": "logit", "ndtr": "special_ndtr", "ndtri": "special_ndtri",
+    "psi": "digamma", "xlog1py": "special_xlog1py", "xlogy": "xlogy",
+}  # fmt: skip
+
+
+def array_ufunc(self, ufunc, method, *inputs, **kwargs):
+    """The rule of a ufunc, called or reduced, on inputs of any kind."""
+    if method == "__call__":
+        rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
+        if rule is not None and not kwargs:
+            for x in inputs:
+                if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
+                    break
+            else:
+                return rule(*inputs)
+    if _foreign(inputs, kwargs):
+        return NotImplemented
+    if method == "__call__":
+        if rule is None:
+            raise unsupported(ufunc.__name__, ufunc_name(ufunc))
+        return _call(ufunc, rule, inputs, **kwargs)
+    return _METHODS[method](ufunc, *inputs, **kwargs)
+
+
+def find_ufunc(ufunc):
+    """The rule of a ufunc that is not in the table yet, or None. Its name counts only in its own library."""
+    load_adapters()
+    found, name = UFUNCS.get(ufunc), ufunc.__name__
+    if found is None:
+        if getattr(np, name, None) is ufunc:
+            found = NUMPY_RULES.get(name)
+        elif name in SCIPY and _from_scipy(ufunc, name):
+            found = getattr(ops, SCIPY[name], None)
+        if found is not None:
+            UFUNCS[ufunc] = found
+    return found
+
+
+def _from_scipy(ufunc, name):
+    """Whether this is SciPy's ufunc of that name; if it is, SciPy has been imported."""
+    homes = ("scipy.special", "scipy.special._ufuncs")
+    return any(getattr(sys.modules.get(home), name, None) is ufunc for home in homes)
+
+
+def _foreign(inputs, kwargs):
+    """Whether another library's array is among the arguments, whose own rules may know what to do."""
+    outs = kwargs.get("out") or ()
+    return any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, ndarray, np.generic)) for x in (*inputs, *outs))
+
+
+def _call(ufunc, rule, inputs, *, out=None, dtype=None, casting="same_kind", where=True, order="K", subok=True, **others):
+    """A call with lists among the inputs or with keywords."""
+    name = ufunc.__name__
+    for argument in others:
+        raise refuse(name, argument, "leave it away")
+    if where is not True:
+        raise refuse(
+            name, "where", f"elements where it is False would be left as they are in memory; write np.where(where, np.{name}(...), otherwise)"
+        )
+    if order not in ("K", "A", "C"):
+        raise refuse(name, "order", "a Tensor's memory layout is its own affair; leave it away")
+    inputs = [operand(x) for x in inputs]
+    if dtype is not None:
+        inputs = [cast(array(x), dtype, name, casting) for x in inputs]
+    result = rule(*inputs)
+    results = result if isinstance(result, tuple) else (result,)
+    if dtype is not None and any(r.dtype != np.dtype(dtype) for r in results):
+        raise refuse(name, "dtype", f"the result has dtype {results[0].dtype}; leave it away, or convert with .astype()")
+    if out is None:
+        return result
+    outs = tuple(deliver(name, r, o, casting) for r, o in zip(results, out, strict=True))
+    return outs if isinstance(result, tuple) else outs[0]
+
+
+def _reduce(ufunc, a, axis=0, dtype=None, out=None, keepdims=False, **limits):
+    """ufunc.reduce by the function that NumPy has for it: np.add.reduce is np.sum, along the first axis by default."""
+    load_adapters()
+    if ufunc is np.logaddexp:
+        return deliver("logaddexp.reduce", _logsumexp(array(a), axis, keepdims, dtype, limits), out)
+    function = _REDUCTIONS.get(ufunc)
+    if function is None:
+        raise unsupported(f"{ufunc.__name__}.reduce", f"{ufunc_name(ufunc)}.reduce")
+    if dtype is not None:
+        limits["dtype"] = dtype
+    return FUNCTIONS[function](array(a), axis=axis, out=out, keepdims=keepdims, **limits)
+
+
+def _logsumexp(a, axis, keepdims, dtype, limits):
+    for argument in (*limits, *(["dtype"] if dtype is not None else [])):
+        raise refuse("logaddexp.reduce", argument, "leave it away")
+    return ops.logsumexp(a, tuple(range(a.ndim)) if axis is None else axis, keepdims)
+
+
+def _accumulate(ufunc, a, axis=0, dtype=None, out=None):
+    """ufunc.accumulate: running sums, products, extrema."""
+    a = array(a)
+    if ufunc in _ACCUMULATIONS:
+        result = getattr(ops, _ACCUMULATIONS[ufunc])(a if dtype is None else cast(a, dtype, "accumulate"), axis)
+    elif ufunc in (np.maximum, np.minimum):
+        result = (ops.cummax if ufunc is np.maximum else ops.cummin)(a, axis)[0]
+    else:
+        raise unsupported(f"{ufunc.__name__}.accumulate", f"{ufunc_name(ufunc)}.accumulate")
+    return deliver(f"{ufunc.__name__}.accumulate", result, out)
+
+
+def _outer(ufunc, a, b, **kwargs):
+    """Every element of `a` with every element of `b`: ufunc(a[..., None, None], b)."""
+    a, b = array(a), array(b)
+    return ufunc(ops.reshape(a, (*a.shape, *(1,) * b.ndim)), b, **kwargs)
+
+
+def _at(ufunc, *_, **__):
+    raise unsupported(f"{ufunc.__name__}.at", f"{ufunc_name(ufunc)}.at")
+
+
+def _reduceat(ufunc, *_, **__):
+    raise unsupported(f"{ufunc.__name__}.reduceat", f"{ufunc_name(ufunc)}.reduceat")
+
+
+_METHODS = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at, "reduceat": _reduceat}
+_REDUCTIONS = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
+    np.logical_or: np.any,
+}  # fmt: skip
+_ACCUMULATIONS = {np.add: "cumsum", np.multiply: "cumprod", np.logaddexp: "logcumsumexp"}
