@@ -12,7 +12,7 @@ from pullback.core import modes, slots
 from pullback.core.errors import InplaceError
 from pullback.core.node import Node, next_sequence_nr, port
 from pullback.core.tensor import ndarray, new
-from pullback.core.view import wake_views
+from pullback.core.view import memory_of, wake_views
 
 
 def check_inplace(target, name, records):
@@ -35,9 +35,9 @@ def check_inplace(target, name, records):
                 f"{name}_: a view of a leaf Variable that requires grad is being used in an in-place operation. Do it "
                 "under pullback.no_grad() to change a parameter, or use the out-of-place form to differentiate."
             )
-        if not isinstance(target._data, ndarray):
+        if not isinstance(memory_of(target._data), ndarray):
             raise InplaceError(
-                f"{name}_: a view of a tensor around a {type(target._data).__name__} cannot be written into while "
+                f"{name}_: a view of a tensor around a {type(memory_of(target._data)).__name__} cannot be written into while "
                 "recording, because such an array has no strides; use the out-of-place form."
             )
 
@@ -49,7 +49,7 @@ class IndexMap:
 
     def __init__(self, base, view):
         self.base_shape, self.shape = base.shape, view.shape
-        self.flat = positions(base, view)
+        self.flat = positions(memory_of(base), memory_of(view))
 
 
 def positions(base, view):

@@ -32,13 +32,27 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
     first = parameter(tensors[0].name)
     case = _case(native, tensors)
     inside = guarded_kernel(native, operator, [case.data.get(name, name) for name in args])
-    inside.append(f"out = wrap_result(result, {case.level})")
+    # core.tensor.wrap written out, because a call costs a tenth of a small operator.
+    inside += [
+        "out = new(Tensor)",
+        "out._data = result if type(result) is ndarray else asarray(result)",
+        "out._fn = out._counter = out._extra = None",
+        "out._requires_grad = False",
+        f"out._level = {case.level}",
+    ]
+    state = unused("state", native)
     if records:
-        inside += [f"if {case.needs}:", f"    record_{native.schema.unique_name}({', '.join(['out', *args])})"]
+        recording = f"({state}.records_all or {state}.records({case.level}))"
+        needs = f"({case.needs})" if " or " in case.needs else case.needs
+        inside += [
+            f"if {needs} and {recording}:",
+            f"    record_{native.schema.unique_name}({', '.join(['out', *args])})",
+        ]
     if native.is_view:
         inside += [f"if shares_memory(result, {first}._data):", f"    make_view(out, {first})"]
     inside.append("return out")
-    return [*case.prepare, f"if {case.condition} and current().plain:", *(f"    {line}" for line in inside)]
+    plain = f"({state} := current()).plain" if records else "current().plain"
+    return [*case.prepare, f"if {case.condition} and {plain}:", *(f"    {line}" for line in inside)]
 
 
 def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -> list[str]:

@@ -59,8 +59,9 @@ class FunctionEmitter:
             options.append("view=True")
         if saves_self:
             options.append("saves_self=True")
-        names = f'"{qualified(self.schema.full_name, self.registry)}", "{qualified(str(self.native.kernel), self.registry)}"'
-        return f"{self.operator} = Operator({', '.join([names, self._positions(self.tensors), *options])})"
+        names = [qualified(name, self.registry) for name in (self.schema.full_name, self.native.kernel or "")]
+        first = [f'"{names[0]}"', f'"{names[1]}"', self._positions(self.tensors)]
+        return f"{self.operator} = Operator({', '.join([*first, *options])})"
 
     def _positions(self, args: list[Arg]) -> str:
         """The (position, name) pairs of some arguments."""
@@ -114,7 +115,7 @@ class FunctionEmitter:
         if self.is_creation:
             lines += guarded_kernel(self.native, self.operator, self.args)
             return [*lines, "return created(result, device, requires_grad)"]
-        simple = self.returns_tensor and not self.lists and not any(a.type.base == "any" for a in self.schema.args)
-        if simple and self.tensors and not self.tensors[0].type.optional:
+        one = self.returns_tensor and not self.lists
+        if one and self.tensors and not self.tensors[0].type.optional:
             lines += fast_path(self.native, self.operator, self.records)
         return [*lines, f"return dispatch({self.operator}, {given})"]

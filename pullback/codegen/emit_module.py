@@ -1,108 +1,128 @@
-"""Declarations -> the text of one generated module: nodes, records, operators, functions, in-place functions."""
+"""Declarations -> a generated module: imports, nodes, records, operators, functions, in-place functions."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from pullback.codegen.emit_function import FunctionEmitter
 from pullback.codegen.emit_node import NodeEmitter
+from pullback.codegen.emit_record import emit_record
+from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.formula import Formula
-from pullback.codegen.model import Derivative, NativeFunction, Registry
+from pullback.codegen.model import NativeFunction, Registry
+from pullback.codegen.naming import operator_tables
+from pullback.codegen.node_layout import NodeLayout
+from pullback.codegen.quoting import docstring
 
 # What generated code may use, and where it comes from. Only what a module names is imported.
-_IMPORTS = {
-    "collections": ["namedtuple"],
-    "math": ["inf", "nan", "pi"],
-    "pullback.core.arguments": ["UNSET", "int_list", "missing_argument", "tensor_list"],
-    "pullback.core.dispatch": [
+CORE: dict[str, tuple[str, ...]] = {
+    "collections": ("namedtuple",),
+    "math": ("inf", "nan", "pi"),
+    "numpy": ("asarray", "ndarray"),
+    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "tensor_list"),
+    "pullback.core.dispatch": (
         "CONSTANTS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
-    ],
-    "pullback.core.modes": ["current"],
-    "pullback.core.mutation": ["assign", "inplace", "mutate", "write_out"],
-    "pullback.core.node": ["MultiNode", "Node", "port", "start_multi", "start_node"],
-    "pullback.core.saved": ["Released", "version_when_saved", "watch_output"],
-    "pullback.core.tensor": ["Tensor", "new"],
-    "pullback.core.undifferentiable": ["derivative_not_implemented", "not_implemented"],
-    "pullback.core.view": ["make_view", "shares_memory"],
+    ),
+    "pullback.core.modes": ("current",),
+    "pullback.core.mutation": ("assign", "inplace", "mutate", "write_out"),
+    "pullback.core.node": ("MultiNode", "Node", "next_sequence_nr", "port", "start_multi"),
+    "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
+    "pullback.core.tensor": ("Tensor", "new"),
+    "pullback.core.undifferentiable": (
+        "derivative_not_implemented", "no_tangent", "not_implemented", "tangent_or_zeros", "tangents_or_zeros",
+    ),
+    "pullback.core.view": ("make_view", "shares_memory"),
+    "pullback.ops.extension": ("enter",),
+    "pullback.ops.tables": ("Overload",),
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
 class Sources:
-    """Where kernels, composites and helpers are imported from."""
+    """Where generated code imports kernels, composites (by area) and helpers from, and the file it sends readers to."""
 
-    def __init__(self, kernels: str, composites: str | None, helpers: dict[str, str]) -> None:
-        self.kernels, self.composites, self.helpers = kernels, composites, helpers
-
-    def composite_module(self, area: str) -> str:
-        """The module with the composite functions of an area."""
-        return self.composites or f"pullback.ops.composite.{area}"
+    kernels: str | None
+    composites: Mapping[str, str]
+    helpers: Mapping[str, str]
+    declarations: str
 
 
-def emit_module(title: str, natives: Sequence[NativeFunction], registry: Registry, sources: Sources) -> str:
-    """The module's text, unformatted."""
-    parts: list[str] = []
+@dataclass(frozen=True)
+class Parts:
+    """Pieces of a module's text, and the helpers that they call."""
+
+    texts: list[str]
+    helpers: frozenset[str]
+
+
+def emit_module(title: str, parts: Parts, sources: Sources, modules: Sequence[str] = ()) -> str:
+    """A module's text, unformatted; it imports `modules` too, dotted names, under the last of them."""
+    body = "\n\n\n".join(parts.texts)
+    imports = [*_imports(body, parts.helpers, sources), *(_import_as(m, m.rpartition(".")[2]) for m in modules)]
+    return "\n".join([f'"""{docstring(title)}', '"""', "", *imports, "", "", body, ""])
+
+
+def operator_parts(natives: Sequence[NativeFunction], registry: Registry, sources: Sources) -> Parts:
+    """Nodes, records, operators and functions, in the order of the declarations."""
+    texts: list[str] = []
+    helpers: set[str] = set()
     for native in natives:
         derivative = registry.derivatives.get(native.schema.unique_name)
-        parts += _native_parts(native, derivative, registry)
-    body = "\n\n\n".join(parts)
-    return f'"""{title}"""\n\n{_imports(body, natives, registry, sources)}\n\n\n{body}\n'
-
-
-def _native_parts(native: NativeFunction, derivative: Derivative | None, registry: Registry) -> list[str]:
-    parts: list[str] = []
-    saves_self = False
-    function = FunctionEmitter(native, derivative, registry)
-    if derivative is not None:
-        node = NodeEmitter(derivative, registry)
-        saves_self = node.saves_self
-        parts += [node.emit_class(), node.emit_record()]
-    elif not native.is_composite and function.records:
-        parts.append(f'record_{native.schema.unique_name} = not_implemented("{native.schema.full_name}")')
-    if not native.is_composite:
-        parts.append(function.emit_operator(saves_self))
-    parts.append(function.emit())
-    if inplace := function.emit_inplace():
-        parts.append(inplace)
-    return parts
-
-
-def _imports(body: str, natives: Sequence[NativeFunction], registry: Registry, sources: Sources) -> str:
-    used = set(re.findall(r"[A-Za-z_]\w*", body))
-    wanted: dict[str, list[str]] = {
-        module: [name for name in names if name in used] for module, names in _IMPORTS.items()
-    }
-    for native in natives:
-        derivative = registry.derivatives.get(native.schema.unique_name)
-        for formula in derivative.formulas if derivative else ():
+        for formula in derivative.formulas if derivative is not None else ():
             if isinstance(formula.formula, Formula):
-                for helper in formula.formula.helpers:
-                    wanted.setdefault(sources.helpers[helper], []).append(helper)
-    lines = [f"from {module} import {', '.join(sorted(set(names)))}" for module, names in sorted(wanted.items()) if names]
-    if "kernels" in used:
+                helpers |= formula.formula.helpers
+        texts += _native(native, registry, sources)
+    return Parts(texts, frozenset(helpers))
+
+
+def tangent_parts(registry: Registry) -> Parts:
+    """The tangent function of every differentiable primitive, and their table."""
+    tables = operator_tables(registry)
+    emitters = {name: TangentEmitter(derivative, tables) for name, derivative in registry.derivatives.items()}
+    entries = "".join(f'    "{name}": {name}_tangent,\n' for name in emitters)
+    texts = [emitter.emit() for emitter in emitters.values()]
+    helpers = frozenset().union(*(emitter.helpers for emitter in emitters.values()))
+    return Parts([*texts, f"TANGENTS = {{\n{entries}}}"], helpers)
+
+
+def _native(native: NativeFunction, registry: Registry, sources: Sources) -> list[str]:
+    """The definitions for one declaration."""
+    function = FunctionEmitter(native, registry)
+    texts = [] if native.is_composite else _primitive(native, function, registry, sources)
+    return [*texts, *filter(None, (function.emit(), function.emit_inplace()))]
+
+
+def _primitive(native: NativeFunction, function: FunctionEmitter, registry: Registry, sources: Sources) -> list[str]:
+    """What only a primitive has: its node, or a note that there is none, and its record for dispatch."""
+    name = native.schema.unique_name
+    if name in registry.derivatives:
+        layout = NodeLayout(registry.derivatives[name], registry)
+        node = NodeEmitter(layout, sources.declarations, operator_tables(registry)).emit()
+        return [node, emit_record(layout), function.emit_operator(layout.saves_self)]
+    without = [f'record_{name} = not_implemented("{native.schema.full_name}")'] if function.records else []
+    return [*without, function.emit_operator(saves_self=False)]
+
+
+def _imports(body: str, helpers: Collection[str], sources: Sources) -> list[str]:
+    """The import statements for the names that `body` uses."""
+    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+    wanted: dict[str, list[str]] = {}
+    for module, names in CORE.items():
+        wanted[module] = [name for name in names if name in used]
+    for helper in helpers:
+        wanted.setdefault(sources.helpers[helper], []).append(helper)
+    lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(wanted.items()) if names]
+    if "kernels" in used and sources.kernels is not None:
         lines.append(_import_as(sources.kernels, "kernels"))
-    for area in sorted({n.area for n in natives if n.is_composite}):
-        lines.append(_import_as(sources.composite_module(area), f"composite_{area}"))
-    return "\n".join(lines)
+    for area, module in sorted(sources.composites.items()):
+        if f"composite_{area}" in used:
+            lines.append(_import_as(module, f"composite_{area}"))
+    return lines
 
 
 def _import_as(module: str, name: str) -> str:
     package, _, last = module.rpartition(".")
-    if not package:
-        return f"import {last} as {name}"
-    return f"from {package} import {last} as {name}"
-
-
-def tangent_imports(body: str, sources: Sources) -> str:
-    """The imports of the module of tangents."""
-    used = set(re.findall(r"[A-Za-z_]\w*", body))
-    wanted: dict[str, set[str]] = {}
-    for helper, module in sources.helpers.items():
-        if helper in used:
-            wanted.setdefault(module, set()).add(helper)
-    wanted["math"] = {name for name in ("inf", "nan", "pi") if name in used}
-    names = ("no_tangent", "tangent_or_zeros", "tangents_or_zeros")
-    wanted["pullback.core.undifferentiable"] = {name for name in names if name in used}
-    return "\n".join(
-        f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(wanted.items()) if names
-    )
+    renamed = "" if last == name else f" as {name}"
+    return f"from {package} import {last}{renamed}" if package else f"import {last}{renamed}"

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import indent
 
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import AUTO_ELEMENT_WISE, AUTO_LINEAR, NON_DIFFERENTIABLE, Derivative, Tangent
-from pullback.codegen.schema import Arg
+from pullback.codegen.signature import Arg
 
 
 class TangentEmitter:
-    """Writes one function: primals, tangents (None where undefined) and outputs in, a tuple of tangents out."""
+    """Writes one function: primals, tangents (None where undefined) and outputs in, a tuple of tangents out.
 
-    def __init__(self, derivative: Derivative) -> None:
+    `tables` says where formulas find operators (see `Formula.render`).
+    """
+
+    def __init__(self, derivative: Derivative, tables: Mapping[str, str]) -> None:
         self.derivative, self.native, self.schema = derivative, derivative.native, derivative.native.schema
+        self.tables = tables
         self.inputs = [
             arg
             for arg in self.native.differentiable_args
             if derivative.formula_for(arg.name).formula is not NON_DIFFERENTIABLE
         ]
+        self.formulas = [tangent for tangent in derivative.tangents.values() if isinstance(tangent, Formula)]
+
+    @property
+    def helpers(self) -> frozenset[str]:
+        """The helper functions that the function calls."""
+        called = [formula.helpers for formula in self.formulas]
+        if AUTO_ELEMENT_WISE in self.derivative.tangents.values():
+            called.append(self._backward(self.inputs[0]).helpers)
+        return frozenset().union(*called)
 
     def parameters(self) -> list[str]:
         """For each argument its primal and, if it is differentiable, its tangent; then the outputs."""
@@ -31,14 +45,11 @@ class TangentEmitter:
 
     def emit(self) -> str:
         """The function's source."""
-        lines = []
-        explicit = any(isinstance(t, Formula) for t in self.derivative.tangents.values())
-        if explicit:
-            for arg in self.inputs:
-                if any(
-                    isinstance(t, Formula) and f"{arg.name}_t" in t.uses for t in self.derivative.tangents.values()
-                ):
-                    lines.append(f"{arg.name}_t = tangent_or_zeros({arg.name}_t, {arg.name}_p, ops)")
+        lines = [
+            f"{arg.name}_t = {self._or_zeros(arg)}"
+            for arg in self.inputs
+            if any(f"{arg.name}_t" in formula.uses for formula in self.formulas)
+        ]
         results = [self._tangent(output, tangent) for output, tangent in self.derivative.tangents.items()]
         lines.append(f"return ({', '.join(results)},)")
         head = f"def {self.schema.unique_name}_tangent({', '.join(self.parameters())}, *, ops):"
@@ -50,7 +61,7 @@ class TangentEmitter:
         if tangent == AUTO_ELEMENT_WISE:
             return self._from_backward(self.inputs[0])
         if isinstance(tangent, Formula):
-            return tangent.render(self._rename)
+            return tangent.render(self._rename, self.tables)
         return f'no_tangent("{self.schema.full_name}", "{output}")'
 
     def _rename(self, name: str, how: str) -> str | None:
@@ -58,26 +69,32 @@ class TangentEmitter:
             return f"{name}_p" if how == "value" else f"{name}_p.{how}"
         return None
 
+    def _or_zeros(self, arg: Arg) -> str:
+        """The tangent of one input, zeros for an undefined one."""
+        function = "tangents_or_zeros" if arg.type.is_tensor_list else "tangent_or_zeros"
+        return f"{function}({arg.name}_t, {arg.name}_p, ops)"
+
     def _same_operator(self) -> str:
         """A linear operator maps tangents as it maps primals."""
         args = []
         for arg in self.schema.args:
             value = f"{arg.name}_t" if arg in self.inputs else f"{arg.name}_p"
-            if arg in self.inputs and arg.type.is_tensor_list:
-                value = f"tangents_or_zeros({arg.name}_t, {arg.name}_p, ops)"
-            elif arg in self.inputs and len(self.inputs) > 1:
-                value = f"tangent_or_zeros({arg.name}_t, {arg.name}_p, ops)"
+            if arg in self.inputs and (arg.type.is_tensor_list or len(self.inputs) > 1):
+                value = self._or_zeros(arg)
             args.append(f"{arg.name}={value}" if arg.kwarg_only else value)
-        return f"ops.{self.schema.name}({', '.join(args)})"
+        return f"{self.tables.get(self.schema.name, 'ops')}.{self.schema.name}({', '.join(args)})"
+
+    def _backward(self, arg: Arg) -> Formula:
+        formula = self.derivative.formula_for(arg.name).formula
+        assert isinstance(formula, Formula)
+        return formula
 
     def _from_backward(self, arg: Arg) -> str:
         """An element-wise operator's Jacobian is diagonal: its tangent is the conjugate of its cotangent's formula."""
-        formula = self.derivative.formula_for(arg.name).formula
-        assert isinstance(formula, Formula)
 
         def rename(name: str, how: str) -> str | None:
             if name in self.derivative.grad_names:
                 return f"{arg.name}_t.conj()" if how == "value" else f"{arg.name}_t.{how}"
             return self._rename(name, how)
 
-        return f"({formula.render(rename)}).conj()"
+        return f"({self._backward(arg).render(rename, self.tables)}).conj()"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 from pullback.codegen.check import load_registry
-from pullback.codegen.emit_module import Sources, emit_module, tangent_imports
-from pullback.codegen.emit_tables import emit_entries
-from pullback.codegen.emit_tangent import TangentEmitter
+from pullback.codegen.emit_checks import check_emittable
+from pullback.codegen.emit_module import Parts, Sources, emit_module, operator_parts, tangent_parts
+from pullback.codegen.emit_tables import emit_fill
+from pullback.codegen.formatting import formatted
 from pullback.codegen.helpers_index import find_helpers
 from pullback.codegen.model import AREAS, Registry
 
@@ -26,56 +25,46 @@ def own_registry() -> Registry:
 def generate() -> dict[str, str]:
     """The text of every generated module, by file name."""
     registry = own_registry()
-    sources = Sources("pullback.arrays.numpy", None, dict(registry.helper_modules))
+    composite = sorted({native.area for native in registry.natives if native.is_composite})
+    sources = Sources(
+        kernels="pullback.arrays.numpy",
+        composites={area: f"pullback.ops.composite.{area}" for area in composite},
+        helpers=registry.helper_modules,
+        declarations="derivatives.yaml",
+    )
     files = {"__init__.py": f'"""Operators as Python code. {_NOTE}"""\n'}
-    areas = [area for area in AREAS if any(n.area == area for n in registry.natives)]
+    areas = [area for area in AREAS if any(native.area == area for native in registry.natives)]
     for area in areas:
-        natives = [n for n in registry.natives if n.area == area]
-        files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", natives, registry, sources)
-    files["tables.py"] = _tables(areas, registry)
-    files["tangents.py"] = _tangents(registry, sources)
-    return {name: _formatted(text) for name, text in files.items()}
-
-
-def _tables(areas: list[str], registry: Registry) -> str:
-    composite = sorted({n.area for n in registry.natives if n.is_composite})
-    lines = [f'"""The tables of operators. {_NOTE}"""', "", "from pullback.arrays import numpy as kernels"]
-    lines += [f"from pullback.ops.composite import {area} as composite_{area}" for area in composite]
-    lines += [f"from pullback.ops.generated import {area}" for area in areas]
-    lines += ["from pullback.ops.tables import Overload", "", "", "def fill(tables):"]
-    lines.append('    """Enter every operator in `tables`."""')
-    body = emit_entries(registry.natives, registry, {area: area for area in areas})
-    lines += [f"    {line}" for line in body.splitlines()]
-    return "\n".join(lines) + "\n"
-
-
-def _tangents(registry: Registry, sources: Sources) -> str:
-    emitters = {name: TangentEmitter(d) for name, d in registry.derivatives.items()}
-    functions = [emitter.emit() for emitter in emitters.values()]
-    table = ",\n".join(f'    "{name}": {name}_tangent' for name in emitters)
-    body = "\n\n\n".join([*functions, f"TANGENTS = {{\n{table},\n}}"])
-    head = f'"""Tangents: the JVP of every differentiable primitive. {_NOTE}"""\n\n'
-    return f"{head}{tangent_imports(body, sources)}\n\n\n{body}\n"
-
-
-def _formatted(text: str) -> str:
-    """The text as ruff formats it; ruff is needed to generate, not to use the package."""
-    command = [sys.executable, "-m", "ruff", "format", "--line-length", "120", "--isolated", "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"ruff could not format generated code (pip install ruff): {done.stderr.strip()}")
-    return done.stdout
+        natives = [native for native in registry.natives if native.area == area]
+        parts = operator_parts(natives, registry, sources)
+        check_emittable(natives, registry, parts)
+        files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, sources)
+    fill = emit_fill(registry.natives, registry, {area: f"{area}." for area in areas})
+    files["tables.py"] = emit_module(
+        f"The tables of operators. {_NOTE}",
+        Parts([fill], frozenset()),
+        sources,
+        modules=[f"pullback.ops.generated.{area}" for area in areas],
+    )
+    title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
+    files["tangents.py"] = emit_module(title, tangent_parts(registry), sources)
+    return {name: formatted(text) for name, text in files.items()}
 
 
 def write(check: bool = False) -> list[str]:
     """Write what has changed; with `check` only list it. Returns the names of the files concerned."""
     files = generate()
-    stale = [p.name for p in GENERATED.glob("*.py") if p.name not in files]
-    changed = [n for n, text in files.items() if not (GENERATED / n).exists() or (GENERATED / n).read_text() != text]
+    stale = [path.name for path in GENERATED.glob("*.py") if path.name not in files]
+    changed = [name for name, text in files.items() if _content(GENERATED / name) != text]
     if not check:
         GENERATED.mkdir(exist_ok=True)
         for name in changed:
-            (GENERATED / name).write_text(files[name])
+            (GENERATED / name).write_text(files[name], encoding="utf-8")
         for name in stale:
             (GENERATED / name).unlink()
     return sorted(changed + stale)
+
+
+def _content(path: Path) -> str | None:
+    """What is in a file; None if it is not there."""
+    return path.read_text(encoding="utf-8") if path.exists() else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -37,9 +36,14 @@ def unused(name: str, native: NativeFunction) -> str:
 
 def node_class(native: NativeFunction, registry: Registry) -> str:
     """PyTorch's name of the node: MulBackward0; overloads are numbered in the order of their declaration."""
-    overloads = [n for n in registry.natives if n.name == native.name and not n.is_composite]
-    camel = "".join(part[:1].upper() + part[1:] for part in native.name.split("_") if part)
+    camel = _camel(native.name)
+    overloads = [n for n in registry.natives if not n.is_composite and _camel(n.name) == camel]
     return f"{camel}Backward{overloads.index(native)}"
+
+
+def _camel(name: str) -> str:
+    """max_pool -> MaxPool; normal and normal_ are both Normal, as in PyTorch."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
 
 
 def function_name(native: NativeFunction, registry: Registry) -> str:
@@ -62,7 +66,7 @@ def qualified(name: str, registry: Registry) -> str:
 
 
 def operator_tables(registry: Registry) -> Mapping[str, str]:
-    """Where formulas find the operators of this source, if not in `ops` itself: a third party's in `ops.<namespace>`."""
+    """Where formulas find the operators of this source, if not in `ops` itself: `ops.<namespace>`, a third party's."""
     if registry.namespace is None:
         return MappingProxyType({})
     return dict.fromkeys(registry.operators, f"ops.{registry.namespace}")

@@ -97,7 +97,9 @@ class NodeLayout:
             return self._output_fills(name, saved.how)
         if self.is_list(name):
             if "value" not in saved.how:
-                return [(f"{name}_{how}", f'tuple(attribute(x, "{how}") for x in {value})') for how in sorted(saved.how)]
+                return [
+                    (f"{name}_{how}", f'tuple(attribute(x, "{how}") for x in {value})') for how in sorted(saved.how)
+                ]
             versions = f"tuple(version_when_saved(x) for x in {value})"
             return [(f"saved_{name}", f"tuple({value})"), (f"version_{name}", versions)]
         if "value" not in saved.how:

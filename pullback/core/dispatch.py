@@ -56,7 +56,7 @@ class Operator:
     """What dispatch must know of an operator: filled by the generated code, one for each primitive overload."""
 
     __slots__ = (
-        "kernel", "lists", "multi", "name", "record", "returns_list", "returns_value", "saves_self", "tensors", "view",
+        "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list", "returns_value", "saves_self", "tensors", "view",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,7 @@ class Operator:
         view=False,
     ):
         self.name = name  # as in an error message: 'max.dim'
+        self.inplace_name = f"{name}_"
         self.kernel = kernel  # name in every table
         self.tensors = tensors  # positions of Tensor and Tensor? arguments: ((position, name), ...)
         self.lists = lists  # positions of Tensor[] arguments
@@ -83,16 +84,49 @@ class Operator:
         self.returns_value = returns_value  # whether the result is a Python value and no array
         self.saves_self = saves_self  # whether a node keeps the value of the first argument
         self.view = view  # whether the result may share memory with the first argument
+        self.quick = not (lists or multi or returns_list or returns_value or view)
 
 
 def dispatch(op, args):
     """Run an operator on any mixture of arguments; the generated fast path is this, specialised."""
+    if op.quick and modes.current().plain:
+        result = _dispatch_arrays(op, args)
+        if result is not None:
+            return result
     level, tensors = survey(op, args)
     raws, lifted = raw_arguments(op, args, level)
     result = run_kernel(op, raws, args)
     if op.returns_value:
         return result
     return _finish(op, result, raws, lifted, max(level, 0), tensors)
+
+
+def _dispatch_arrays(op, args):
+    """The result for tensors of one level around ndarrays, and None for everything else."""
+    raws = list(args)
+    level, needs = -1, False
+    for position, _ in op.tensors:
+        x = args[position]
+        kind = type(x)
+        if kind is Tensor:
+            if x._level != level:
+                if level >= 0:
+                    return None
+                level = x._level
+            raws[position] = x._data
+            needs = needs or x._requires_grad
+        elif x is not None and kind not in CONSTANTS:
+            return None
+    if level < 0:
+        return None
+    try:
+        result = NUMPY.kernels[op.kernel](*raws)
+    except Exception as error:
+        raise explain(op, args, error) from error
+    out = wrap_result(result, level)
+    if needs and op.record is not None and modes.current().records(level):
+        op.record(out, *args)
+    return out
 
 
 def run_kernel(op, raws, args, name=None):

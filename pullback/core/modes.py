@@ -1,8 +1,7 @@
 """Grad modes: what is recorded, at which level, in this thread and this asyncio task.
 
-One immutable `Modes` describes everything that can make an operator leave its fast path. The default, and every state
-in which all levels record and nothing else is switched on, is `plain`, so that an operator asks one question only.
-A ContextVar holds it, which threads and asyncio tasks see separately.
+One immutable `Modes` describes everything that can make an operator leave its fast path. All that the
+fast path must ask is whether the state is `plain` and, if it might record, `records_all`. A ContextVar holds it, which threads and asyncio tasks see separately.
 """
 
 import contextvars
@@ -11,15 +10,19 @@ import inspect
 
 
 class Modes:
-    """level: the innermost level in use; off: the levels that do not record; inference: inside inference_mode."""
+    """level: the innermost level in use; off: the levels that do not record; inference: inside inference_mode.
 
-    __slots__ = ("inference", "level", "off", "plain")
+    plain: nothing but recording may be switched; records_all: and it is on at every level.
+    """
+
+    __slots__ = ("inference", "level", "off", "plain", "records_all")
 
     def __init__(self, level=0, off=frozenset(), inference=False):
         self.level = level
         self.off = off
         self.inference = inference
-        self.plain = not off and not inference
+        self.plain = not inference
+        self.records_all = not off
 
     def records(self, level):
         """Whether operators on tensors of `level` record nodes."""

@@ -8,7 +8,7 @@ autograd's business: see `core.slots`.
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.dispatch import NUMPY, raw_arguments, run_kernel, survey
+from pullback.core.dispatch import CONSTANTS, NUMPY, raw_arguments, run_kernel, survey
 from pullback.core.errors import GradientError, InplaceError, OperatorError
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -17,6 +17,8 @@ from pullback.core.version import bump, counter_of
 
 def inplace(op, args):
     """Run `op` and write its result into its first argument, which is returned."""
+    if op.quick and modes.current().plain and _inplace_unrecorded(op, args):
+        return args[0]
     target, level, records = _prepare(op, args)
     raws, lifted = raw_arguments(op, args, level)
     before = _as_it_was(target, copy=op.saves_self) if records else None
@@ -27,10 +29,44 @@ def inplace(op, args):
         run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
     else:
         _write(op, target, run_kernel(op, raws, args))
-    bump(target, f"{op.name}_")
+    bump(target, op.inplace_name)
     if records:
         _record(op, target, before, lifted)
     return target
+
+
+def _inplace_unrecorded(op, args):
+    """The common case of an optimiser's update, a ufunc on arrays that records nothing; says whether it was one."""
+    kernel = NUMPY.kernels[op.kernel]
+    target = args[0]
+    if type(kernel) is not np.ufunc or type(target) is not Tensor:
+        return False
+    extra = target._extra
+    if extra is not None and extra.inference:
+        return False
+    raws = list(args)
+    needs = False
+    for position, _ in op.tensors:
+        x = args[position]
+        kind = type(x)
+        if kind is Tensor:
+            if x._level != target._level:
+                return False
+            raws[position] = x._data
+            needs = needs or x._requires_grad
+        elif kind not in CONSTANTS:
+            return False
+    if needs and modes.current().records(target._level):
+        return False
+    data = target._data
+    if not data.flags.writeable:
+        return False
+    try:
+        kernel(*raws, out=data)
+    except (TypeError, ValueError):
+        return False  # nothing was written; the general way says what is wrong
+    bump(target, op.inplace_name)
+    return True
 
 
 def mutate(op, args):

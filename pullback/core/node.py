@@ -40,6 +40,10 @@ class NodeExtra:
         self.retained = {}  # output number -> weak reference to the tensor that retains its grad
 
 
+# Stands in the `_extra` of an AccumulateGrad without hooks: it tells the engine's fast path to leave the node alone.
+LEAF = NodeExtra()
+
+
 class Node:
     """One recorded operation: how to pull a cotangent of its outputs back to its inputs.
 
@@ -156,9 +160,12 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable):
-        super().__init__(shape=variable.shape, dtype=variable.dtype)
-        self._sequence_nr += _FIRST_LEAF_NR
-        self._extra = NodeExtra()  # which also tells the engine's fast path that this is no ordinary node
+        data = variable._data
+        self._sequence_nr = _FIRST_LEAF_NR + next_sequence_nr()
+        self._next0 = self._next1 = None
+        self._nexts = ()
+        self._shape, self._dtype = data.shape, data.dtype
+        self._extra = LEAF
         self.variable = variable
 
 
@@ -216,7 +223,7 @@ def accumulator(leaf):
 
 def node_extra(node):
     """The NodeExtra of `node`, made if there is none yet."""
-    if node._extra is None:
+    if node._extra is None or node._extra is LEAF:
         node._extra = NodeExtra()
     return node._extra
 

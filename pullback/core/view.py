@@ -2,7 +2,7 @@
 
 import weakref
 
-from pullback.core.tensor import extra_of
+from pullback.core.tensor import Tensor, extra_of
 from pullback.core.version import counter_of
 
 
@@ -10,8 +10,17 @@ def shares_memory(result, source):
     """Whether the array `result`, just computed from `source`, is a view of it."""
     if result is source:
         return True
+    if isinstance(result, Tensor):  # nested levels: the memory is at the bottom
+        result, source = memory_of(result), memory_of(source)
     base = getattr(result, "base", None)
     return base is not None and (base is source or base is getattr(source, "base", None))
+
+
+def memory_of(data):
+    """The array at the bottom of nested tensors."""
+    while isinstance(data, Tensor):
+        data = data._data
+    return data
 
 
 def make_view(out, source):

@@ -78,7 +78,7 @@ def dlpack(self, **options):
 
 def dlpack_device(self):
     """`__dlpack_device__`: (kind of device, number)."""
-    return plain_array(self.detach()).__dlpack_device__()
+    return self.numpy(force=True).__dlpack_device__()
 
 
 def from_dlpack(x, *, copy=None):

@@ -41,12 +41,8 @@ def binary_cross_entropy_elements(input, target):
     return (target - 1) * log_q - target * log_p
 
 
-def _lowest(target):
-    return np.minimum.reduce(target, axis=None) if target.size else 0
-
-
-def _check_targets(sizes, target, weight, ignore_index):
-    """Refuse targets that are no class indices for scores of shape `sizes`, and weights that are not one a class."""
+def _check_targets(sizes, target, weight):
+    """Refuse targets that are no indices or do not fit scores of shape `sizes`, and weights that are not one a class."""
     classes_at = 0 if len(sizes) == 1 else 1
     classes, expected = sizes[classes_at], sizes[:classes_at] + sizes[classes_at + 1 :]
     if target.dtype.kind not in "iu":
@@ -59,21 +55,24 @@ def _check_targets(sizes, target, weight, ignore_index):
         raise RuntimeError(
             f"nll_loss(): weight must have one element a class, shape {(classes,)}, but it has {weight.shape}."
         )
-    if _lowest(target) < 0 or (target.size and np.maximum.reduce(target, axis=None) >= classes):
-        wrong = target[((target < 0) | (target >= classes)) & (target != ignore_index)]
-        if wrong.size:
-            raise IndexError(
-                f"nll_loss(): target holds {wrong[0]}, out of bounds for {classes} classes (ignore_index is "
-                f"{ignore_index})."
-            )
+
+
+def _lowest(target):
+    """The lowest class index; 0 if there are none."""
+    return np.minimum.reduce(target, axis=None) if target.size else 0
 
 
 def _weighed_targets(target, weight, ignore_index):
-    """(class indices, with 0 for ignored ones; each target's weight, None when all are 1)."""
+    """(class indices, with 0 for ignored ones; each target's weight, None when all are 1).
+
+    Indices past the last class are left to indexing, which refuses them; negative ones it would count from the end.
+    """
     ignored = None
     if ignore_index >= 0 or _lowest(target) < 0:
         ignored = target == ignore_index
         target = np.where(ignored, 0, target)
+        if (lowest := _lowest(target)) < 0:
+            raise IndexError(f"target holds {lowest}, which is no class (and ignore_index is {ignore_index}).")
     weights = None if weight is None else weight[target]
     if ignored is not None:
         weights = ~ignored if weights is None else weights * ~ignored
@@ -96,7 +95,7 @@ def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
     if input.ndim == 0:
         raise ValueError("nll_loss(): input must have at least one dimension, the classes; it is 0-d.")
     floating_only("nll_loss", input.dtype)
-    _check_targets(input.shape, target, weight, ignore_index)
+    _check_targets(input.shape, target, weight)
     target, weights = _weighed_targets(target, weight, ignore_index)
     picked = input[_class_index(input.shape, target)]
     if weights is not None:

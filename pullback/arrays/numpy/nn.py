@@ -56,7 +56,12 @@ def linear(input, weight, bias=None):
         out = np.matmul(input, weight.T)
     if bias is None:
         return out
-    if out.ndim and out.dtype == bias.dtype and bias.ndim <= 1:
+    if weight.ndim == 1 or bias.ndim > 1:
+        raise RuntimeError(
+            f"linear(): bias must have shape (out_features,) for weight of shape (out_features, in_features), but bias "
+            f"has shape {bias.shape} and weight {weight.shape}."
+        )
+    if out.dtype == bias.dtype:
         out += bias
         return out
     return out + bias

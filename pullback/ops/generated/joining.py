@@ -2,8 +2,8 @@
 
 from pullback.core.arguments import UNSET
 from pullback.core.dispatch import Operator, TENSOR, attribute, dispatch
-from pullback.core.node import Node, port, start_node
-from pullback.core.tensor import Tensor, new
+from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.tensor import new
 from pullback.ops.formulas.joining import cat_backward
 from pullback.ops.composite import joining as composite_joining
 
@@ -22,7 +22,12 @@ class CatBackward0(Node):
 
 def record_cat(out, tensors, dim):
     """Make `out` the result of a CatBackward0 node."""
-    node = start_node(CatBackward0, out)
+    node = new(CatBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._data
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
     node._nexts = tuple(port(x) for x in tensors)
     node.tensors_shape = tuple(attribute(x, "shape") for x in tensors)
     node.arg_dim = dim
@@ -55,7 +60,12 @@ class StackBackward0(Node):
 
 def record_stack(out, tensors, dim):
     """Make `out` the result of a StackBackward0 node."""
-    node = start_node(StackBackward0, out)
+    node = new(StackBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._data
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
     node._nexts = tuple(port(x) for x in tensors)
     node.arg_dim = dim
 

@@ -1,0 +1,1 @@
+"""NumPy's signatures over pullback's operators, one file an area. Imported by `registry.load_adapters`."""

@@ -1,0 +1,203 @@
+"""Differences, interpolation, convolution and polynomials, composed of operators."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from pullback.core.dispatch import TENSOR as ops
+from pullback.interop.operands import along, array, axes_of, frozen, only, refuse
+from pullback.interop.registry import rule
+
+
+@rule("diff")
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    """np.diff."""
+    if n < 0:
+        raise ValueError(f"np.diff: n must be at least 0, got {n}.")
+    a = array(a)
+    if a.ndim == 0:
+        raise ValueError("np.diff: expected at least one dimension.")
+    axis = normalize_axis_index(axis, a.ndim)
+    ends = [None if e is None or e is np._NoValue else _slab(array(e), a, axis) for e in (prepend, append)]
+    parts = [p for p in (ends[0], a, ends[1]) if p is not None]
+    a = ops.cat(parts, axis) if len(parts) > 1 else a
+    differ = ops.ne if a.dtype.kind == "b" else ops.sub
+    for _ in range(n):
+        a = differ(a[along(a.ndim, axis, slice(1, None))], a[along(a.ndim, axis, slice(-1))])
+    return a
+
+
+def _slab(e, a, axis):
+    """A number before or after `a` along `axis`, as an array."""
+    if e.ndim:
+        return e
+    shape = [*a.shape]
+    shape[axis] = 1
+    return ops.broadcast_to(e, shape)
+
+
+@rule("ediff1d")
+def ediff1d(ary, to_end=None, to_begin=None):
+    """np.ediff1d."""
+    parts = [diff(ops.reshape(array(ary), (-1,)))]
+    if to_begin is not None:
+        parts.insert(0, ops.reshape(array(to_begin), (-1,)))
+    if to_end is not None:
+        parts.append(ops.reshape(array(to_end), (-1,)))
+    return ops.cat(parts, 0) if len(parts) > 1 else parts[0]
+
+
+# -- np.gradient ----------------------------------------------------------------------------------------------------
+
+
+@rule("gradient")
+def gradient(f, *varargs, axis=None, edge_order=1):
+    """np.gradient: second-order differences inside, first- or second-order ones at the ends."""
+    only("gradient", "edge_order", edge_order, (1, 2))
+    f = array(f)
+    axes = axes_of(axis, f.ndim)
+    if len(varargs) == 1 and array(varargs[0]).ndim == 0:
+        varargs *= len(axes)
+    if len(varargs) not in (0, len(axes)):
+        raise TypeError(f"np.gradient: {len(varargs)} spacings for {len(axes)} axes.")
+    spacings = varargs or (1.0,) * len(axes)
+    f = f if f.dtype.kind in "fc" else ops.to(f, np.dtype(float))
+    results = tuple(_slope(f, array(h), i, edge_order) for i, h in zip(axes, spacings, strict=True))
+    return results[0] if len(results) == 1 else results
+
+
+def _slope(f, h, axis, edge_order):
+    n = f.shape[axis]
+    if n < edge_order + 1:
+        raise ValueError(f"np.gradient: axis {axis} has {n} elements, and at least {edge_order + 1} are needed.")
+    if h.ndim:
+        if h.shape != (n,):
+            raise ValueError(f"np.gradient: {h.shape} coordinates for axis {axis} of length {n}.")
+        h = h[1:] - h[:-1]  # constant or not: the formula for unequal steps is exact for both
+    at = [f[along(f.ndim, axis, slice(k, k + 1 or None))] for k in (0, 1, -2, -1)]
+    h0, h1 = (h, h) if h.ndim == 0 else (h[0], h[-1])
+    if edge_order == 1:
+        first, last = (at[1] - at[0]) / h0, (at[3] - at[2]) / h1
+    else:
+        third = f[along(f.ndim, axis, slice(2, 3))], f[along(f.ndim, axis, slice(-3, -2))]
+        steps = (h, h, h, h) if h.ndim == 0 else (h[0], h[1], h[-1], h[-2])
+        first = _end(at[0], at[1], third[0], steps[0], steps[1])
+        last = -_end(at[3], at[2], third[1], steps[2], steps[3])
+    return ops.cat([first, _inner(f, h, axis), last], axis)
+
+
+def _inner(f, h, axis):
+    """Slopes inside, by the parabola through three neighbours."""
+    left, middle, right = (f[along(f.ndim, axis, s)] for s in (slice(-2), slice(1, -1), slice(2, None)))
+    if h.ndim == 0:
+        return (right - left) / (2.0 * h)
+    shape = [-1 if i == axis else 1 for i in range(f.ndim)]
+    before, after = ops.reshape(h[:-1], shape), ops.reshape(h[1:], shape)
+    total = before + after
+    return (
+        -after / (before * total) * left
+        + (after - before) / (before * after) * middle
+        + before / (after * total) * right
+    )
+
+
+def _end(f0, f1, f2, h1, h2):
+    """The slope at f0 by the parabola through the three points, h1 and h2 apart."""
+    total = h1 + h2
+    return -(2.0 * h1 + h2) / (h1 * total) * f0 + total / (h1 * h2) * f1 - h1 / (h2 * total) * f2
+
+
+# -- interpolation, convolution, polynomials ------------------------------------------------------------------------
+
+
+@rule("interp")
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """np.interp: differentiable in x, in the values fp and in the places xp."""
+    only("interp", "period", period, (None,), "wrap the coordinates yourself")
+    x, xp, fp = array(x), array(xp), array(fp)
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
+        raise ValueError(f"np.interp: xp and fp must be vectors of one length, got {tuple(xp.shape)} and {tuple(fp.shape)}.")
+    left = fp[0] if left is None else left
+    right = fp[-1] if right is None else right
+    if xp.shape[0] > 1:
+        places = frozen(xp, "interp")
+        i = np.clip(np.searchsorted(places, frozen(x, "interp"), side="right") - 1, 0, len(places) - 2)
+        slope = (fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i])
+        result = slope * (x - xp[i]) + fp[i]
+        result = ops.where(ops.eq(x, xp[-1]), fp[-1], result)
+    else:
+        result = fp[0] + ops.zeros_like(x)
+    result = ops.where(ops.lt(x, xp[0]), left, result)
+    result = ops.where(ops.gt(x, xp[-1]), right, result)
+    return ops.where(np.isnan(x), x, result)
+
+
+@rule("convolve")
+def convolve(a, v, mode="full"):
+    """np.convolve."""
+    return _slide("convolve", array(a), ops.flip(array(v), (0,)), mode)
+
+
+@rule("correlate")
+def correlate(a, v, mode="valid"):
+    """np.correlate."""
+    return _slide("correlate", array(a), ops.conj(array(v)), mode)
+
+
+def _slide(name, a, v, mode):
+    """sum_j a[i + j] v[j], for every i at which they overlap (fully, or as `mode` says)."""
+    modes = ("full", "same", "valid")
+    if mode not in modes:
+        raise refuse(name, "mode", f"{mode!r} is not among {modes}")
+    if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
+        raise ValueError(f"np.{name}: expected two vectors that are not empty, got {tuple(a.shape)} and {tuple(v.shape)}.")
+    swapped = v.shape[0] > a.shape[0]
+    if swapped:  # the longer one lies still; the result then runs backwards
+        a, v = v, a
+    n, m = a.shape[0], v.shape[0]
+    before = {"full": m - 1, "same": m // 2 if not swapped else (m - 1) // 2, "valid": 0}[mode]
+    count = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
+    after = count + m - 1 - n - before
+    zeros = [np.zeros(k, a.dtype) for k in (before, after)]
+    padded = ops.cat([zeros[0], a, zeros[1]], 0) if before or after else a
+    result = ops.matmul(ops.unfold(padded, 0, m, 1), v)
+    return ops.flip(result, (0,)) if swapped else result
+
+
+@rule("polyval")
+def polyval(p, x):
+    """np.polyval, by Horner's scheme; highest power first."""
+    p, x = array(p), array(x)
+    result = ops.zeros_like(x)
+    for coefficient in p:
+        result = result * x + coefficient
+    return result
+
+
+@rule("vander")
+def vander(x, N=None, increasing=False):
+    """np.vander."""
+    x = array(x)
+    if x.ndim != 1:
+        raise ValueError(f"np.vander: expected a vector, got shape {tuple(x.shape)}.")
+    n = x.shape[0] if N is None else N
+    powers = [ops.ones_like(x)]
+    for _ in range(n - 1):
+        powers.append(powers[-1] * x)
+    powers = powers[:n] if increasing else powers[:n][::-1]
+    return ops.stack(powers, 1) if powers else ops.reshape(x[:0], (x.shape[0], 0))
+
+
+@rule("apply_along_axis")
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    """np.apply_along_axis: `func1d` on every slice along the axis, joined again."""
+    arr = array(arr)
+    (axis,) = axes_of(axis, arr.ndim)
+    rows = ops.movedim(arr, axis, -1)
+    outer = rows.shape[:-1]
+    parts = [array(func1d(row, *args, **kwargs)) for row in ops.reshape(rows, (-1, rows.shape[-1]))]
+    if not parts:
+        raise ValueError(f"np.apply_along_axis: there is no slice along axis {axis} of shape {tuple(arr.shape)}.")
+    made = ops.stack(parts)
+    result = ops.reshape(made, (*outer, *made.shape[1:]))
+    back = range(len(outer), result.ndim)
+    return ops.movedim(result, tuple(back), tuple(range(axis, axis + len(back)))) if len(back) else result

@@ -1,0 +1,109 @@
+"""NumPy's functions that make arrays: of another's shape, between limits, or of nested lists (`like=`)."""
+
+import numpy as np
+
+from pullback.core.dispatch import TENSOR as ops
+from pullback.interop.operands import array, cast, only, refuse, tensor_of
+from pullback.interop.registry import numpy_object, rule
+
+
+def _like(name):
+    """np.zeros_like and its kin: of the prototype's shape and dtype, outside any graph."""
+    operator = f"{name.removesuffix('_like')}"
+
+    def like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
+        only(name, "order", order, ("K", "C", "A"))
+        only(name, "device", device, (None, "cpu"))
+        prototype = array(prototype)
+        if shape is not None:
+            shape = shape if isinstance(shape, (tuple, list)) else (shape,)
+            return getattr(ops, operator)(tuple(shape), dtype=prototype.dtype if dtype is None else dtype)
+        return getattr(ops, name)(prototype, dtype=dtype)
+
+    return like
+
+
+for _name in ("zeros_like", "ones_like", "empty_like"):
+    rule(_name)(_like(_name))
+
+
+@rule("full_like")
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """np.full_like; differentiable in the value that fills."""
+    only("full_like", "order", order, ("K", "C", "A"))
+    only("full_like", "device", device, (None, "cpu"))
+    a, fill = array(a), array(fill_value)
+    shape = a.shape if shape is None else shape
+    fill = ops.broadcast_to(fill, shape if isinstance(shape, (tuple, list)) else (shape,))
+    return ops.clone(cast(fill, a.dtype if dtype is None else dtype, "full_like", "unsafe"))
+
+
+@rule("copy")
+def copy(a, order="K", subok=False):
+    """np.copy: recorded, as clone() is."""
+    only("copy", "order", order, ("K", "C", "A"))
+    return ops.clone(array(a))
+
+
+@rule("linspace")
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+    """np.linspace; differentiable in both ends."""
+    only("linspace", "device", device, (None, "cpu"))
+    if num < 0:
+        raise ValueError(f"np.linspace: the number of samples must be at least 0, got {num}.")
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise refuse("linspace", "dtype", f"{np.dtype(dtype)} would round the samples, which has no derivative")
+    start, stop = array(start) * 1.0, array(stop) * 1.0
+    start, stop = np.broadcast_arrays(start, stop)
+    count = num - 1 if endpoint else num
+    step = (stop - start) / count if count > 0 else (stop - start) * np.nan
+    places = np.reshape(np.arange(num, dtype=start.real.dtype), (num,) + (1,) * start.ndim)
+    result = start + places * step if count > 0 else start + places * (stop - start)
+    if endpoint and num > 1:
+        result = ops.cat([result[:-1], stop[None]], 0)
+    result = cast(ops.movedim(result, 0, axis) if axis else result, dtype, "linspace", "unsafe")
+    return (result, step) if retstep else result
+
+
+@rule("logspace")
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """np.logspace; differentiable in both ends and in the base."""
+    if isinstance(base, np.ndarray) and base.ndim:
+        raise refuse("logspace", "base", "it must be a number")
+    powers = linspace(start, stop, num, endpoint, axis=axis)
+    return cast(ops.pow(base, powers), dtype, "logspace", "unsafe")
+
+
+# -- like=Tensor ----------------------------------------------------------------------------------------------------
+
+
+@rule("array")
+def array_(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0):
+    """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
+    only("array", "order", order, ("K", "C", "A"))
+    made = cast(array(object), dtype, "array", "unsafe")
+    made = ops.reshape(made, (*(1,) * (ndmin - made.ndim), *made.shape))
+    return ops.clone(made)
+
+
+@rule("asarray", "asanyarray")
+def asarray(a, dtype=None, order=None, *, device=None, copy=None):
+    """np.asarray(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
+    only("asarray", "order", order, (None, "K", "C", "A"))
+    only("asarray", "device", device, (None, "cpu"))
+    made = cast(array(a), dtype, "asarray", "unsafe")
+    return made if hasattr(made, "requires_grad") else tensor_of(made)
+
+
+def _plain(name):
+    """A function that makes an ndarray of numbers, asked for a Tensor by like=."""
+    function = numpy_object(name)
+
+    def make(*args, **kwargs):
+        return tensor_of(function(*args, **kwargs))
+
+    return make
+
+
+for _name in ("arange", "empty", "eye", "full", "identity", "ones", "tri", "zeros"):
+    rule(_name)(_plain(_name))

@@ -1,0 +1,196 @@
+"""NumPy's functions that choose elements."""
+
+import numpy as np
+
+from pullback.core.dispatch import TENSOR as ops
+from pullback.interop.operands import array, axes_of, deliver, needs_grad, only, values
+from pullback.interop.registry import numpy_object, rule
+from pullback.interop.suggest import unsupported
+
+
+@rule("where")
+def where(condition, x=None, y=None, /):
+    """np.where; with the condition alone, the indices where it holds."""
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ValueError("np.where: either both or neither of x and y must be given.")
+    condition = array(condition)
+    if condition.dtype.kind != "b":
+        condition = ops.ne(condition, 0)
+    return ops.where(condition, *(v if isinstance(v, (int, float, complex)) else array(v) for v in (x, y)))
+
+
+@rule("nonzero")
+def nonzero(a):
+    """np.nonzero."""
+    return tuple(ops.nonzero(array(a), as_tuple=True))
+
+
+@rule("flatnonzero")
+def flatnonzero(a):
+    """np.flatnonzero."""
+    return nonzero(ops.reshape(array(a), (-1,)))[0]
+
+
+@rule("argwhere")
+def argwhere(a):
+    """np.argwhere."""
+    return ops.argwhere(array(a))
+
+
+@rule("take")
+def take(a, indices, axis=None, out=None, mode="raise"):
+    """np.take."""
+    only("take", "mode", mode, ("raise", "wrap", "clip"))
+    a, index = array(a), values(indices, "take")
+    if axis is None:
+        a, axis = ops.reshape(a, (-1,)), 0
+    (axis,) = axes_of(axis, a.ndim)
+    n = a.shape[axis]
+    if index.dtype.kind not in "iub":
+        raise TypeError(f"np.take: indices must be integers, got dtype {index.dtype}.")
+    index = index.astype(np.intp)
+    if mode != "raise":
+        index = index % n if mode == "wrap" else np.clip(index, 0, n - 1)
+    return deliver("take", a[(slice(None),) * axis + (index,)], out)
+
+
+@rule("take_along_axis")
+def take_along_axis(arr, indices, axis=-1):
+    """np.take_along_axis."""
+    arr, indices = array(arr), values(indices, "take_along_axis")
+    if axis is None:
+        arr, axis = ops.reshape(arr, (-1,)), 0
+    return ops.take_along_dim(arr, indices, axis)
+
+
+@rule("compress")
+def compress(condition, a, axis=None, out=None):
+    """np.compress."""
+    return take(a, np.flatnonzero(values(condition, "compress")), axis, out)
+
+
+@rule("extract")
+def extract(condition, arr):
+    """np.extract."""
+    return take(arr, np.flatnonzero(values(condition, "extract")))
+
+
+@rule("delete")
+def delete(arr, obj, axis=None):
+    """np.delete."""
+    arr = array(arr)
+    if axis is None:
+        arr, axis = ops.reshape(arr, (-1,)), 0
+    (axis,) = axes_of(axis, arr.ndim)
+    kept = np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else values(obj, "delete"))
+    return ops.index_select(arr, axis, kept)
+
+
+@rule("choose")
+def choose(a, choices, out=None, mode="raise"):
+    """np.choose: at each place, the element of choices[a]."""
+    only("choose", "mode", mode, ("raise",))
+    choices = [array(c) for c in choices]
+    a = values(a, "choose")
+    if a.size and not (a.min() >= 0 and a.max() < len(choices)):
+        raise ValueError(f"np.choose: there are {len(choices)} choices, and a goes from {a.min()} to {a.max()}.")
+    result = choices[0]
+    for i, choice in enumerate(choices[1:], start=1):
+        result = ops.where(a == i, choice, result)
+    return deliver("choose", ops.broadcast_to(result, np.broadcast_shapes(a.shape, result.shape)), out)
+
+
+@rule("select")
+def select(condlist, choicelist, default=0):
+    """np.select: the first choice whose condition holds."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"np.select: {len(condlist)} conditions for {len(choicelist)} choices.")
+    result = array(default)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = ops.where(array(condition), array(choice), result)
+    return result
+
+
+@rule("piecewise")
+def piecewise(x, condlist, funclist, *args, **kw):
+    """np.piecewise: each function is called on the elements where its condition holds, and on no others."""
+    x = array(x)
+    single = not isinstance(condlist, (list, tuple)) or (bool(condlist) and np.ndim(condlist[0]) == 0 and x.ndim > 0)
+    conditions = [values(c, "piecewise").astype(bool) for c in ([condlist] if single else condlist)]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(~np.any(conditions, axis=0))
+    if len(funclist) != len(conditions):
+        raise ValueError(f"np.piecewise: {len(funclist)} functions for {len(conditions)} conditions.")
+    result = ops.zeros_like(x)
+    for condition, function in zip(conditions, funclist, strict=True):
+        if condition.any():
+            part = function(x[condition], *args, **kw) if callable(function) else function
+            result = ops.setitem(result, condition, part)
+    return result
+
+
+@rule("diagonal")
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """np.diagonal."""
+    return ops.diagonal(array(a), offset, axis1, axis2)
+
+
+@rule("linalg.diagonal")
+def matrix_diagonal(x, /, *, offset=0):
+    """np.linalg.diagonal."""
+    return ops.diagonal(array(x), offset, -2, -1)
+
+
+@rule("diag")
+def diag(v, k=0):
+    """np.diag."""
+    return ops.diag(array(v), k)
+
+
+@rule("diagflat")
+def diagflat(v, k=0):
+    """np.diagflat."""
+    return ops.diagflat(array(v), k)
+
+
+@rule("tril")
+def tril(m, k=0):
+    """np.tril."""
+    return _triangle(ops.tril, m, k)
+
+
+@rule("triu")
+def triu(m, k=0):
+    """np.triu."""
+    return _triangle(ops.triu, m, k)
+
+
+def _triangle(operator, m, k):
+    m = array(m)
+    if m.ndim == 1:  # as many rows of it, in NumPy
+        m = ops.broadcast_to(m, (m.shape[0], m.shape[0]))
+    return operator(m, k)
+
+
+@rule("ix_")
+def ix_(*args):
+    """np.ix_."""
+    return np.ix_(*(values(x, "ix_") for x in args))
+
+
+def _writes_into_its_first_argument(name):
+    """The rule of a function that fills an ndarray; into a Tensor, pullback has its own ways."""
+
+    def fill(target, *args, **kwargs):
+        if isinstance(target, np.ndarray) and not any(map(needs_grad, (*args, *kwargs.values()))):
+            plain = [values(x, name) if hasattr(x, "requires_grad") else x for x in args]
+            return numpy_object(name)(target, *plain, **kwargs)
+        raise unsupported(name)
+
+    return fill
+
+
+for _name in ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"):
+    rule(_name)(_writes_into_its_first_argument(_name))

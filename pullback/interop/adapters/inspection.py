@@ -1,0 +1,67 @@
+"""NumPy's functions that look at an array without computing with it, or write it to a file."""
+
+import numpy as np
+
+from pullback.core.tensor import Tensor
+from pullback.interop.operands import frozen, values
+from pullback.interop.registry import numpy_object, rule
+
+
+@rule("shape")
+def shape(a):
+    """np.shape."""
+    return a.shape if isinstance(a, Tensor) else np.shape(a)
+
+
+@rule("ndim")
+def ndim(a):
+    """np.ndim."""
+    return a.ndim if isinstance(a, Tensor) else np.ndim(a)
+
+
+@rule("size")
+def size(a, axis=None):
+    """np.size."""
+    return np.size(np.broadcast_to(0, a.shape), axis) if isinstance(a, Tensor) else np.size(a, axis)
+
+
+@rule("iscomplexobj")
+def iscomplexobj(x):
+    """np.iscomplexobj."""
+    return x.dtype.kind == "c"
+
+
+@rule("isrealobj")
+def isrealobj(x):
+    """np.isrealobj."""
+    return x.dtype.kind != "c"
+
+
+def _of_dtypes(name):
+    """A function that asks its arguments for their dtypes alone."""
+    function = numpy_object(name)
+
+    def ask(*args, **kwargs):
+        return function(*(np.empty(0, x.dtype) if isinstance(x, Tensor) else x for x in args), **kwargs)
+
+    return ask
+
+
+def _of_values(name, convert):
+    """A function of plain arrays, whose result is no array: `convert` lets a Tensor that requires grad in or not."""
+    function = numpy_object(name)
+
+    def run(*args, **kwargs):
+        args = [convert(x, name) if isinstance(x, Tensor) else x for x in args]
+        kwargs = {key: convert(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()}
+        return function(*args, **kwargs)
+
+    return run
+
+
+for _name in ("can_cast", "common_type", "result_type"):
+    rule(_name)(_of_dtypes(_name))
+for _name in ("array2string", "array_repr", "array_str", "may_share_memory", "min_scalar_type", "shares_memory"):
+    rule(_name)(_of_values(_name, frozen))
+for _name in ("save", "savetxt", "savez", "savez_compressed"):  # a file is an array for later: detach first
+    rule(_name)(_of_values(_name, values))

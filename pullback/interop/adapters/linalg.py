@@ -1,0 +1,167 @@
+"""NumPy's products of arrays, in `np` and in `np.linalg`."""
+
+import functools
+
+import numpy as np
+
+from pullback.core.dispatch import TENSOR as ops
+from pullback.interop.operands import array, cast, deliver, only, refuse
+from pullback.interop.registry import rule
+
+
+@rule("dot")
+def dot(a, b, out=None):
+    """np.dot: over the last axis of a and the last but one of b."""
+    a, b = array(a), array(b)
+    if not (a.ndim and b.ndim):
+        result = a * b
+    elif a.ndim <= 2 and b.ndim <= 2:
+        result = ops.matmul(a, b)
+    else:
+        result = ops.tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+    return deliver("dot", result, out)
+
+
+@rule("vdot")
+def vdot(a, b, /):
+    """np.vdot."""
+    return ops.vdot(ops.reshape(array(a), (-1,)), ops.reshape(array(b), (-1,)))
+
+
+@rule("inner")
+def inner(a, b, /):
+    """np.inner."""
+    a, b = array(a), array(b)
+    return ops.inner(a, b) if a.ndim and b.ndim else a * b
+
+
+@rule("outer")
+def outer(a, b, out=None):
+    """np.outer."""
+    return deliver("outer", ops.outer(ops.reshape(array(a), (-1,)), ops.reshape(array(b), (-1,))), out)
+
+
+@rule("linalg.outer")
+def vector_outer(x1, x2, /):
+    """np.linalg.outer, of vectors alone."""
+    return ops.outer(array(x1), array(x2))
+
+
+@rule("linalg.matmul")
+def matmul(x1, x2, /):
+    """np.linalg.matmul."""
+    return ops.matmul(array(x1), array(x2))
+
+
+@rule("matvec")
+def matvec(x1, x2, /):
+    """np.matvec."""
+    return ops.matmul(x1, array(x2)[..., None])[..., 0]
+
+
+@rule("vecmat")
+def vecmat(x1, x2, /):
+    """np.vecmat; the vector is conjugated."""
+    return ops.matmul(ops.conj(array(x1))[..., None, :], x2)[..., 0, :]
+
+
+@rule("vecdot")
+def vecdot(x1, x2, /):
+    """np.vecdot; the first vector is conjugated."""
+    return ops.sum(ops.conj(array(x1)) * x2, -1)
+
+
+@rule("linalg.vecdot")
+def vecdot_along(x1, x2, /, *, axis=-1):
+    """np.linalg.vecdot."""
+    return ops.sum(ops.conj(array(x1)) * array(x2), axis)
+
+
+@rule("einsum")
+def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
+    """np.einsum, in both of its forms."""
+    first, *rest = operands
+    if isinstance(first, str):
+        result = ops.einsum(first, [array(x) for x in rest])
+    else:
+        operands = [array(x) if i % 2 == 0 and i < len(operands) // 2 * 2 else x for i, x in enumerate(operands)]
+        result = ops.einsum(operands[0], operands[1:])
+    return deliver("einsum", cast(result, dtype, "einsum", casting), out)
+
+
+@rule("einsum_path")
+def einsum_path(subscripts, *operands, optimize="greedy"):
+    """np.einsum_path, which asks for shapes alone."""
+    return np.einsum_path(subscripts, *(np.broadcast_to(0.0, array(x).shape) for x in operands), optimize=optimize)
+
+
+@rule("tensordot")
+def tensordot(a, b, axes=2):
+    """np.tensordot."""
+    return ops.tensordot(array(a), array(b), axes)
+
+
+@rule("linalg.tensordot")
+def tensordot_along(x1, x2, /, *, axes=2):
+    """np.linalg.tensordot."""
+    return ops.tensordot(array(x1), array(x2), axes)
+
+
+@rule("kron")
+def kron(a, b):
+    """np.kron."""
+    return ops.kron(array(a), array(b))
+
+
+@rule("cross")
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """np.cross, of vectors with three components."""
+    a, b = array(a), array(b)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = np.broadcast_arrays(ops.movedim(a, axisa, -1), ops.movedim(b, axisb, -1))
+    if a.shape[-1] != 3:
+        raise ValueError(f"np.cross: vectors must have 3 components, got {a.shape[-1]}.")
+    return ops.movedim(ops.cross(a, b, -1), -1, axisc)
+
+
+@rule("linalg.cross")
+def cross_along(x1, x2, /, *, axis=-1):
+    """np.linalg.cross."""
+    return cross(x1, x2, axis=axis)
+
+
+@rule("trace")
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """np.trace."""
+    return deliver("trace", ops.sum(ops.diagonal(array(a), offset, axis1, axis2), -1, dtype=dtype), out)
+
+
+@rule("linalg.trace")
+def matrix_trace(x, /, *, offset=0, dtype=None):
+    """np.linalg.trace."""
+    return ops.sum(ops.diagonal(array(x), offset, -2, -1), -1, dtype=dtype)
+
+
+@rule("linalg.multi_dot")
+def multi_dot(arrays, *, out=None):
+    """np.linalg.multi_dot, from left to right."""
+    return deliver("linalg.multi_dot", functools.reduce(ops.matmul, [array(x) for x in arrays]), out)
+
+
+@rule("linalg.matrix_power")
+def matrix_power(a, n):
+    """np.linalg.matrix_power, by repeated squaring."""
+    a = array(a)
+    only("linalg.matrix_power", "n", isinstance(n, (int, np.integer)), (True,), "it must be an integer")
+    if n < 0:
+        raise refuse("linalg.matrix_power", "n", "negative powers need an inverse")
+    if n == 0:
+        return ops.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else ops.matmul(result, a)
+        n >>= 1
+        a = ops.matmul(a, a) if n else a
+    return result
