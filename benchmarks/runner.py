@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -71,7 +72,11 @@ def run_process_case(case: ProcessCase, contenders: Sequence[str], clock_name: s
 
 def run_script(command: Sequence[str], clock_name: str) -> dict[str, float]:
     """What a fresh interpreter measures and prints."""
-    done = subprocess.run([sys.executable, *command, clock_name], capture_output=True, text=True, check=False)
+    # Bytecode is kept, as it is for an installed package: an import would else be timed with its compilation.
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, *command, clock_name], capture_output=True, text=True, check=False, env=environment
+    )
     if done.returncode:
         raise RuntimeError(f"{sys.executable} {' '.join(command)} failed:\n{done.stderr}")
     return json.loads(done.stdout)

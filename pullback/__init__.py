@@ -25,7 +25,7 @@ from pullback.ops import tables as _tables
 
 _methods.attach()
 
-from pullback import autograd, func, nn  # noqa: E402 - they need Tensor's methods
+from pullback import autograd, func, interop, nn  # noqa: E402 - they need Tensor's methods
 
 __version__ = "0.1.0"
 

@@ -60,9 +60,9 @@ def run_demo(options: argparse.Namespace) -> int:
 
 def run_codegen(options: argparse.Namespace) -> int:
     """The subcommand `codegen`."""
-    from pullback.codegen import third_party_main
+    from pullback.codegen import third_party
 
-    return third_party_main(options.yaml, options.output)
+    return third_party.main(options.yaml, options.output)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ FLOORS = (
 FLOOR = {part: number for number, parts in enumerate(FLOORS, start=1) for part in parts}
 # Beside the floors. It knows nothing of the rest, and few know it: code is generated ahead of time.
 GENERATOR = "codegen"
-USERS_OF_THE_GENERATOR = {"pullback.ops.load", "pullback.__main__"}
+USERS_OF_THE_GENERATOR = {"pullback.ops.loading", "pullback.__main__"}
 
 
 def modules(package: Path = PACKAGE) -> dict[str, Path]:

@@ -1,8 +1,10 @@
 """Floor 4: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
 
+from pullback.autograd import function, graph
 from pullback.autograd import inplace_nodes as _inplace_nodes
 from pullback.autograd.api import backward, grad, tensor_backward
 from pullback.autograd.function import Function
+from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from pullback.core.tensor import Tensor as _Tensor
 
@@ -12,7 +14,11 @@ __all__ = [
     "Function",
     "backward",
     "enable_grad",
+    "function",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",

@@ -5,6 +5,7 @@ off its reference count: it is handed over in a list (a box), so that the box is
 """
 
 import sys
+import threading
 
 import numpy as np
 
@@ -21,6 +22,7 @@ def _references_when_alone():
 # What getrefcount says of an array held by one container and one local variable: measured, since it depends on how
 # this version of Python passes arguments.
 _ALONE = _references_when_alone()
+_adding = threading.RLock()  # threads that add to one leaf must not lose each other's gradients
 # Below this many elements asking whether an array may be reused costs more than a new one.
 _WORTH_REUSING = 2000
 
@@ -45,36 +47,54 @@ def owned(box):
     return grad
 
 
+def hook_leaf(run, node, box):
+    """Let the hooks of the leaf see the gradient in `box` (raw, or a Tensor under create_graph) and replace it."""
+    hooks = extra_of(node.variable).hooks
+    if hooks:
+        box[0] = pass_through(run, hooks, box[0], node)
+
+
 def accumulate_grad(run, node, box):
-    """Run the leaf's hooks, add the gradient in `box` (raw, or a Tensor under create_graph), run what comes after."""
+    """Accept the gradient in `box` for `.grad` of a leaf.
+
+    It is added when the whole run has succeeded, so that one that fails leaves every `.grad` as it was; at once only
+    where a hook waits for it.
+    """
     variable = node.variable
-    extra = extra_of(variable)
-    if extra.hooks:
-        box[0] = pass_through(run, extra.hooks, box[0], node)
-    if box[0] is None:
+    if box[0] is None or not variable._requires_grad:
+        return
+    hooks = variable._extra.post_accumulate_hooks
+    if not hooks and not node._extra.post_hooks:
+        run.pending.append((variable, box))
         return
     add_to(run, variable, box)
-    if extra.post_accumulate_hooks:
-        for hook in list(extra.post_accumulate_hooks.values()):
-            hook(variable)
+    for hook in list(hooks.values() if hooks else ()):
+        hook(variable)
+
+
+def add_pending(run):
+    """Add the gradients of a run that has succeeded."""
+    for variable, box in run.pending:
+        add_to(run, variable, box)
 
 
 def add_to(run, variable, box):
     """Add the gradient in `box` to `variable.grad`: in place only where nobody else holds the array."""
     extra = extra_of(variable)
+    with _adding:
+        if run.create_graph:
+            extra.grad = box[0].clone() if extra.grad is None else extra.grad + box[0]
+        elif extra.grad is None:
+            extra.grad = wrap(owned(box), run.level)
+        elif not _add_in_place(extra, box[0]):
+            extra.grad = wrap(_whole(extra.grad._data + box[0]), run.level)
+
+
+def _add_in_place(extra, grad):
     held = extra.grad
-    if run.create_graph:
-        extra.grad = box[0].clone() if held is None else held + box[0]
-    elif held is None:
-        extra.grad = wrap(owned(box), run.level)
-    elif not _add_in_place(held, box[0]):
-        extra.grad = wrap(_whole(held._data + box[0]), run.level)
-
-
-def _add_in_place(held, grad):
     data = held._data
     alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
-    if alone and held._fn is None and data.flags.writeable:
+    if alone and sys.getrefcount(held) <= _ALONE and held._fn is None and data.flags.writeable:
         data += grad
         return True
     return False

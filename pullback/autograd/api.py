@@ -1,12 +1,17 @@
 """backward() and grad(): PyTorch's entry points to the engine."""
 
+import weakref
+
 import numpy as np
 
 from pullback.autograd import accumulate, engine
+from pullback.core import modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
-from pullback.core.node import Node, port
+from pullback.core.factory import tensor as tensor_of
+from pullback.core.node import Node, node_extra, port
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.view import memory_of
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
@@ -22,7 +27,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     create_graph : bool, default False
         Record the backward itself, so that it can be differentiated again.
     inputs : Tensor or sequence of Tensor, optional
-        Accumulate into these alone (leaves, or tensors that retain their grad).
+        Accumulate into these alone.
 
     Raises
     ------
@@ -31,19 +36,26 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     """
     tensors = _tuple_of_tensors(tensors, "tensors")
     roots, level = _roots(tensors, grad_tensors, "grad_tensors", create_graph)
+    if any(isinstance(g, Tensor) and g._level > level for _, g in roots):
+        raise GradientError(
+            "backward() would put gradients that a transform is differentiating into .grad, where they outlive it; use "
+            "pullback.autograd.grad, which returns them."
+        )
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph)
         return
     inputs = _tuple_of_tensors(inputs, "inputs")
-    if not inputs:
-        raise GradientError("inputs argument to backward() cannot be empty.")
-    raws = _collect(roots, level, inputs, keep, create_graph)
-    run = engine.Run(level, [], keep, create_graph, None)
-    for i, tensor in enumerate(inputs):
-        box, raws[i] = [raws[i]], None
-        if box[0] is not None:
-            accumulate.add_to(run, tensor, box)
+    edges = _edges_towards(inputs, "backward")
+    wanted = [x for x in inputs if x.grad_fn is not None and not x.retains_grad]
+    for tensor in wanted:  # computed tensors get their grad as if it were retained, for this once
+        node_extra(tensor.grad_fn).retained[tensor.output_nr] = weakref.ref(tensor)
+    try:
+        towards = {edge.node() for edge in edges}
+        engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, towards=towards)
+    finally:
+        for tensor in wanted:
+            node_extra(tensor.grad_fn).retained.pop(tensor.output_nr, None)
 
 
 def grad(
@@ -95,6 +107,8 @@ def grad(
     for i, tensor in enumerate(inputs):
         box, raws[i] = [raws[i]], None
         results.append(_finished(box, tensor, i, level, create_graph, allow_unused, materialize_grads))
+    if create_graph:
+        results = _apart(results, [*outputs, *inputs, *(g for _, g in roots)], level)
     return tuple(results)
 
 
@@ -105,19 +119,50 @@ def collect_raw(outputs, grads, inputs, level):
 
 
 def _collect(roots, level, inputs, keep, create_graph):
-    captures, places = {}, []
+    captures, places = {}, _edges_towards(inputs, "grad")
+    for i, edge in enumerate(places):
+        captures.setdefault((edge.node(), edge.output_nr), i)
+    captured = engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, captures=captures)
+    keys = [captures[edge.node(), edge.output_nr] for edge in places]
+    return [captured.get(key) for key in keys]
+
+
+def _edges_towards(inputs, function):
+    """The edges that lead to `inputs`; they hold AccumulateGrad nodes while the engine runs."""
+    if not inputs:
+        raise GradientError(f"inputs argument to {function}() cannot be empty.")
     for i, tensor in enumerate(inputs):
         if not tensor._requires_grad:
             raise GradientError(
                 f"One of the differentiated Tensors does not require grad (inputs[{i}]). Call requires_grad_() on it "
                 "before computing the outputs."
             )
-        edge = port(tensor)
-        places.append(edge)  # holds AccumulateGrad nodes while the engine runs
-        captures.setdefault((edge.node(), edge.output_nr), i)
-    captured = engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, captures=captures)
-    keys = [captures[edge.node(), edge.output_nr] for edge in places]
-    return [captured.get(key) for key in keys]
+    return [port(tensor) for tensor in inputs]
+
+
+def _apart(results, others, level):
+    """Recorded gradients, cloned where they would share memory with each other or with `others`, or repeat an element."""
+    taken = [_owner(x) for x in others]
+    before = modes.current()
+    modes.set_modes(before.with_recording(True, level))
+    try:
+        for i, g in enumerate(results):
+            if g is not None:
+                array = memory_of(g)
+                if any(_owner(g) is t for t in taken) or (type(array) is ndarray and not array.flags.writeable):
+                    results[i] = g = g.clone()
+                taken.append(_owner(g))
+    finally:
+        modes.set_modes(before)
+    return results
+
+
+def _owner(x):
+    """The array that owns the memory of a tensor."""
+    array = memory_of(x)
+    while type(array) is ndarray and type(array.base) is ndarray:
+        array = array.base
+    return array
 
 
 def _finished(box, tensor, i, level, create_graph, allow_unused, materialize):
@@ -131,7 +176,7 @@ def _finished(box, tensor, i, level, create_graph, allow_unused, materialize):
                 f"{tensor.shape}). Set allow_unused=True if this is the desired behavior."
             )
         return None
-    if create_graph:
+    if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
         return box[0]
     return wrap(accumulate.owned(box), level)
 
@@ -162,16 +207,19 @@ def _roots(tensors, grads, name, create_graph):
     roots = []
     for i, (tensor, given) in enumerate(zip(tensors, grads, strict=True)):
         edge = port(tensor)
-        if edge is None or tensor._level != level:
-            if given is None or len(tensors) == 1 or not any(t._requires_grad for t in tensors):
-                raise GradientError(
-                    f"element {i} of tensors does not require grad and does not have a grad_fn: nothing in it depends "
-                    "on a tensor with requires_grad=True (or it was computed under no_grad)."
-                )
-            continue
+        if edge is None:
+            raise GradientError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn: nothing in it depends "
+                "on a tensor with requires_grad=True (or it was computed under no_grad)."
+            )
+        if tensor._level != level:
+            raise GradientError(
+                f"element {i} of tensors is of level {tensor._level}, another of level {level}: they belong to different "
+                "transforms; differentiate them one by one."
+            )
         cotangent = _cotangent(tensor, given, i, name)
         if create_graph:
-            cotangent = cotangent if cotangent._level == level else wrap(cotangent, level)
+            cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)
         else:
             cotangent = cotangent._data if cotangent._level == level else cotangent
         roots.append((edge, cotangent))
@@ -195,7 +243,7 @@ def _cotangent(tensor, given, i, name):
     if not isinstance(given, Tensor):
         if not isinstance(given, (ndarray, np.generic, int, float, complex)):
             raise TypeError(f"{name}[{i}] must be a Tensor, an ndarray or None, got {type(given).__name__}.")
-        given = wrap(np.array(given), 0)
+        given = tensor_of(given)
     if given.shape != tensor.shape:
         raise GradientError(
             f"Mismatch in shape: {name}[{i}] has a shape of {given.shape} and output[{i}] has a shape of {tensor.shape}."
@@ -213,8 +261,6 @@ def _cotangent(tensor, given, i, name):
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Accumulate the gradients of this tensor in the leaves; see `pullback.autograd.backward`."""
     backward(self, gradient, retain_graph, create_graph, inputs)
-
-
 
 
 __all__ = ["Node", "backward", "collect_raw", "grad", "tensor_backward"]

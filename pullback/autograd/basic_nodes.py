@@ -51,7 +51,7 @@ class DelayedError(Error):
         outs = []
         for x in inputs:
             out = wrap(x._data, x._level)
-            out._fn = type(self)(self.message, (port(x),))
+            out._fn = type(self)(self.message, (*self.edges(), port(x)))
             out._fn._shape, out._fn._dtype = x.shape, x.dtype
             out._requires_grad = True
             outs.append(out)

@@ -8,10 +8,9 @@ runs may nest and threads may run side by side over shared graphs.
 
 from heapq import heappop, heappush
 
-import numpy as np
-
+from pullback.arrays.numpy.quiet import quiet
 from pullback.autograd import node_hooks
-from pullback.autograd.accumulate import accumulate_grad, add
+from pullback.autograd.accumulate import accumulate_grad, add, add_pending, hook_leaf
 from pullback.autograd.fit import fit
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR, table_of
@@ -22,7 +21,7 @@ from pullback.core.saved import tensor_unpacker, unpack_raw
 class Run:
     """What one backward needs to know everywhere: its level, its operators, what to keep, what to capture."""
 
-    __slots__ = ("captured", "captures", "create_graph", "keep_graph", "level", "ops", "unpack")
+    __slots__ = ("captured", "captures", "create_graph", "keep_graph", "level", "ops", "pending", "targets", "unpack")
 
     def __init__(self, level, raws, keep_graph, create_graph, captures):
         self.level = level
@@ -30,39 +29,49 @@ class Run:
         self.create_graph = create_graph
         self.captures = captures  # (node, output number) -> positions among the results
         self.captured = {}
+        self.pending = []  # (leaf, box with its gradient): added to .grad once nothing can fail any more
         self.ops = TENSOR if create_graph else table_of(raws)
         self.unpack = tensor_unpacker(level) if create_graph else unpack_raw
 
 
-def execute(roots, *, level=0, keep_graph=False, create_graph=False, captures=None):
+def execute(roots, *, level=0, keep_graph=False, create_graph=False, captures=None, towards=None):
     """Pull the cotangents `roots` (pairs of edge and gradient) back through the graph.
 
-    Without `captures` gradients are accumulated in the leaves. With it, a dict from (node, output number) to a key,
-    they are collected there instead, and only nodes on the way to them run; returns the dict of captured gradients.
+    Without `captures` gradients are accumulated in the leaves: in all, or in those of the nodes `towards`. With it, a
+    dict from (node, output number) to a key, they are collected there instead, and only nodes on the way to them run;
+    returns the dict of captured gradients.
     """
     run = Run(level, [g for _, g in roots], keep_graph, create_graph, captures)
-    needed = None if captures is None else _nodes_towards(roots, captures)
-    dependencies = _count_dependencies(roots, needed)
+    awaited, needed = _count_dependencies(roots, None), None
+    run.targets = towards if captures is None else {node for node, _ in captures}
+    if run.targets is not None and not _only_leaves(run.targets, awaited):
+        needed = _nodes_towards(run.targets, awaited)
+        awaited = _count_dependencies(roots, needed)
     before = modes.current()
     modes.set_modes(before.with_recording(create_graph, level))
     try:
-        with np.errstate(all="ignore"):  # formulas may pass through 0/0 on their way to a masked result
-            _run_ready(run, roots, dependencies, needed)
+        with quiet():
+            _run_ready(run, roots, awaited, needed)
+            add_pending(run)
     finally:
         modes.set_modes(before)
     return run.captured
 
 
 def _count_dependencies(roots, needed):
-    """How many gradients each node will receive, defined or not, roots included."""
-    dependencies = {}
+    """How many gradients each node will receive, defined or not, roots included: 1, or -n for several.
+
+    The sign spares the loop a look into its buffers for the many nodes that await a single gradient.
+    """
+    awaited = {}
     stack = []
     for edge, _ in roots:
         node = edge.node()
-        if node not in dependencies:
-            dependencies[node] = 0
+        if node in awaited:
+            awaited[node] = min(awaited[node], -1) - 1
+        else:
+            awaited[node] = 1
             stack.append(node)
-        dependencies[node] += 1
     while stack:
         node = stack.pop()
         while node is not None:  # along a chain without the stack
@@ -72,51 +81,59 @@ def _count_dependencies(roots, needed):
                     continue
                 if type(edge) is Port:
                     edge = edge._node
-                if edge in dependencies:
-                    dependencies[edge] += 1
+                if edge in awaited:
+                    awaited[edge] = min(awaited[edge], -1) - 1
                 elif needed is None or edge in needed:
-                    dependencies[edge] = 1
+                    awaited[edge] = 1
                     if following is None:
                         following = edge
                     else:
                         stack.append(edge)
             node = following
-    return dependencies
+    return awaited
 
 
-def _nodes_towards(roots, captures):
-    """The nodes through which the captured places are reached, these included."""
-    targets = {node for node, _ in captures}
-    seen = set()
-    stack = [edge.node() for edge, _ in roots]
+def _only_leaves(targets, nodes):
+    """Whether the targets are every leaf and nothing else, so that every node is on the way there."""
+    if not all(type(node) is AccumulateGrad for node in targets):
+        return False
+    return len(targets) == sum(type(node) is AccumulateGrad for node in nodes)
+
+
+def _nodes_towards(targets, nodes):
+    """The nodes among `nodes` through which `targets` are reached, these included."""
+    # Sequence numbers would not do for an order: a view's function is made anew when it is asked for.
+    consumers = {}
+    for node in nodes:
+        for edge in node.edges():
+            if edge is not None:
+                consumers.setdefault(edge.node(), []).append(node)
+    needed = set()
+    stack = [node for node in targets if node in nodes]
     while stack:
         node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack.extend(edge.node() for edge in node.edges() if edge is not None)
-    needed = set()
-    # Edges lead to nodes recorded earlier (leaves count as the earliest), so one ordered sweep decides.
-    for node in sorted(seen, key=lambda n: -1 if isinstance(n, AccumulateGrad) else n._sequence_nr):
-        if node in targets or any(e is not None and e.node() in needed for e in node.edges()):
+        if node not in needed:
             needed.add(node)
+            stack += consumers.get(node, ())
     return needed
 
 
-def _run_ready(run, roots, dependencies, needed):
+def _run_ready(run, roots, awaited, needed):
     """The loop: run a node, hand its gradients on, go to the latest recorded node that is complete.
 
     The common case is written out here, a node with one or two edges to nodes of one output; the rest goes through
     `_run_special` and `_deliver`, which say the same in general.
     """
     ops, unpack, release = run.ops, run.unpack, not run.keep_graph
+    targets = () if needed is None else run.targets
     heap = []  # complete nodes: (-sequence number, node, gradient)
     buffers = {}  # incomplete nodes: the sum so far, or a list of sums for a node with several outputs
     for edge, grad in roots:
-        _deliver(edge, grad, run, buffers, dependencies, heap)
+        _deliver(edge, grad, run, buffers, awaited, heap)
     while heap:
         _, node, grad = heappop(heap)
         while True:
-            if node._extra is not None or needed is not None or grad is None:
+            if node._extra is not None or grad is None or node in targets:
                 box, grad = [grad], None
                 grads = _run_special(run, node, box, needed)
             else:
@@ -134,18 +151,18 @@ def _run_ready(run, roots, dependencies, needed):
             for g in grads:
                 if edge is not None and (needed is None or edge.node() in needed):
                     if type(edge) is Port:
-                        _deliver(edge, g, run, buffers, dependencies, heap)
+                        _deliver(edge, g, run, buffers, awaited, heap)
                     else:
                         if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
                             g = fit(g, edge, node, run)
-                        count = dependencies[edge] - 1
-                        if count:
-                            dependencies[edge] = count
-                            if g is not None:
-                                buffers[edge] = add(buffers.pop(edge), g) if edge in buffers else g
-                        else:
+                        count = awaited[edge]
+                        if count != 1:
+                            count = awaited[edge] = count + 1
                             if edge in buffers:
                                 g = buffers.pop(edge) if g is None else add(buffers.pop(edge), g)
+                            if count and g is not None:
+                                buffers[edge] = g
+                        if count >= 0:  # complete
                             if following is None:
                                 following, grad = edge, g
                             elif edge._sequence_nr > following._sequence_nr:
@@ -163,7 +180,7 @@ def _run_ready(run, roots, dependencies, needed):
             node = following
 
 
-def _deliver(edge, g, run, buffers, dependencies, heap, needed=None):
+def _deliver(edge, g, run, buffers, awaited, heap, needed=None):
     """Hand a gradient to any entrance: the general form of what the loop does for nodes with one output."""
     node = edge.node()
     if needed is not None and node not in needed:
@@ -173,28 +190,28 @@ def _deliver(edge, g, run, buffers, dependencies, heap, needed=None):
     if node.outputs == 1:
         if g is not None:
             buffers[node] = add(buffers.pop(node), g) if node in buffers else g
-    else:
+    elif g is not None:
         grads = buffers.setdefault(node, [None] * node.outputs)
-        if g is not None:
-            held, grads[edge.output_nr] = grads[edge.output_nr], None
-            grads[edge.output_nr] = g if held is None else add(held, g)
-    count = dependencies[node] = dependencies[node] - 1
+        nr = edge.output_nr
+        grads[nr] = g if grads[nr] is None else grads[nr] + g
+    count = awaited[node] = awaited[node] + (-1 if awaited[node] > 0 else 1)
     if not count:
         heappush(heap, (-node._sequence_nr, node, buffers.pop(node, None)))
 
 
 def _run_special(run, node, box, needed):
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
-    extra = node._extra
-    if extra is not None and extra is not LEAF:
-        box[0] = node_hooks.before(run, node, box[0])
+    extra = node._extra if node._extra is not LEAF else None
+    if extra is not None:
+        node_hooks.of_tensors(run, node, box)
+    if type(node) is AccumulateGrad:
+        return _run_leaf(run, node, box, extra)
     if run.captures is not None:
         _capture(run, node, box[0])
-        if node.__class__ is AccumulateGrad or not _leads_on(node, needed):
-            return ()
-    if node.__class__ is AccumulateGrad:
-        accumulate_grad(run, node, box)
+    if needed is not None and not _leads_on(node, needed):
         return ()
+    if extra is not None and extra.pre_hooks:
+        node_hooks.before(run, node, box)
     grad = box[0]
     undefined = grad is None or (node.outputs != 1 and all(g is None for g in grad))
     if undefined and not node.takes_undefined:
@@ -206,6 +223,21 @@ def _run_special(run, node, box, needed):
     if extra is not None and extra.post_hooks:
         grads = node_hooks.after(run, node, grads, grad)
     return grads
+
+
+def _run_leaf(run, node, box, extra):
+    """Let hooks see the gradient of a leaf; capture it or add it to `.grad`."""
+    hook_leaf(run, node, box)
+    if run.captures is not None:
+        _capture(run, node, box[0])
+        return ()
+    if extra is not None and extra.pre_hooks:
+        node_hooks.before(run, node, box)
+    seen = box[0] if extra is not None and extra.post_hooks else None
+    accumulate_grad(run, node, box)
+    if seen is not None:
+        node_hooks.after(run, node, (), seen)
+    return ()
 
 
 def _leads_on(node, needed):

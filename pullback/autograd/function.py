@@ -1,11 +1,17 @@
 """Custom Functions: an operation with a backward of its own, written in Python."""
 
+import functools
+
+from pullback.autograd.basic_nodes import DelayedError
+from pullback.autograd.node_hooks import raw_of
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR, lift, wrap_result
 from pullback.core.errors import GradientError, InplaceError
 from pullback.core.node import MultiNode, Port, next_sequence_nr, port
 from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.version import counter_of, version_of
+from pullback.core.view import make_view
 
 
 class FunctionNode(MultiNode):
@@ -13,7 +19,7 @@ class FunctionNode(MultiNode):
 
     takes_undefined = True
 
-    def __init__(self, function, level, needs_input_grad):
+    def __init__(self, function, level, args):
         self._sequence_nr = None
         self._next0 = self._next1 = self._nexts = self._extra = self._shape = self._dtype = None
         self._ports = ()
@@ -23,7 +29,8 @@ class FunctionNode(MultiNode):
         self._saved = ()
         self._dirty = self._non_differentiable = ()
         self._materialize = True
-        self.needs_input_grad = needs_input_grad
+        self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
+        self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
 
     # -- what forward and setup_context may call -------------------------------------------------------------
     def save_for_backward(self, *tensors):
@@ -70,6 +77,8 @@ class FunctionNode(MultiNode):
             if not self._materialize:
                 return None
             shape, dtype = self._ports[nr]
+            if dtype is None:  # an output that is no tensor
+                return None
             return wrap(TENSOR.zeros(shape, dtype=dtype)._data, self._level)
         return wrap_result(g, self._level) if raw else g
 
@@ -92,11 +101,13 @@ class FunctionNode(MultiNode):
             raise TypeError(
                 f"function {self.name()} returned a {type(value).__name__} as gradient {i}; expected a Tensor or None."
             )
+        if not self._given_tensors[i]:
+            raise GradientError(
+                f"function {self.name()} returned a gradient for argument {i} of forward, which was no Tensor; return None."
+            )
         if self._nexts[i] is None:
             return None
-        if raw and value._level == self._level:
-            return value._data
-        return value
+        return raw_of(value, self._level) if raw else value
 
     def release(self):
         self._saved = tuple((None, Released, None) for _ in self._saved)
@@ -163,17 +174,19 @@ class Function(metaclass=_FunctionMeta):
         """Run forward, and record a node whose backward is this Function's."""
         level = max((a._level for a in args if isinstance(a, Tensor)), default=0)
         args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
-        needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
+        ctx = cls._node_class(cls, level, args)
         state = modes.current()
-        records = any(needs) and state.records(level)
-        ctx = cls._node_class(cls, level, needs)
+        records = any(ctx.needs_input_grad) and state.records(level)
         edges = tuple(port(a) for a in args) if records else ()
+        versions = [version_of(a) for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
         before = modes.set_modes(state.with_recording(False, level))
         try:
             output = cls._run_forward(ctx, args)
         finally:
             modes.set_modes(before)
         single = not isinstance(output, tuple)
+        if records:
+            _check_forward(ctx, args, versions, output)
         results = _finish(ctx, args, (output,) if single else output, edges, records)
         return results[0] if single else tuple(results)
 
@@ -186,12 +199,34 @@ class Function(metaclass=_FunctionMeta):
         return output
 
 
+def _check_forward(ctx, args, versions, output):
+    """Refuse what would lose gradients without a word: a list of outputs, inputs modified without mark_dirty."""
+    if isinstance(output, (list, dict)):
+        raise TypeError(
+            f"{ctx.name()}: forward returned a {type(output).__name__}, through which no gradient flows; return a Tensor or "
+            "a tuple of Tensors."
+        )
+    differentiated = [a for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
+    dirty = [a for a, before in zip(differentiated, versions, strict=True) if version_of(a) != before]
+    if not all(any(a is d for d in ctx._dirty) for a in dirty):
+        raise InplaceError(
+            f"{ctx.name()}: forward modified an input in place without a word; call ctx.mark_dirty(x) and return x, or work "
+            "on x.clone()."
+        )
+    several = isinstance(output, tuple) and len(output) > 1
+    if several and any(a._is_view() and a._requires_grad for a in ctx._dirty):
+        raise InplaceError(
+            f"{ctx.name()}: forward modified a view in place and returned more than one output, which cannot be "
+            "differentiated; return the modified view alone, or work on a clone()."
+        )
+
+
 def _finish(ctx, args, outputs, edges, records):
     """The outputs as tensors of the graph, the saved tensors kept, the modified inputs rebased."""
     for x in ctx._dirty:
         if not any(x is out for out in outputs):
             raise InplaceError(f"{ctx.name()}: an input marked as dirty must be returned by forward as well.")
-    results = [_own_output(ctx, args, out) for out in outputs]
+    results = [_own_output(ctx, args, out, records) for out in outputs]
     if records:
         ctx._sequence_nr = next_sequence_nr()
         ctx._nexts = edges
@@ -203,13 +238,80 @@ def _finish(ctx, args, outputs, edges, records):
     return results
 
 
-def _own_output(ctx, args, out):
+def _own_output(ctx, args, out, records):
     """An output that may get a function of its own: an input that was returned unchanged is aliased."""
     if not isinstance(out, Tensor) or any(out is x for x in ctx._dirty):
         return out
-    if any(out is a for a in args) or out._fn is not None or out._requires_grad:
-        return out.detach()
-    return out
+    if out._level != ctx._level:
+        return _at_level(ctx, out)
+    given = next((a for a in args if out is a), None)
+    if given is None and (extra := out._extra) is not None and extra.base is not None:
+        # Only a view of an input can be led back to where its function is not this one.
+        given = next((a for a in args if isinstance(a, Tensor) and any(extra.base is b for b in (a, a._base))), None)
+    if out._fn is not None or out._requires_grad or given is out:
+        result = out.detach()
+    else:
+        result = out
+    if records and given is not None and given._requires_grad:
+        make_view(result, given)
+        result._extra.made_by = ctx.name()
+    return result
+
+
+def _at_level(ctx, out):
+    """A tensor that forward made at a lower level (from an ndarray, say) as an output at the level of the arguments."""
+    if out._level > ctx._level:
+        raise GradientError(
+            f"{ctx.name()}: forward used a tensor of level {out._level} that is not among its arguments (of level "
+            f"{ctx._level}), so its gradient would be lost; pass it as an argument."
+        )
+    if out._requires_grad:
+        return lift(out, ctx._level)
+    result = wrap(out._data, ctx._level)
+    result._counter = counter_of(out)
+    return result
+
+
+def once_differentiable(backward):
+    """Decorator for a `backward` that is not itself differentiable, because it leaves Tensors for NumPy, say.
+
+    It runs without recording. Where a second derivative would go through it, an error is raised instead.
+
+    Examples
+    --------
+    >>> class Sine(pb.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.cosine = np.cos(x.detach().numpy())
+    ...         return pb.tensor(np.sin(x.detach().numpy()))
+    ...     @staticmethod
+    ...     @pb.autograd.function.once_differentiable
+    ...     def backward(ctx, grad):
+    ...         return pb.tensor(grad.numpy() * ctx.cosine)
+    >>> x = pb.tensor(0.0, requires_grad=True)
+    >>> Sine.apply(x).backward()
+    >>> x.grad
+    tensor(1.)
+    """
+
+    @functools.wraps(backward)
+    def once(ctx, *grads):
+        state = modes.current()
+        before = modes.set_modes(state.with_recording(False, ctx._level))
+        try:
+            results = backward(ctx, *(g.detach() if isinstance(g, Tensor) else g for g in grads))
+        finally:
+            modes.set_modes(before)
+        if not state.records(ctx._level):
+            return results
+        error = DelayedError(
+            f"trying to differentiate twice through {ctx.name()}, whose backward is marked with @once_differentiable",
+            (*ctx.edges(), *(port(g) for g in grads)),  # wherever a second derivative might come from
+        )
+        results = results if isinstance(results, tuple) else (results,)
+        return tuple(error(r)[0] if isinstance(r, Tensor) else r for r in results)
+
+    return once
 
 
 def _connect(ctx, nr, out, result):

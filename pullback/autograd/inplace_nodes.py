@@ -6,24 +6,33 @@ and passes the rest on. Views find their new function when they are next used, b
 place in the base's memory), as `AsStridedBackward0` of the base.
 """
 
+import math
+import weakref
+
 import numpy as np
 
+from pullback.autograd.fit import to_dtype
 from pullback.core import modes, slots
 from pullback.core.errors import InplaceError
-from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.node import Node, next_sequence_nr, node_extra, port
 from pullback.core.tensor import ndarray, new
-from pullback.core.view import memory_of, wake_views
+from pullback.core.view import base_of, memory_of, wake_views
 
 
 def check_inplace(target, name, records):
     """Raise where an in-place operation on `target` cannot be allowed; `records` says whether a node is made."""
     extra = target._extra
-    base = None if extra is None else extra.base
+    base = base_of(target)
     state = modes.current()
     if not state.records(target._level):
         return
     if extra is not None and extra.inference and not state.inference:
         raise InplaceError(f"{name}_: inplace update to an inference tensor outside inference_mode; clone() it first.")
+    if extra is not None and extra.made_by is not None and (records or target._requires_grad):
+        raise InplaceError(
+            f"{name}_: this tensor is the output of {extra.made_by} and a view of its input (or the input itself). Writing "
+            "into what was returned by a custom Function would bypass its backward; write into a clone()."
+        )
     if target._requires_grad and target.grad_fn is None:
         raise InplaceError(
             f"{name}_: a leaf Variable that requires grad is being used in an in-place operation. Do it under "
@@ -35,6 +44,11 @@ def check_inplace(target, name, records):
                 f"{name}_: a view of a leaf Variable that requires grad is being used in an in-place operation. Do it "
                 "under pullback.no_grad() to change a parameter, or use the out-of-place form to differentiate."
             )
+        if base._requires_grad and not target._requires_grad:
+            raise InplaceError(
+                f"{name}_: a view that was made under no_grad() is modified while recording, which would change its base "
+                "behind the graph's back. Make the view where it is modified: both under no_grad(), or neither."
+            )
         if not isinstance(memory_of(target._data), ndarray):
             raise InplaceError(
                 f"{name}_: a view of a tensor around a {type(memory_of(target._data)).__name__} cannot be written into while "
@@ -43,44 +57,63 @@ def check_inplace(target, name, records):
 
 
 class IndexMap:
-    """Where the elements of a view lie in its base, counted in C order of the base."""
+    """Where the elements of a view lie in its base, counted in C order of the base.
 
-    __slots__ = ("base_shape", "flat", "shape")
+    Where one is complex and the other real (`z.real`), both count in real numbers, two to a complex one.
+    """
+
+    __slots__ = ("base_shape", "flat", "pairs_in_base", "pairs_in_view", "shape")
 
     def __init__(self, base, view):
+        base, view = memory_of(base), memory_of(view)
         self.base_shape, self.shape = base.shape, view.shape
-        self.flat = positions(memory_of(base), memory_of(view))
+        self.pairs_in_base = base.dtype != view.dtype and base.dtype.kind == "c"
+        self.pairs_in_view = base.dtype != view.dtype and view.dtype.kind == "c"
+        self.flat = positions(base, view, self.pairs_in_base, self.pairs_in_view)
+
+    def of_base(self, grad, ops):
+        """A gradient of the base as one row of numbers."""
+        return ops.reshape(ops.view_as_real(grad) if self.pairs_in_base else grad, (-1,))
+
+    def to_base(self, row, ops):
+        """A row of numbers as a gradient of the base."""
+        if self.pairs_in_base:
+            return ops.view_as_complex(ops.reshape(row, (*self.base_shape, 2)))
+        return ops.reshape(row, self.base_shape)
+
+    def of_view(self, grad, ops):
+        """A gradient of the view as one row of numbers."""
+        return ops.reshape(ops.view_as_real(grad) if self.pairs_in_view else grad, (-1,))
+
+    def part(self, row, ops):
+        """What belongs to the view of a row of numbers for the base."""
+        part = ops.reshape(ops.take(row, self.flat), self.flat.shape)
+        return ops.view_as_complex(part) if self.pairs_in_view else part
 
 
-def positions(base, view):
+def positions(base, view, pairs_in_base=False, pairs_in_view=False):
     """An int array of the shape of `view`: the position in `base` (C order) of each of its elements.
 
     Built by geometry: an array of numbers with the memory layout of `base` is looked at through the strides of `view`.
     """
     if base.size == 0 or view.size == 0:
-        return np.zeros(view.shape, dtype=np.intp)
-    if view.dtype != base.dtype:
-        return _positions_of_parts(base, view)
-    item = base.itemsize
+        return np.zeros((*view.shape, 2) if pairs_in_view else view.shape, dtype=np.intp)
+    item = min(base.itemsize, view.itemsize)
     low, high = np.lib.array_utils.byte_bounds(base)
-    count = (high - low) // item
-    numbers = np.full(count, -1, dtype=np.intp)
+    numbers = np.full((high - low) // item, -1, dtype=np.intp)
     size = numbers.itemsize
 
-    def through(array):
+    def through(array, pairs):
         start = (array.__array_interface__["data"][0] - low) // item
-        strides = tuple(s // item * size for s in array.strides)
-        return np.lib.stride_tricks.as_strided(numbers[start:], array.shape, strides)
+        strides = [s // item * size for s in array.strides]
+        shape = array.shape
+        if pairs:
+            strides, shape = [*strides, size], (*shape, 2)
+        return np.lib.stride_tricks.as_strided(numbers[start:], shape, strides)
 
-    through(base)[...] = np.arange(base.size, dtype=np.intp).reshape(base.shape)
-    return np.array(through(view))
-
-
-def _positions_of_parts(base, view):
-    raise InplaceError(
-        f"writing into a view of dtype {view.dtype} of a tensor of dtype {base.dtype} (its real or imaginary part) is not "
-        "supported while recording; build the complex tensor out of place with pullback.complex(real, imag)."
-    )
+    whole = through(base, pairs_in_base)
+    whole[...] = np.arange(whole.size, dtype=np.intp).reshape(whole.shape)
+    return np.array(through(view, pairs_in_view))
 
 
 class CopySlices(Node):
@@ -90,21 +123,22 @@ class CopySlices(Node):
     takes_undefined = False
 
     def apply(self, ops, grad, unpack):
-        flat = ops.reshape(grad, (-1,))
-        part = ops.reshape(ops.take(flat, self.map.flat), self.map.shape)
-        inner = self.fn.apply(ops, part, unpack)
+        row = self.map.of_base(grad, ops)
+        inner = self.fn.apply(ops, self.map.part(row, ops), unpack)
         own = None
         results = []
-        for edge, g in zip(self.fn.edges(), inner, strict=False):
-            if edge is self.target and own is None and g is not None:
-                own = g
-                results.append(None)
-            else:
+        for edge, g in zip(self.fn.edges(), inner, strict=True):
+            if edge is None or edge is not self.target:
                 results.append(g)
-        indices = (self.map.flat.reshape(-1),)
-        inside = ops.zeros(indices[0].shape, dtype=grad.dtype) if own is None else ops.reshape(own, (-1,))
-        whole = ops.index_put(flat, indices, inside)
-        return (ops.reshape(whole, self.map.base_shape), *results)
+                continue
+            results.append(None)
+            if g is not None:
+                own = g if own is None else own + g  # twice in v.mul_(v)
+        inside = ops.zeros((self.map.flat.size,), dtype=row.dtype)
+        if own is not None:
+            inside = to_dtype(self.map.of_view(own, ops), row.dtype, ops)
+        whole = ops.index_put(row, (self.map.flat.reshape(-1),), inside)
+        return (self.map.to_base(whole, ops), *results)
 
     def release(self):
         self.fn.release()
@@ -117,20 +151,28 @@ class AsStridedBackward0(Node):
     arity = 1
 
     def apply(self, ops, grad, unpack):
-        zeros = ops.zeros((int(np.prod(self.map.base_shape)),), dtype=grad.dtype)
-        indices = (self.map.flat.reshape(-1),)
-        whole = ops.index_put(zeros, indices, ops.reshape(grad, (-1,)), True)
-        return (ops.reshape(whole, self.map.base_shape),)
+        row = self.map.of_view(grad, ops)
+        count = math.prod(self.map.base_shape) * (2 if self.map.pairs_in_base else 1)
+        zeros = ops.zeros((count,), dtype=row.dtype)
+        return (self.map.to_base(ops.index_put(zeros, (self.map.flat.reshape(-1),), row, True), ops),)
+
+
+def _retain_at(tensor, before, now):
+    """Let a tensor that retains its gradient retain that of its new function instead of the old one's."""
+    extra = tensor._extra
+    if extra is not None and extra.retains_grad and before is not None:
+        node_extra(before.node()).retained.pop(before.output_nr, None)
+        node_extra(now.node()).retained[now.output_nr] = weakref.ref(tensor)
 
 
 def rebase_history(target, node, before, name):
     """Make `node`, which has just written into `target`, part of its history, and of its base's."""
-    extra = target._extra
-    if extra is None or extra.base is None:
+    extra, base = target._extra, base_of(target)
+    if base is None:
+        _retain_at(target, target._fn, node)
         target._fn, target._requires_grad = node, True
         wake_views(target)
         return
-    base = extra.base
     copy = new(CopySlices)
     copy._sequence_nr = next_sequence_nr()
     copy._next0 = copy._next1 = copy._extra = None
@@ -140,6 +182,7 @@ def rebase_history(target, node, before, name):
     copy.target = before
     # The view's own history is the base's; everything else that the operator took keeps its edge.
     copy._nexts = (port(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
+    _retain_at(base, base._fn, copy)
     base._fn, base._requires_grad = copy, True
     wake_views(base)
     target._requires_grad = True
@@ -152,16 +195,23 @@ def refresh_view(view):
     base = extra.base
     if extra.view_version == base._counter.n:
         return view._fn
-    extra.view_version = base._counter.n
     edge = port(base)
-    if edge is None:
-        return view._fn
+    if edge is None or base_of(view) is None:
+        extra.view_version = base._counter.n
+        return view._fn  # nothing to follow, or one of them has got other memory by assigning to .data
+    if extra.made_by is not None:
+        raise InplaceError(
+            f"a tensor that {extra.made_by} returned is a view of its input, and that was modified in place since: the "
+            "backward of the custom Function no longer fits. Return a clone() from its forward, or modify a clone()."
+        )
+    extra.view_version = base._counter.n
     node = new(AsStridedBackward0)
     node._sequence_nr = next_sequence_nr()
     node._nexts = node._next1 = node._extra = None
     node._next0 = edge
     node._shape, node._dtype = view._data.shape, view._data.dtype
     node.map = IndexMap(base._data, view._data)
+    _retain_at(view, view._fn, node)
     view._fn, view._requires_grad = node, True
     return node
 

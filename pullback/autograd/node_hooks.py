@@ -3,14 +3,21 @@
 import numpy as np
 
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor, extra_of, wrap
+from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 
 
 def to_tensor(run, raw):
-    """A gradient in flow as a Tensor of the level of this run; None stays None."""
+    """A gradient in flow as a Tensor of the level of this run; None stays None.
+
+    A broadcast one is made whole: a user may want to write into it.
+    """
     if raw is None or run.create_graph:
         return raw
-    return wrap(np.asarray(raw) if isinstance(raw, np.generic) else raw, run.level)
+    if type(raw) is not ndarray:
+        raw = np.asarray(raw) if isinstance(raw, np.generic) else raw
+    elif not raw.flags.writeable:
+        raw = raw.copy()
+    return wrap(raw, run.level)
 
 
 def from_tensor(run, value, where, shape, dtype):
@@ -23,9 +30,14 @@ def from_tensor(run, value, where, shape, dtype):
         raise GradientError(f"{where} returned a gradient of shape {value.shape}; expected {shape}.")
     if dtype is not None and value.dtype != dtype:
         raise GradientError(f"{where} returned a gradient of dtype {value.dtype}; expected {dtype}.")
-    if run.create_graph:
-        return value
-    return value._data if value._level == run.level else value
+    return value if run.create_graph else raw_of(value, run.level)
+
+
+def raw_of(value, level):
+    """A Tensor that a user gave as a gradient at `level`, as what flows there: the array inside."""
+    if value._level == level or (value._level < level and not value._requires_grad):
+        return value._data
+    return value
 
 
 def pass_through(run, hooks, grad, edge):
@@ -39,11 +51,12 @@ def pass_through(run, hooks, grad, edge):
     return grad
 
 
-def before(run, node, grad):
-    """Hooks of the node's output tensors, retained gradients, then the node's pre-hooks."""
+def of_tensors(run, node, box):
+    """Run the hooks of the node's output tensors on the gradient in `box`, then keep those that are retained."""
     extra = node._extra
-    several = node.outputs != 1
-    grads = list(grad) if several and grad is not None else [grad] * (1 if not several else node.outputs)
+    if not extra.tensor_hooks and not extra.retained:
+        return
+    grads = _as_list(node, box)
     metadata = node.input_metadata
     for nr, hooks in extra.tensor_hooks.items():
         grads[nr] = pass_through(run, hooks, grads[nr], _Fields(metadata[nr]))
@@ -51,9 +64,16 @@ def before(run, node, grad):
         tensor = reference()
         if tensor is not None and grads[nr] is not None:
             held = extra_of(tensor).grad
-            new = to_tensor(run, grads[nr] if run.create_graph else np.array(grads[nr]))
+            new = to_tensor(run, grads[nr]).clone() if run.create_graph else to_tensor(run, _copied(grads[nr]))
             extra_of(tensor).grad = new if held is None else held + new
-    for hook in list((extra.pre_hooks or {}).values()):
+    box[0] = grads if node.outputs != 1 else grads[0]
+
+
+def before(run, node, box):
+    """Run the node's pre-hooks, which see and may replace the gradient in `box`."""
+    grads = _as_list(node, box)
+    metadata = node.input_metadata
+    for hook in list(node._extra.pre_hooks.values()):
         result = hook(tuple(to_tensor(run, g) for g in grads))
         if result is not None:
             result = result if isinstance(result, tuple) else (result,)
@@ -62,20 +82,40 @@ def before(run, node, grad):
                 from_tensor(run, r, f"pre-hook {_name(hook)!r} of {node.name()}", m.shape, m.dtype)
                 for r, m in zip(result, metadata, strict=True)
             ]
-    return grads if several else grads[0]
+    box[0] = grads if node.outputs != 1 else grads[0]
+
+
+def _as_list(node, box):
+    if node.outputs == 1:
+        return [box[0]]
+    return [None] * node.outputs if box[0] is None else list(box[0])
+
+
+def _copied(raw):
+    return raw.clone() if isinstance(raw, Tensor) else np.array(raw)
 
 
 def after(run, node, grads, grad):
     """The node's hooks, which see and may replace the gradients of its inputs."""
     outputs = tuple(to_tensor(run, g) for g in (grad if node.outputs != 1 else (grad,)))
+    edges = node.edges()
     for hook in list(node._extra.post_hooks.values()):
         inputs = tuple(to_tensor(run, g) for g in grads)
         result = hook(inputs, outputs)
         if result is not None:
             result = result if isinstance(result, tuple) else (result,)
             _check_count(node, "hook", hook, result, grads)
-            grads = [from_tensor(run, r, f"hook {_name(hook)!r} of {node.name()}", None, None) for r in result]
+            where = f"hook {_name(hook)!r} of {node.name()}"
+            grads = [
+                None if edge is None else from_tensor(run, r, where, *_expected(g, edge))
+                for r, g, edge in zip(result, grads, edges, strict=True)
+            ]
     return grads
+
+
+def _expected(g, edge):
+    """Shape and dtype of what may replace the gradient `g` towards `edge`: as broadcast, if it was, or as it ends."""
+    return (edge._shape, edge._dtype) if g is None else (g.shape, g.dtype)
 
 
 class _Fields:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
-from pullback.codegen.errors import suggest
+from pullback.codegen.errors import Where, suggest
 from pullback.codegen.model import AREAS, NativeFunction, Registry
 from pullback.codegen.read_derivatives import Vocabulary, read_derivatives
 from pullback.codegen.read_natives import check_helper_names, read_natives
 from pullback.codegen.schema import is_dotted_name
 from pullback.codegen.yaml_source import Document, Entry, YamlList, YamlMap, YamlText, areas, entries, kind, read
 
+LookUp: TypeAlias = Callable[[str, str, Where], Mapping[str, str]]
 _MODULE_KEYS = ("kernels", "helpers", "composites", "namespace")
 _LIST_KEYS = ("native_functions", "derivatives")
 
@@ -52,7 +54,9 @@ def load_registry(
 
 
 def load_third_party(
-    path_or_text: str | os.PathLike[str], known: Registry, helper_names: Mapping[str, str]
+    path_or_text: str | os.PathLike[str],
+    known: Registry,
+    helper_names: Mapping[str, str] | LookUp,
 ) -> Registry:
     """Read and check one file with a third party's functions and derivatives.
 
@@ -60,7 +64,9 @@ def load_third_party(
     ----------
     path_or_text : path, or the text itself (see `yaml_source.read`)
     known : Registry, whose operators formulas may call too
-    helper_names : mapping from the helper functions that formulas may call to their modules
+    helper_names : mapping from the helper functions that formulas may call to their modules, or a function
+        The function is called with each key of the file that names a module, that name, and the place for errors; it
+        returns the mapping for the key `helpers`.
 
     Returns
     -------
@@ -84,6 +90,13 @@ def load_third_party(
                 f"unknown key {key!r}", suggest(key, [*_LIST_KEYS, *_MODULE_KEYS])
             )
     modules = {key: _module(source, root, key) for key in _MODULE_KEYS}
+    if callable(helper_names):
+        found = {
+            key: helper_names(key, name, source.where(root.lines[key]))
+            for key, name in modules.items()
+            if name is not None and key != "namespace"
+        }
+        helper_names = found.get("helpers", {})
     natives = read_natives(_listed_natives(source, root, modules["namespace"] or "custom"), known.natives)
     check_helper_names([*known.natives, *natives], helper_names)
     vocabulary = Vocabulary(_callable([*known.natives, *natives]), frozenset(helper_names))
@@ -107,6 +120,9 @@ def _listed_natives(source: Document, root: YamlMap, area: str) -> Iterable[tupl
             "has no `native_functions`", "Write `native_functions:` and below it the entries"
         )
     if isinstance(listed, YamlMap):
+        for name, line in listed.lines.items():
+            if not is_plain_name(name):
+                raise source.where(line).error(f"the area {name!r} is not one Python name", "Write one, such as `maps`")
         return areas(listed, source)
     if isinstance(listed, YamlList):
         return ((area, entry) for entry in entries(listed, source, "func"))
@@ -122,9 +138,14 @@ def _module(source: Document, root: YamlMap, key: str) -> str | None:
     if value is None:
         return None
     text = value.text if isinstance(value, YamlText) else ""
-    if not is_dotted_name(text) or (key == "namespace" and "." in text):
+    if not (is_plain_name(text) if key == "namespace" else is_dotted_name(text)):
         shape = "one Python name" if key == "namespace" else "a module's dotted name, such as mylib.kernels"
         raise source.where(root.lines[key]).error(
             f"{key!r} is not {shape}", f"Write `{key}: {'mylib' if key == 'namespace' else f'mylib.{key}'}`"
         )
     return text
+
+
+def is_plain_name(text: str) -> bool:
+    """Whether `text` is one Python name, and none of those that mean something to Python, such as __init__."""
+    return is_dotted_name(text) and "." not in text and not text.startswith("__")

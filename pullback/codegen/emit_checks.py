@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pullback.codegen.emit_function import FunctionEmitter
-from pullback.codegen.emit_module import CORE, Parts
 from pullback.codegen.errors import DeclarationError, Where
 from pullback.codegen.model import Derivative, NativeFunction, Registry
-from pullback.codegen.naming import gradient, local
+from pullback.codegen.naming import CORE, gradient, local
 from pullback.codegen.node_layout import NodeLayout
 
 _BUILTINS = frozenset({"Exception", "any", "len", "tuple", "type", "zip"})  # those that generated code calls
-_CORE = frozenset(name for module, names in CORE.items() if module != "math" for name in names)
+_MATH = frozenset(CORE["math"])  # formulas read an argument of such a name as the argument
+_CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
 _OF_COMPOSITES = frozenset({"TENSOR", "UNSET", "assign", "created", "int_list", "missing_argument", "tensor_list"})
 _OF_PRIMITIVES = _CORE | _BUILTINS | {"error", "kernels", "node", "out"}
 
 
-def check_emittable(natives: Sequence[NativeFunction], registry: Registry, parts: Parts) -> None:
+def check_emittable(natives: Sequence[NativeFunction], registry: Registry) -> None:
     """Refuse what cannot be written as one module.
 
     Raises
@@ -26,10 +26,10 @@ def check_emittable(natives: Sequence[NativeFunction], registry: Registry, parts
     """
     for native in natives:
         _check_form(native)
-        _check_parameters(native, registry, parts)
+        _check_parameters(native, registry)
         if (derivative := registry.derivatives.get(native.schema.unique_name)) is not None:
             _check_node(derivative, registry)
-    _check_definitions(natives, registry, parts)
+    _check_definitions(natives, registry)
 
 
 def refuse(native: NativeFunction, problem: str, remedy: str) -> DeclarationError:
@@ -64,7 +64,7 @@ def _check_form(native: NativeFunction) -> None:
         raise refuse(native, "writes to an argument and does not return it", "Write -> Tensor(a!)")
 
 
-def _check_parameters(native: NativeFunction, registry: Registry, parts: Parts) -> None:
+def _check_parameters(native: NativeFunction, registry: Registry) -> None:
     """Refuse a parameter that means something else in the generated function."""
     parameters = [
         text.lstrip("*").partition("=")[0] for text in FunctionEmitter(native, registry).signature.parameters()
@@ -74,7 +74,7 @@ def _check_parameters(native: NativeFunction, registry: Registry, parts: Parts) 
     reserved = _OF_COMPOSITES | {f"composite_{native.area}"}
     if not native.is_composite:
         unique = native.schema.unique_name
-        reserved = _OF_PRIMITIVES | parts.helpers | {f"OP_{unique}", f"record_{unique}"}
+        reserved = _OF_PRIMITIVES | frozenset(registry.helper_modules) | {f"OP_{unique}", f"record_{unique}"}
     for name in [*parameters, *native.schema.output_names]:
         if name in reserved and not (name == "out" and "out" in native.variants):
             raise refuse(native, f"the name {name!r} means something else in generated code", f"Rename it, {name}_ say")
@@ -96,10 +96,9 @@ def _check_node(derivative: Derivative, registry: Registry) -> None:
             )
 
 
-def _check_definitions(natives: Sequence[NativeFunction], registry: Registry, parts: Parts) -> None:
+def _check_definitions(natives: Sequence[NativeFunction], registry: Registry) -> None:
     """Refuse two definitions of one name in a module, and one that hides what the module imports."""
-    imported = _CORE | parts.helpers | {"kernels", "fill", "TANGENTS"} | {f"composite_{n.area}" for n in natives}
-    hidden = imported | _BUILTINS - {"any"}  # pullback.any has this name, in a module that calls no any()
+    hidden = reserved_names(natives, registry)
     owner: dict[str, NativeFunction] = {}
     for native in natives:
         for name in definitions(native, registry):
@@ -109,6 +108,13 @@ def _check_definitions(natives: Sequence[NativeFunction], registry: Registry, pa
                 raise refuse(
                     native, f"{other.schema.full_name!r} and it would both define {name!r}", "Rename one of the two"
                 )
+
+
+def reserved_names(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
+    """The names that a module may not define: it imports them, or calls them as Python's own."""
+    composites = (f"composite_{native.area}" for native in natives)
+    # pullback.any has the name of a builtin, in a module that calls no any()
+    return _CORE | _MATH | (_BUILTINS - {"any"}) | {"kernels", "fill", "TANGENTS", *registry.helper_modules, *composites}
 
 
 def definitions(native: NativeFunction, registry: Registry) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import indent
+from textwrap import fill, indent
 
 from pullback.codegen.emit_fast_path import fast_path, guarded_kernel
 from pullback.codegen.emit_signature import SignatureEmitter
@@ -53,15 +53,14 @@ class FunctionEmitter:
         elif self.schema.returns_list:
             options.append("returns_list=True")
         elif len(self.schema.returns) > 1:
-            names = ", ".join(f'"{n}"' for n in self.schema.output_names)
-            options.append(f'multi=namedtuple("{self.schema.name}", [{names}])')
+            outputs = ", ".join(f'"{name}"' for name in self.schema.output_names)
+            options.append(f'multi=namedtuple("{self.schema.name}", [{outputs}])')
         if self.native.is_view:
             options.append("view=True")
         if saves_self:
             options.append("saves_self=True")
-        names = [qualified(name, self.registry) for name in (self.schema.full_name, self.native.kernel or "")]
-        first = [f'"{names[0]}"', f'"{names[1]}"', self._positions(self.tensors)]
-        return f"{self.operator} = Operator({', '.join([*first, *options])})"
+        names = [f'"{qualified(n, self.registry)}"' for n in (self.schema.full_name, self.native.kernel or "")]
+        return f"{self.operator} = Operator({', '.join([*names, self._positions(self.tensors), *options])})"
 
     def _positions(self, args: list[Arg]) -> str:
         """The (position, name) pairs of some arguments."""
@@ -70,7 +69,8 @@ class FunctionEmitter:
     # -- the functions ---------------------------------------------------------------------------------------
     def emit(self) -> str:
         """The function."""
-        doc = docstring(self.native.doc or f"{self.schema.name}.") + f"\n\n{docstring(str(self.schema))}\n"
+        paragraphs = (self.native.doc or f"{self.schema.name}.").splitlines()
+        doc = docstring("\n".join([*(fill(line, 116) for line in paragraphs), "", str(self.schema), ""]))
         return self._function(self.name, self.signature.parameters(), f'"""{doc}"""', self._body())
 
     def emit_inplace(self) -> str:

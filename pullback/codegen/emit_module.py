@@ -6,37 +6,16 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from pullback.codegen.emit_checks import check_emittable
 from pullback.codegen.emit_function import FunctionEmitter
 from pullback.codegen.emit_node import NodeEmitter
 from pullback.codegen.emit_record import emit_record
 from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import NativeFunction, Registry
-from pullback.codegen.naming import operator_tables
+from pullback.codegen.naming import CORE, operator_tables
 from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring
-
-# What generated code may use, and where it comes from. Only what a module names is imported.
-CORE: dict[str, tuple[str, ...]] = {
-    "collections": ("namedtuple",),
-    "math": ("inf", "nan", "pi"),
-    "numpy": ("asarray", "ndarray"),
-    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "tensor_list"),
-    "pullback.core.dispatch": (
-        "CONSTANTS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
-    ),
-    "pullback.core.modes": ("current",),
-    "pullback.core.mutation": ("assign", "inplace", "mutate", "write_out"),
-    "pullback.core.node": ("MultiNode", "Node", "next_sequence_nr", "port", "start_multi"),
-    "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
-    "pullback.core.tensor": ("Tensor", "new"),
-    "pullback.core.undifferentiable": (
-        "derivative_not_implemented", "no_tangent", "not_implemented", "tangent_or_zeros", "tangents_or_zeros",
-    ),
-    "pullback.core.view": ("make_view", "shares_memory"),
-    "pullback.ops.extension": ("enter",),
-    "pullback.ops.tables": ("Overload",),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,23 +37,30 @@ class Parts:
 
 
 def emit_module(title: str, parts: Parts, sources: Sources, modules: Sequence[str] = ()) -> str:
-    """A module's text, unformatted; it imports `modules` too, dotted names, under the last of them."""
+    """A module's text, unformatted; it imports `modules` too, dotted names, each under its last."""
     body = "\n\n\n".join(parts.texts)
     imports = [*_imports(body, parts.helpers, sources), *(_import_as(m, m.rpartition(".")[2]) for m in modules)]
     return "\n".join([f'"""{docstring(title)}', '"""', "", *imports, "", "", body, ""])
 
 
 def operator_parts(natives: Sequence[NativeFunction], registry: Registry, sources: Sources) -> Parts:
-    """Nodes, records, operators and functions, in the order of the declarations."""
-    texts: list[str] = []
-    helpers: set[str] = set()
-    for native in natives:
-        derivative = registry.derivatives.get(native.schema.unique_name)
-        for formula in derivative.formulas if derivative is not None else ():
-            if isinstance(formula.formula, Formula):
-                helpers |= formula.formula.helpers
-        texts += _native(native, registry, sources)
-    return Parts(texts, frozenset(helpers))
+    """Nodes, records, operators and functions, in the order of the declarations, once they are checked.
+
+    Raises
+    ------
+    DeclarationError
+        Some of it cannot be written.
+    """
+    check_emittable(natives, registry)
+    texts = [text for native in natives for text in _native(native, registry, sources)]
+    return Parts(texts, _backward_helpers(natives, registry))
+
+
+def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
+    """The helpers that nodes call."""
+    derivatives = [registry.derivatives.get(native.schema.unique_name) for native in natives]
+    formulas = [given.formula for derivative in derivatives if derivative is not None for given in derivative.formulas]
+    return frozenset().union(*(formula.helpers for formula in formulas if isinstance(formula, Formula)))
 
 
 def tangent_parts(registry: Registry) -> Parts:

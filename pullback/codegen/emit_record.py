@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from pullback.codegen.naming import parameter
+from pullback.codegen.naming import parameter, unused
 from pullback.codegen.node_layout import NodeLayout, Slot
 from pullback.codegen.signature import Arg
-
-
-# What every node has: core.node.start_node written out, because a call costs a tenth of a small operator.
-_START = (
-    "node._sequence_nr = next_sequence_nr()",
-    "node._next0 = node._next1 = node._nexts = node._extra = None",
-    "data = out._data",
-    "node._shape, node._dtype = data.shape, data.dtype",
-    "out._fn, out._requires_grad = node, True",
-)
 
 
 def emit_record(layout: NodeLayout) -> str:
@@ -30,9 +20,21 @@ def emit_record(layout: NodeLayout) -> str:
         start = f"new({layout.cls})"
     lines = [f'"""Make {outcome} of a {layout.cls} node."""', f"node = {start}"]
     if not layout.multi:
-        lines += _START
+        lines += _start(layout)
     lines += [*_edges(layout), *_saved(layout)]
     return "\n".join([f"def record_{schema.unique_name}({params}):", *(f"    {line}" for line in lines)])
+
+
+def _start(layout: NodeLayout) -> list[str]:
+    """What every node has: core.node.start_node written out, because a call costs a tenth of a small operator."""
+    data = unused("data", layout.native)
+    return [
+        "node._sequence_nr = next_sequence_nr()",
+        "node._next0 = node._next1 = node._nexts = node._extra = None",
+        f"{data} = out._data",
+        f"node._shape, node._dtype = {data}.shape, {data}.dtype",
+        "out._fn, out._requires_grad = node, True",
+    ]
 
 
 def _edges(layout: NodeLayout) -> list[str]:

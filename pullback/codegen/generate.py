@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from pullback.codegen.check import load_registry
-from pullback.codegen.emit_checks import check_emittable
 from pullback.codegen.emit_module import Parts, Sources, emit_module, operator_parts, tangent_parts
 from pullback.codegen.emit_tables import emit_fill
 from pullback.codegen.formatting import formatted
@@ -37,7 +36,6 @@ def generate() -> dict[str, str]:
     for area in areas:
         natives = [native for native in registry.natives if native.area == area]
         parts = operator_parts(natives, registry, sources)
-        check_emittable(natives, registry, parts)
         files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, sources)
     fill = emit_fill(registry.natives, registry, {area: f"{area}." for area in areas})
     files["tables.py"] = emit_module(

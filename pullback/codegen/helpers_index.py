@@ -1,4 +1,4 @@
-"""Which helper functions formulas may call, read from the source of ops/formulas/ without importing it."""
+"""Which helper functions formulas may call, read from the source of their modules without importing them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ def find_helpers(folder: str | os.PathLike[str], package: str = "pullback.ops.fo
     """
     found: dict[str, str] = {}
     for path in sorted(Path(folder).glob("*.py")):
-        try:
-            tree = ast.parse(path.read_bytes())
-        except (SyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None) or 0
-            raise Where(str(path), line).error(f"the module is no Python: {error}", "Correct it") from None
         module = package if path.stem == "__init__" else f"{package}.{path.stem}"
-        for node in tree.body:
-            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
-                continue
-            if all(parameter.arg != "ops" for parameter in node.args.kwonlyargs):
-                continue
-            if node.name in found:
-                raise Where(str(path), node.lineno, f"def {node.name}").error(
-                    f"the helper {node.name!r} is defined in {found[node.name]} too", "Rename one of the two"
+        for name, line in helpers_in(path).items():
+            if name in found:
+                raise Where(str(path), line, f"def {name}").error(
+                    f"the helper {name!r} is defined in {found[name]} too", "Rename one of the two"
                 )
-            found[node.name] = module
+            found[name] = module
     return found
+
+
+def helpers_in(path: Path) -> dict[str, int]:
+    """The helpers that a file defines, and their lines."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 0
+        raise Where(str(path), line).error(f"the module is no Python: {error}", "Correct it") from None
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    return {f.name: f.lineno for f in functions if any(parameter.arg == "ops" for parameter in f.args.kwonlyargs)}

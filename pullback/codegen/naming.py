@@ -7,6 +7,28 @@ from types import MappingProxyType
 
 from pullback.codegen.model import NativeFunction, Registry
 
+# What generated code may use, and where it comes from. Only what a module names is imported.
+CORE: dict[str, tuple[str, ...]] = {
+    "collections": ("namedtuple",),
+    "math": ("inf", "nan", "pi"),
+    "numpy": ("asarray", "ndarray"),
+    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "tensor_list"),
+    "pullback.core.dispatch": (
+        "CONSTANTS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
+    ),
+    "pullback.core.modes": ("current",),
+    "pullback.core.mutation": ("assign", "inplace", "mutate", "write_out"),
+    "pullback.core.node": ("MultiNode", "Node", "next_sequence_nr", "port", "start_multi"),
+    "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
+    "pullback.core.tensor": ("Tensor", "new"),
+    "pullback.core.undifferentiable": (
+        "derivative_not_implemented", "no_tangent", "not_implemented", "tangent_or_zeros", "tangents_or_zeros",
+    ),
+    "pullback.core.view": ("make_view", "shares_memory"),
+    "pullback.ops.extension": ("enter",),
+    "pullback.ops.tables": ("Overload",),
+}  # fmt: skip
+
 # Names that generated methods use themselves; a local variable for an argument of that name gets an underscore.
 _TAKEN = frozenset({"grad", "grads", "ops", "unpack", "node", "out", "kernels", "self", "result"})
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import yaml
 
@@ -176,7 +176,7 @@ def read(path_or_text: str | os.PathLike[str], file: str | None = None) -> Docum
     OSError
         The file cannot be read.
     """
-    if isinstance(path_or_text, str) and ("\n" in path_or_text or not path_or_text):
+    if is_text(path_or_text):
         name, text = file or "<text>", path_or_text
     else:
         name = file or os.fspath(path_or_text)
@@ -188,6 +188,11 @@ def read(path_or_text: str | os.PathLike[str], file: str | None = None) -> Docum
     if node is None:
         raise Where(name, 1).error("the file is empty", "Write at least one entry, such as `- func: ...`")
     return Document(name, _convert(node, Where(name)))
+
+
+def is_text(path_or_text: str | os.PathLike[str]) -> TypeGuard[str]:
+    """Whether this is a text, and no path to one: a str with a line break, or an empty one."""
+    return isinstance(path_or_text, str) and ("\n" in path_or_text or not path_or_text)
 
 
 def _compose(text: str, where: Where) -> yaml.Node | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.errors import OperatorError, UnsupportedError
-from pullback.core.tensor import Extra, Tensor, ndarray, new, wrap
+from pullback.core.tensor import Tensor, extra_of, ndarray, new, wrap
 from pullback.core.version import counter_of
 from pullback.core.view import make_view, shares_memory
 
@@ -229,9 +229,7 @@ def _finish(op, result, raws, lifted, level, tensors):
                 make_view(out, source)
     if state.inference:
         for out in wrapped:
-            if out._extra is None:
-                out._extra = Extra()
-            out._extra.inference = True
+            extra_of(out).inference = True
     return outs
 
 
@@ -288,4 +286,6 @@ def created(out, device, requires_grad):
     if str(device) != "cpu":
         raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
     out = out if isinstance(out, Tensor) else wrap_result(out, 0)
+    if modes.current().inference:
+        extra_of(out).inference = True
     return out.requires_grad_() if requires_grad else out

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from pullback.core import modes
 from pullback.core.errors import UnsupportedError
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 
 _KINDS = "biufc"
 
@@ -81,7 +82,9 @@ def asarray(data, *, dtype=None, device="cpu", requires_grad=False, copy=None):
     if isinstance(data, Tensor):
         if copy:
             data = data.clone()
-        return data if dtype is None or np.dtype(dtype) == data.dtype else data.to(np.dtype(dtype))
+        if dtype is not None and np.dtype(dtype) != data.dtype:
+            data = data.to(np.dtype(dtype))
+        return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data
     if isinstance(data, (list, tuple)):
         data = _plain(data)
     return _leaf(_array(data, dtype, copy=copy), requires_grad)
@@ -122,6 +125,8 @@ def _plain(data):
 
 def _leaf(array, requires_grad):
     out = wrap(array)
+    if modes.current().inference:
+        extra_of(out).inference = True
     return out.requires_grad_() if requires_grad else out
 
 

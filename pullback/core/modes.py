@@ -7,6 +7,7 @@ fast path must ask is whether the state is `plain` and, if it might record, `rec
 import contextvars
 import functools
 import inspect
+from threading import get_ident
 
 
 class Modes:
@@ -15,12 +16,13 @@ class Modes:
     plain: nothing but recording may be switched; records_all: and it is on at every level.
     """
 
-    __slots__ = ("inference", "level", "off", "plain", "records_all")
+    __slots__ = ("_deeper", "_off_here", "inference", "level", "off", "plain", "records_all")
 
     def __init__(self, level=0, off=frozenset(), inference=False):
         self.level = level
         self.off = off
         self.inference = inference
+        self._off_here = self._deeper = None
         self.plain = not inference
         self.records_all = not off
 
@@ -31,8 +33,13 @@ class Modes:
     def with_recording(self, enabled, level=None):
         """This state with recording at `level` (default: the innermost) switched on or off."""
         level = self.level if level is None else level
-        off = self.off - {level} if enabled else self.off | {level}
-        return Modes(self.level, off, self.inference)
+        if (level not in self.off) == enabled:
+            return self
+        if not enabled and level == self.level:
+            if self._off_here is None:  # kept: every backward and every no_grad block asks for it
+                self._off_here = Modes(self.level, self.off | {level}, self.inference)
+            return self._off_here
+        return Modes(self.level, self.off - {level} if enabled else self.off | {level}, self.inference)
 
     def with_inference(self, enabled):
         """This state inside (or outside) inference mode, which never records."""
@@ -41,7 +48,9 @@ class Modes:
 
     def deeper(self):
         """This state one level further in, where everything records anew."""
-        return Modes(self.level + 1, self.off, False)
+        if self._deeper is None:
+            self._deeper = Modes(self.level + 1, self.off, False)
+        return self._deeper
 
 
 _state = contextvars.ContextVar("pullback_modes", default=Modes())
@@ -62,12 +71,15 @@ class _ModeSwitch:
         raise NotImplementedError
 
     def __enter__(self):
-        stack = self.__dict__.setdefault("_before", [])
-        stack.append(set_modes(self._changed(current())))
+        self._remember(set_modes(self._changed(current())))
         return self
 
+    def _remember(self, modes):
+        """Keep the state to return to: a stack for each thread, since one object may serve several at once."""
+        self.__dict__.setdefault(get_ident(), []).append(modes)
+
     def __exit__(self, *_):
-        set_modes(self._before.pop())
+        set_modes(self.__dict__[get_ident()].pop())
 
     def _fresh(self):
         return type(self)()
@@ -80,6 +92,8 @@ class _ModeSwitch:
             )
         if inspect.isgeneratorfunction(function):
             return self._around_generator(function)
+        if inspect.isasyncgenfunction(function):
+            return self._around_async_generator(function)
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -95,6 +109,30 @@ class _ModeSwitch:
                 return function(*args, **kwargs)
 
         return wrapped
+
+    def _around_async_generator(self, function):
+        @functools.wraps(function)
+        async def generator(*args, **kwargs):
+            inner = function(*args, **kwargs)
+            step, value = inner.asend, None
+            try:
+                while True:
+                    try:
+                        with self._fresh():
+                            out = await step(value)
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        step, value = inner.asend, (yield out)
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:  # noqa: BLE001 - handed to the generator, which may catch it
+                        step, value = inner.athrow, error
+            finally:
+                with self._fresh():
+                    await inner.aclose()
+
+        return generator
 
     def _around_generator(self, function):
         # The mode must hold while the generator runs and not while it waits: between steps the caller's mode rules.
@@ -171,8 +209,7 @@ class set_grad_enabled(_ModeSwitch):
 
     def __enter__(self):
         # The constructor has switched already; remember what was before it.
-        stack = self.__dict__.setdefault("_before", [])
-        stack.append(self._outer)
+        self._remember(self._outer)
         set_modes(current().with_recording(self.mode))
         return self
 

@@ -42,7 +42,7 @@ def _inplace_unrecorded(op, args):
     if type(kernel) is not np.ufunc or type(target) is not Tensor:
         return False
     extra = target._extra
-    if extra is not None and extra.inference:
+    if extra is not None and (extra.inference or (extra.base is not None and modes.current().records(target._level))):
         return False
     raws = list(args)
     needs = False

@@ -6,6 +6,7 @@ consumers' edges point to.
 """
 
 import itertools
+import threading
 import weakref
 
 from pullback.core import slots
@@ -14,6 +15,7 @@ from pullback.core.tensor import Tensor, extra_of, new
 next_sequence_nr = itertools.count().__next__
 # Gradients are accumulated as soon as they are complete: above every number that an operator's node gets.
 _FIRST_LEAF_NR = 1 << 62
+_one_accumulator = threading.RLock()  # re-entrant: the garbage collector may run anything inside it
 
 
 class InputMetadata:
@@ -203,21 +205,23 @@ def port(x):
     extra = x._extra
     if extra is None:
         return x._fn
-    fn = x._fn if extra.base is None else slots.refresh_view(x)
+    base = extra.base
+    fn = x._fn if base is None or extra.view_version == base._counter.n else slots.refresh_view(x)
     if fn is not None:
         return fn
     reference = extra.accumulator
     node = reference and reference()
-    return node or accumulator(x)
+    return accumulator(x) if node is None else node
 
 
 def accumulator(leaf):
     """The AccumulateGrad node of a leaf: one for all edges, kept alive by them, not by the leaf."""
     extra = extra_of(leaf)
-    node = extra.accumulator and extra.accumulator()
-    if node is None:
-        node = AccumulateGrad(leaf)
-        extra.accumulator = weakref.ref(node)
+    with _one_accumulator:  # threads that use a leaf for the first time must find the same node
+        node = extra.accumulator and extra.accumulator()
+        if node is None:
+            node = AccumulateGrad(leaf)
+            extra.accumulator = weakref.ref(node)
     return node
 
 

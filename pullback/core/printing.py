@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor
 
 _IMPLIED = (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(complex))
@@ -16,14 +17,17 @@ def tensor_repr(self):
     parts = []
     if self._data.size == 0 and self._data.shape != (0,):
         parts.append(f"size={self._data.shape}")
-    if self._data.dtype not in _IMPLIED:
+    if self._data.dtype not in _IMPLIED or (self._data.size == 0 and self._data.dtype.kind != "f"):
         parts.append(f"dtype={self._data.dtype}")
     text = prefix + ", ".join([body, *parts])
     return f"{text}{_autograd_part(self)})"
 
 
 def _autograd_part(self):
-    fn = self.grad_fn
+    try:
+        fn = self.grad_fn
+    except InplaceError:
+        return ", grad_fn=<Invalid>"
     if fn is not None:
         return f", grad_fn=<{fn.name()}>"
     return ", requires_grad=True" if self._requires_grad else ""

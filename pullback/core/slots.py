@@ -11,4 +11,5 @@ def _unfilled(*_):
 refresh_view = _unfilled  # (view) -> Node, Port or None: the function of a view whose base may have changed
 call_node = _unfilled  # (node, grads) -> tuple of Tensors: run one node by hand
 check_inplace = _unfilled  # (tensor, operator name): raises where an in-place operation is not allowed
+show_saved = _unfilled  # (node, name) -> what the node saved under that name, as a user sees it
 rebase_history = _unfilled  # (tensor, node, operator name): the tensor was modified in place by that node

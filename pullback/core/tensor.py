@@ -9,32 +9,28 @@ import numpy as np
 
 from pullback.core import modes, slots
 from pullback.core.errors import DetachingError, GradientError, InplaceError
-from pullback.core.version import counter_of, version_of
+from pullback.core.version import counter_of, moved_counter, version_of
 
 new = object.__new__
 ndarray = np.ndarray
 
 
 class Extra:
-    """What only leaves that require grad, views, hooked and retained tensors have."""
+    """What only leaves that require grad, views, hooked and retained tensors have.
 
-    __slots__ = (
-        "accumulator",  # weak reference to the AccumulateGrad node of a leaf
-        "base",  # the tensor whose memory a view shares
-        "grad",
-        "hooks",  # of a leaf: an OrderedDict of gradient hooks
-        "inference",
-        "post_accumulate_hooks",
-        "replay",  # how a view was made, as a function of its base
-        "retains_grad",
-        "view_version",  # of a view: the version at which its grad_fn was made
-        "views",  # of a base that does not require grad: weak references to its views, by id
-    )
+    The defaults belong to the class: an instance is made for every view and holds the two or three that differ.
+    """
 
-    def __init__(self):
-        self.accumulator = self.base = self.grad = self.hooks = self.post_accumulate_hooks = None
-        self.replay = self.view_version = self.views = None
-        self.inference = self.retains_grad = False
+    accumulator = None  # weak reference to the AccumulateGrad node of a leaf
+    base = None  # the tensor whose memory a view shares
+    grad = None
+    hooks = None  # of a leaf: its gradient hooks
+    inference = False
+    made_by = None  # of a view: name of the custom Function that returned it; writing would bypass its backward
+    post_accumulate_hooks = None
+    retains_grad = False
+    view_version = None  # of a view: the version at which its grad_fn was made
+    views = None  # of a base that does not require grad: weak references to its views, by id
 
 
 def extra_of(tensor):
@@ -218,6 +214,8 @@ class Tensor:
         if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
             raise mismatch(self, value)
         self._data = value._data
+        # A counter of its own from now on: views and detached aliases stay with the old memory.
+        self._counter = moved_counter(self, "assigning to .data")
 
     @property
     def _version(self):

@@ -6,21 +6,22 @@ alive for each of the many tensors that are never modified.
 """
 
 
+_new = object.__new__
+
+
 class Counter:
-    """The version shared by all tensors over one memory, and the operator that moved it last."""
+    """The version `n` shared by all tensors over one memory, and the operator that moved it last."""
 
     __slots__ = ("culprit", "n")
-
-    def __init__(self, n=0):
-        self.n = n
-        self.culprit = None
 
 
 def counter_of(tensor):
     """The counter of `tensor`, made if there is none yet; share it with whatever shares the memory."""
     counter = tensor._counter
     if counter is None:
-        counter = tensor._counter = Counter()
+        counter = tensor._counter = _new(Counter)
+        counter.n = 0
+        counter.culprit = None
     return counter
 
 
@@ -29,6 +30,14 @@ def bump(tensor, culprit):
     counter = counter_of(tensor)
     counter.n += 1
     counter.culprit = culprit
+
+
+def moved_counter(tensor, culprit):
+    """A counter that `tensor` shares with nobody, one version on: its memory was replaced by `culprit`."""
+    counter = _new(Counter)
+    counter.n = version_of(tensor) + 1
+    counter.culprit = culprit
+    return counter
 
 
 def version_of(tensor):

@@ -23,15 +23,27 @@ def memory_of(data):
     return data
 
 
+def base_of(tensor):
+    """The tensor whose memory `tensor` is a view of, or None."""
+    extra = tensor._extra
+    base = None if extra is None else extra.base
+    # They share a counter until one of them gets other memory by assigning to `.data`.
+    return base if base is not None and base._counter is tensor._counter else None
+
+
 def make_view(out, source):
     """Record that `out` is a differentiable view of `source` (of its base, if `source` is a view itself)."""
     extra = source._extra
-    base = source if extra is None or extra.base is None else extra.base
+    base = base_of(source)
+    if base is None:
+        base = source
     counter = counter_of(base)
     source._counter = out._counter = counter
-    extra = extra_of(out)
-    extra.base = base
-    extra.view_version = counter.n
+    made = extra_of(out)
+    made.base = base
+    made.view_version = counter.n
+    if extra is not None and extra.made_by is not None:
+        made.made_by = extra.made_by
     if not base._requires_grad:
         _remember(base, out)
     return out

@@ -1,9 +1,11 @@
 """grad and value_and_grad: the gradient of a function of arrays, as a function of arrays."""
 
 import functools
+import math
 
 import numpy as np
 
+from pullback.autograd.accumulate import owned
 from pullback.autograd.api import collect_raw
 from pullback.core import modes
 from pullback.core.errors import GradientError
@@ -75,42 +77,53 @@ def value_and_grad(function, argnums=0, has_aux=False):
         level = state.level + 1
         before = modes.set_modes(state.deeper())
         try:
-            leaves, args, rebuild = _enter(args, numbers, level)
+            args, leaves, structures = _enter(args, numbers, level)
             output = function(*args, **kwargs)
             value, aux = _split(output, has_aux)
-            gradients = _gradients(value, leaves, level)
+            gradients = _rebuild(_gradients(value, leaves, level), structures)
         finally:
             modes.set_modes(before)
-        gradients = rebuild(gradients)
         value = _leave(value, level)
         if has_aux:
-            value = value, aux
-        return value, gradients if several else gradients[0]
+            found, structure = flatten(aux)
+            value = value, unflatten(structure, [_leave(x, level) for x in found])
+        return value, tuple(gradients) if several else gradients[0]
 
     return compute
 
 
 def _enter(args, numbers, level):
-    """The differentiated arguments as leaves of `level`; how to give the gradients the arguments' structure."""
+    """(arguments with leaves of `level` in place of the differentiated ones, the leaves, the arguments' structures)."""
     args = list(args)
     leaves, structures = [], []
     for n in numbers:
         if not -len(args) <= n < len(args):
             raise IndexError(f"argnums names argument {n}, but the function was called with {len(args)} arguments.")
+        if isinstance(args[n], (ndarray, Tensor)):
+            args[n] = _leaf(args[n], level)
+            leaves.append(args[n])
+            structures.append(None)
+            continue
         found, structure = flatten(args[n])
         own = [_leaf(x, level) for x in found]
         args[n] = unflatten(structure, own)
         leaves += own
         structures.append((structure, len(own)))
+    return args, leaves, structures
 
-    def rebuild(gradients):
-        results, start = [], 0
-        for structure, count in structures:
+
+def _rebuild(gradients, structures):
+    """The gradients in the arguments' structures; None stands for a single array."""
+    results, start = [], 0
+    for entry in structures:
+        if entry is None:
+            results.append(gradients[start])
+            start += 1
+        else:
+            structure, count = entry
             results.append(unflatten(structure, gradients[start : start + count]))
             start += count
-        return tuple(results)
-
-    return leaves, args, rebuild
+    return results
 
 
 def _leaf(x, level):
@@ -146,14 +159,20 @@ def _gradients(value, leaves, level):
         return [_zeros(leaf) for leaf in leaves]
     _check_scalar(value)
     raws = collect_raw([value], [_one(value)], leaves, level)
-    return [_zeros(leaf) if raw is None else _public(raw) for raw, leaf in zip(raws, leaves, strict=True)]
+    results = []
+    for i, leaf in enumerate(leaves):
+        box, raws[i] = [raws[i]], None
+        results.append(_zeros(leaf) if box[0] is None else owned(box))
+    return results
 
 
 def _check_scalar(value):
+    if isinstance(value, Tensor) and value._data.shape == () and value._data.dtype.kind == "f":
+        return
     shape = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
     if shape is None:
         raise GradientError(f"the function must return a real scalar, but returned a {type(value).__name__}.")
-    if shape not in ((), (1,)) and np.prod(shape) != 1:
+    if math.prod(shape) != 1:
         raise GradientError(
             f"the function must return a real scalar, but returned an array of shape {tuple(shape)}; reduce it (np.sum), "
             "or differentiate one element at a time."
@@ -164,21 +183,14 @@ def _check_scalar(value):
 
 def _one(value):
     data = value._data
-    return np.ones(data.shape, data.dtype) if isinstance(data, ndarray) else data * 0 + 1
+    if not isinstance(data, ndarray):
+        return data * 0 + 1
+    return data.dtype.type(1) if data.shape == () else np.ones(data.shape, data.dtype)
 
 
 def _zeros(leaf):
     data = leaf._data
     return np.zeros_like(data) if isinstance(data, ndarray) else (data * 0).detach()
-
-
-def _public(raw):
-    """A raw gradient for the caller: an array of its own."""
-    if isinstance(raw, np.generic):
-        return np.asarray(raw)
-    if type(raw) is ndarray:
-        return raw if raw.base is None and raw.flags.writeable else raw.copy()
-    return raw
 
 
 def _leave(value, level):

@@ -21,12 +21,14 @@ def plain_array(self, dtype=None, copy=None):
             "a Tensor that requires grad was about to become a plain ndarray, which would lose its gradient without a "
             "word. To plot or store values, write t.detach().numpy(). Inside a model, call NumPy's functions on the "
             "Tensor itself (np.sin(t)) and join Tensors with np.stack or np.concatenate instead of np.array([...]); "
-            "a library function that converts its input must be wrapped in a pullback.autograd.Function with a backward "
-            "of its own."
+            "a library function that converts its input must be wrapped in a pullback.autograd.Function with a "
+            "backward of its own."
         )
     data = self.numpy()
     if not isinstance(data, ndarray):
-        raise UnsupportedError(f"a Tensor around a {type(data).__name__} has no values yet, so it cannot become an ndarray.")
+        raise UnsupportedError(
+            f"a Tensor around a {type(data).__name__} has no values yet, so it cannot become an ndarray."
+        )
     return np.array(data, dtype=dtype, copy=copy)
 
 
@@ -34,7 +36,7 @@ def _number(kind):
     def convert(self):
         if self._data.size != 1:
             raise GradientError(
-                f"only a Tensor of one element can be converted to a Python {kind.__name__}, not one of shape {self.shape}."
+                f"only a Tensor of one element can be converted to a Python {kind.__name__}, not shape {self.shape}."
             )
         if needs_grad(self):
             _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))

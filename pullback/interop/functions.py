@@ -1,12 +1,10 @@
 """`__array_function__`: what NumPy calls when one of its functions (not a ufunc) meets a Tensor."""
 
-import numpy as np
-
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
 from pullback.interop.suggest import unsupported
 
-_OURS = frozenset([Tensor, NestedTensor, ndarray, np.matrix, np.memmap])
+_OURS = frozenset([Tensor, NestedTensor, ndarray])
 
 
 def array_function(self, function, types, args, kwargs):

@@ -1,13 +1,18 @@
-"""Arguments of NumPy's functions made fit for operators, and results delivered as NumPy's callers ask for them."""
+"""Arguments of NumPy's functions made fit for operators, and results delivered as NumPy's callers ask for them.
+
+An adapter calls an operator only where a Tensor is among its arguments, and NumPy's function where all may be plain:
+an operator would make a Tensor of a constant, at a level of its own, and drag it through the rest of the computation.
+"""
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from pullback.core.dispatch import CONSTANTS
-from pullback.core.dispatch import TENSOR as ops
+from pullback.core import modes
+from pullback.core.dispatch import CONSTANTS, TENSOR
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
-from pullback.core.tensor import NestedTensor, Tensor, ndarray
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 
+ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
 READY = CONSTANTS | {Tensor, NestedTensor}  # what operators take as it is
 _NUMERIC = frozenset("biufc")
 
@@ -55,7 +60,7 @@ def _holds_tensor(items):
 
 def floating(a):
     """`a`, integers and bools as float64, as NumPy's means and variances have it."""
-    return ops.to(a, np.dtype(float)) if a.dtype.kind in "biu" else a
+    return a.astype(float) if a.dtype.kind in "biu" else a
 
 
 def values(x, name):
@@ -80,8 +85,8 @@ def _bottom(x, name, force):
 
 
 def tensor_of(result):
-    """A plain result of NumPy as a Tensor of its own."""
-    return ops.clone(np.asarray(result))
+    """A plain result of NumPy as a Tensor of its own, at the level in use, so that it can be written into."""
+    return wrap(np.array(result), modes.current().level)
 
 
 def refuse(name, argument, instead):
@@ -104,11 +109,11 @@ def cast(x, dtype, name, casting="same_kind"):
         raise TypeError(f"np.{name}: a Tensor cannot have dtype {dtype}.")
     if not np.can_cast(x.dtype, dtype, casting):
         raise TypeError(f"np.{name}: cannot cast from {x.dtype} to {dtype} according to the rule {casting!r}.")
-    return ops.to(x, dtype)
+    return x.astype(dtype)
 
 
 def deliver(name, result, out, casting="same_kind"):
-    """`result`, written into `out` if that is given: recorded for a Tensor, refused for an ndarray if it would be lost."""
+    """`result`, written into `out` if that is given: recorded for a Tensor; an ndarray may not lose a gradient."""
     if isinstance(out, tuple):  # a ufunc's methods hand on a tuple of one
         (out,) = out
     if out is None:

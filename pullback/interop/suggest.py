@@ -1,5 +1,7 @@
 """The error for a NumPy or SciPy function without rule: its name, what is nearest, and what to write instead."""
 
+import sys
+
 import numpy as np
 
 from pullback.core.errors import UnsupportedError
@@ -8,13 +10,13 @@ from pullback.ops.tables import NUMPY_RULES, PUBLIC
 
 # What to write instead, where that is a line or two.
 INSTEAD = {
-    "add.at": "pullback.index_put(t, (index,), values, accumulate=True)",
-    "array": "np.stack([...])",
+    "at": "pullback.index_put(t, (index,), values, accumulate=True)",
     "cbrt": "np.sign(x) * np.abs(x) ** (1 / 3)",
     "copyto": "t[...] = values",
     "fill_diagonal": "t[np.arange(n), np.arange(n)] = values",
+    "geomspace": "np.logspace(np.log10(start), np.log10(stop))",
     "insert": "np.concatenate([t[:i], values, t[i:]])",
-    "ldexp": "x * 2.0 ** n",
+    "ldexp": "x * 2.0**n",
     "linalg.norm": "np.sqrt(np.sum(np.abs(x) ** 2))",
     "place": "t[mask] = values",
     "put": "t.put_(index, values)",
@@ -24,42 +26,65 @@ INSTEAD = {
 
 
 def unsupported(name, qualified=None):
-    """The UnsupportedError for the NumPy function `name`, such as "linalg.inv" or "sin.at"."""
-    qualified = qualified or f"np.{name}"
-    advice = []
-    if name in INSTEAD:
-        advice.append(f"Write {INSTEAD[name]}.")
+    """The UnsupportedError for the NumPy function `name`, such as "linalg.inv"; `qualified` is for the message."""
+    advice = [f"Write {INSTEAD[name]}."] if name in INSTEAD else []
     near = nearest(name)
     if near:
         advice.append(f"Nearest: {', '.join(near)}.")
-    advice.append(
-        "Write it with supported functions, or wrap it in a pullback.autograd.Function with a backward of its own; "
-        "t.detach().numpy() is the plain array, outside the graph."
-    )
+    return _error(qualified or f"np.{name}", advice)
+
+
+def unsupported_method(ufunc, method):
+    """The UnsupportedError for a method of a ufunc, such as np.add.at."""
+    advice = [f"Write {INSTEAD[method]}."] if method in INSTEAD and ufunc is np.add else []
+    return _error(f"{ufunc_name(ufunc)}.{method}", advice)
+
+
+def _error(qualified, advice):
+    advice = [
+        *advice,
+        (
+            "Write it with supported functions, or wrap it in a pullback.autograd.Function with a backward of its own; "
+            "t.detach().numpy() is the plain array, outside the graph."
+        ),
+    ]
     return UnsupportedError(f"{qualified} has no rule for Tensors. {' '.join(advice)}")
 
 
 def nearest(name, count=3):
-    """The supported NumPy functions and operators whose names are most like `name`."""
+    """The supported NumPy functions and operators whose names are most like `name`, those of its own home first."""
     import difflib  # here, because it costs a millisecond that only this error needs
 
+    home, _, tail = name.rpartition(".")
+    same, others = {}, {}
+    for full in sorted(_supported(), key=lambda s: (not s.startswith("np."), s)):
+        prefix, _, last = full.rpartition(".")
+        (same if home and prefix.endswith(f".{home}") else others).setdefault(last, full)
+    found = [same[f] for f in difflib.get_close_matches(tail, same, n=count, cutoff=0.4)]
+    cutoff = 0.55 if len(tail) > 5 else 0.75  # short names are like each other by chance
+    found += [others[f] for f in difflib.get_close_matches(tail, others, n=count, cutoff=cutoff)]
+    return [f for f in found if f != f"np.{name}"][:count]
+
+
+def _supported():
     load_adapters()
-    supported = {f"np.{numpy_name(f)}" for f in (*FUNCTIONS, *UFUNCS)}
-    supported |= {f"np.{n}" for n in NUMPY_RULES if numpy_object(n) is not None}
-    supported |= {
-        f"pullback.{home + '.' if home else ''}{n}"
-        for home, names in PUBLIC.items()
-        for n in names
-        if not n.startswith("_") and not n.endswith("_")
-    }
-    by_tail = {}
-    for full in sorted(supported, key=lambda s: (not s.startswith("np."), s)):
-        by_tail.setdefault(full.rpartition(".")[2], full)
-    found = difflib.get_close_matches(name.rpartition(".")[2], by_tail, n=count, cutoff=0.65)
-    return [by_tail[f] for f in found]
+    names = {f"np.{numpy_name(f)}" for f in FUNCTIONS} | {f"np.{u.__name__}" for u in UFUNCS}
+    names |= {f"np.{n}" for n in NUMPY_RULES if numpy_object(n) is not None}
+    for home, functions in PUBLIC.items():
+        public = (n for n in functions if not n.startswith("_") and not n.endswith("_"))
+        names |= {f"pullback.{home}.{n}" if home else f"pullback.{n}" for n in public}
+    return names
 
 
 def ufunc_name(ufunc):
-    """"numpy.sin" or "scipy.special.erf" for a message; the bare name for a ufunc of unknown home."""
+    """For a message: np.sin, scipy.special.erf, or the bare name for a ufunc of unknown home."""
     name = ufunc.__name__
-    return f"np.{name}" if getattr(np, name, None) is ufunc else name
+    if getattr(np, name, None) is ufunc:
+        return f"np.{name}"
+    return f"scipy.special.{name}" if from_scipy(ufunc) else name
+
+
+def from_scipy(ufunc):
+    """Whether this is SciPy's ufunc of its name; if it is, SciPy has been imported."""
+    homes = ("scipy.special", "scipy.special._ufuncs")
+    return any(getattr(sys.modules.get(home), ufunc.__name__, None) is ufunc for home in homes)

@@ -1,19 +1,16 @@
 """`__array_ufunc__`: what NumPy calls when a ufunc, or an operator of an ndarray, meets a Tensor."""
 
-import sys
-
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
 from pullback.core.tensor import Tensor, ndarray
-from pullback.interop.operands import READY, array, cast, deliver, operand, refuse
+from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
-from pullback.interop.suggest import ufunc_name, unsupported
+from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
 from pullback.ops.tables import NUMPY_RULES
 
 # SciPy's names of operators; those absent from the operator table have no rule.
 SCIPY = {
-    "digamma": "digamma", "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcx": "special_erfcx",
+    "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcx": "special_erfcx",
     "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammaln": "lgamma", "i0": "i0",
     "i0e": "special_i0e", "i1": "special_i1", "i1e": "special_i1e", "log1p": "log1p", "log_expit": "logsigmoid",
     "log_ndtr": "special_log_ndtr", "logit": "logit", "ndtr": "special_ndtr", "ndtri": "special_ndtri",
@@ -47,33 +44,32 @@ def find_ufunc(ufunc):
     if found is None:
         if getattr(np, name, None) is ufunc:
             found = NUMPY_RULES.get(name)
-        elif name in SCIPY and _from_scipy(ufunc, name):
+        elif name in SCIPY and from_scipy(ufunc):
             found = getattr(ops, SCIPY[name], None)
         if found is not None:
             UFUNCS[ufunc] = found
     return found
 
 
-def _from_scipy(ufunc, name):
-    """Whether this is SciPy's ufunc of that name; if it is, SciPy has been imported."""
-    homes = ("scipy.special", "scipy.special._ufuncs")
-    return any(getattr(sys.modules.get(home), name, None) is ufunc for home in homes)
-
-
 def _foreign(inputs, kwargs):
     """Whether another library's array is among the arguments, whose own rules may know what to do."""
     outs = kwargs.get("out") or ()
-    return any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, ndarray, np.generic)) for x in (*inputs, *outs))
+    known = (Tensor, ndarray, np.generic)
+    return any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, known) for x in (*inputs, *outs))
 
 
-def _call(ufunc, rule, inputs, *, out=None, dtype=None, casting="same_kind", where=True, order="K", subok=True, **others):
+def _call(
+    ufunc, rule, inputs, *, out=None, dtype=None, casting="same_kind", where=True, order="K", subok=True, **others
+):
     """A call with lists among the inputs or with keywords."""
     name = ufunc.__name__
     for argument in others:
         raise refuse(name, argument, "leave it away")
     if where is not True:
         raise refuse(
-            name, "where", f"elements where it is False would be left as they are in memory; write np.where(where, np.{name}(...), otherwise)"
+            name,
+            "where",
+            "elements where it is False keep what the memory holds; write np.where(where, result, otherwise)",
         )
     if order not in ("K", "A", "C"):
         raise refuse(name, "order", "a Tensor's memory layout is its own affair; leave it away")
@@ -83,7 +79,7 @@ def _call(ufunc, rule, inputs, *, out=None, dtype=None, casting="same_kind", whe
     result = rule(*inputs)
     results = result if isinstance(result, tuple) else (result,)
     if dtype is not None and any(r.dtype != np.dtype(dtype) for r in results):
-        raise refuse(name, "dtype", f"the result has dtype {results[0].dtype}; leave it away, or convert with .astype()")
+        raise refuse(name, "dtype", f"the result has dtype {results[0].dtype}; convert it with .astype()")
     if out is None:
         return result
     outs = tuple(deliver(name, r, o, casting) for r, o in zip(results, out, strict=True))
@@ -97,7 +93,7 @@ def _reduce(ufunc, a, axis=0, dtype=None, out=None, keepdims=False, **limits):
         return deliver("logaddexp.reduce", _logsumexp(array(a), axis, keepdims, dtype, limits), out)
     function = _REDUCTIONS.get(ufunc)
     if function is None:
-        raise unsupported(f"{ufunc.__name__}.reduce", f"{ufunc_name(ufunc)}.reduce")
+        raise unsupported_method(ufunc, "reduce")
     if dtype is not None:
         limits["dtype"] = dtype
     return FUNCTIONS[function](array(a), axis=axis, out=out, keepdims=keepdims, **limits)
@@ -117,22 +113,22 @@ def _accumulate(ufunc, a, axis=0, dtype=None, out=None):
     elif ufunc in (np.maximum, np.minimum):
         result = (ops.cummax if ufunc is np.maximum else ops.cummin)(a, axis)[0]
     else:
-        raise unsupported(f"{ufunc.__name__}.accumulate", f"{ufunc_name(ufunc)}.accumulate")
+        raise unsupported_method(ufunc, "accumulate")
     return deliver(f"{ufunc.__name__}.accumulate", result, out)
 
 
 def _outer(ufunc, a, b, **kwargs):
     """Every element of `a` with every element of `b`: ufunc(a[..., None, None], b)."""
     a, b = array(a), array(b)
-    return ufunc(ops.reshape(a, (*a.shape, *(1,) * b.ndim)), b, **kwargs)
+    return ufunc(np.reshape(a, (*a.shape, *(1,) * b.ndim)), b, **kwargs)
 
 
 def _at(ufunc, *_, **__):
-    raise unsupported(f"{ufunc.__name__}.at", f"{ufunc_name(ufunc)}.at")
+    raise unsupported_method(ufunc, "at")
 
 
 def _reduceat(ufunc, *_, **__):
-    raise unsupported(f"{ufunc.__name__}.reduceat", f"{ufunc_name(ufunc)}.reduceat")
+    raise unsupported_method(ufunc, "reduceat")
 
 
 _METHODS = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at, "reduceat": _reduceat}

@@ -1,11 +1,19 @@
 """Floor 3: which operators exist and how they differentiate. Importing it fills the tables and Tensor's methods."""
 
 from pullback.arrays import numpy as kernels
-from pullback.arrays.numpy import sincos
+from pullback.arrays.numpy.in_formulas import IN_FORMULAS
 from pullback.core.dispatch import NUMPY
 from pullback.ops import tables
 from pullback.ops.generated import tables as generated
 
 NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
 generated.fill(tables)
-NUMPY.register({"sin": sincos.sin, "cos": sincos.cos})  # quicker on large arrays, within 3 units in the last place
+NUMPY.register(IN_FORMULAS)
+
+
+def __getattr__(name):
+    if name == "load":  # the generator and the YAML reader come with it, so only when it is wanted
+        from pullback.ops.loading import load
+
+        return load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

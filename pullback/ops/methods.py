@@ -32,6 +32,9 @@ def _swapped(function):
     return reflected
 
 
+_COMMUTATIVE = ("add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor")
+
+
 def _operators():
     """Python's operators as methods."""
     binary = {
@@ -43,7 +46,7 @@ def _operators():
     for python, name in binary.items():
         function = _plain(name)
         methods[f"__{python}__"] = function
-        methods[f"__r{python}__"] = _swapped(function)
+        methods[f"__r{python}__"] = function if name in _COMMUTATIVE else _swapped(function)
         in_place = OPERATORS[name][0].inplace
         if in_place is not None:
             methods[f"__i{python}__"] = in_place
@@ -56,6 +59,8 @@ def _operators():
 
 def getitem(self, index):
     """self[index]: a view for integers, slices, Ellipsis and None; a copy for integer and boolean arrays."""
+    if type(index) is slice or type(index) is int:
+        return TENSOR.slice_view(self, index)
     index = plain_index(index)
     return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
 

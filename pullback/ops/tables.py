@@ -21,34 +21,47 @@ class Overload:
         self.raw = functools.partial(raw, ops=NUMPY) if composite else raw
 
 
+class Faces:
+    """What the overloads of one operator look like from outside: one function for each kind of caller."""
+
+    def __init__(self, name, overloads, aliases, refuses):
+        self.on_tensors = _one(name, [(o.function, o.params) for o in overloads])
+        self.on_arrays = _one(name, [(o.raw, o.params) for o in overloads])
+        public = self.on_tensors if refuses is None else refusing_numbers(name, self.on_tensors, *refuses)
+        self.public = dict.fromkeys((name, *aliases), public)
+        in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
+        self.changing = {}  # the in-place functions by name
+        if in_place:
+            self.changing = dict.fromkeys((f"{n}_" for n in (name, *aliases)), _one(f"{name}_", in_place))
+
+
 def add(name, home, overloads, *, function, method, aliases=(), numpy=(), refuses=None):
     """Enter an operator with all its overloads."""
+    faces = Faces(name, overloads, aliases, refuses)
     OPERATORS.setdefault(name, []).extend(overloads)
-    on_tensors = _one(name, [(o.function, o.params) for o in overloads])
     if home == "" or name not in TENSOR.__dict__:
-        TENSOR.register({name: on_tensors})
-        NUMPY.register({name: _one(name, [(o.raw, o.params) for o in overloads])})
-    public = on_tensors if refuses is None else refusing_numbers(name, on_tensors, *refuses)
+        TENSOR.register({name: faces.on_tensors})
+        NUMPY.register({name: faces.on_arrays})
     if function:
-        PUBLIC.setdefault(home, {}).update(dict.fromkeys((name, *aliases), public))
+        PUBLIC.setdefault(home, {}).update(faces.public | faces.changing)
     if method:
-        METHODS.update(dict.fromkeys((name, *aliases), public))
-    changing = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
-    if changing:
-        in_place = _one(f"{name}_", changing)
-        METHODS.update(dict.fromkeys((f"{n}_" for n in (name, *aliases)), in_place))
-        if function:
-            PUBLIC[home].update(dict.fromkeys((f"{n}_" for n in (name, *aliases)), in_place))
-    NUMPY_RULES.update(dict.fromkeys(numpy, on_tensors))
+        METHODS.update(faces.public)
+    METHODS.update(faces.changing)
+    NUMPY_RULES.update(dict.fromkeys(numpy, faces.on_tensors))
 
 
 def kernel(name, op):
     """Let the tensor table run primitive `op` under its kernel's name, all arguments by position."""
+    TENSOR.kernels[name] = dispatching(op)
+
+
+def dispatching(op):
+    """The kernel that runs primitive `op` on Tensors of any level."""
 
     def run(*args):
         return dispatch(op, args)
 
-    TENSOR.kernels[name] = run
+    return run
 
 
 def _one(name, overloads):

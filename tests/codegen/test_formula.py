@@ -31,11 +31,11 @@ def rename(name: str, how: str) -> str | None:
 @pytest.mark.parametrize(
     ("text", "rendered"),
     [
-        ("grad * conj(cos(self))", "grad * ops.cos(self_).conj()"),
-        ("conj(self)", "self_.conj()"),
-        ("conj(-self)", "(-self_).conj()"),
-        ("self.conj()", "self_.conj()"),
-        ("(self + 1).conj()", "(self_ + 1).conj()"),
+        ("grad * conj(cos(self))", "grad * ops.cos(self_).conjugate()"),
+        ("conj(self)", "self_.conjugate()"),
+        ("conj(-self)", "(-self_).conjugate()"),
+        ("self.conj()", "self_.conjugate()"),
+        ("(self + 1).conj()", "(self_ + 1).conjugate()"),
         ("grad.sum(dim, keepdim=True)", "ops.sum(grad, dim, keepdim=True)"),
         ("scaled(grad, self.shape, 'mean')", 'scaled(grad, self_shape, "mean", ops=ops)'),
         ("unsqueeze_to(grads[0], dim=dim)", "unsqueeze_to(grads[0], dim=dim, ops=ops)"),
@@ -218,7 +218,7 @@ def check_accepted(formula: Formula) -> None:
             assert node.id in allowed
         if isinstance(node, ast.Attribute):
             operator = isinstance(node.value, ast.Name) and node.value.id == "ops" and node.attr in OPERATORS
-            assert operator or node.attr in (*ATTRIBUTES, "conj")
+            assert operator or node.attr in (*ATTRIBUTES, "conjugate")
         assert not isinstance(node, ast.Lambda | ast.ListComp | ast.NamedExpr | ast.Starred | ast.JoinedStr | ast.Dict)
     assert set(formula.names) <= set(NAMES)
 
@@ -259,7 +259,7 @@ def test_a_formula_of_what_is_listed_keeps_its_meaning(text):
 
 
 def _plain(tree: ast.AST) -> ast.AST:
-    """Undo what rendering does: ops.f(x) -> f(x), f(x, ops=ops) -> f(x), x.conj() -> conj(x)."""
+    """Undo what rendering does: ops.f(x) -> f(x), f(x, ops=ops) -> f(x), x.conjugate() -> conj(x)."""
 
     class Undo(ast.NodeTransformer):
         def visit_Call(self, node):
@@ -268,7 +268,7 @@ def _plain(tree: ast.AST) -> ast.AST:
             if isinstance(node.func, ast.Attribute):
                 if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "ops"):
                     node.args.insert(0, node.func.value)
-                node.func = ast.Name(node.func.attr, ast.Load())
+                node.func = ast.Name({"conjugate": "conj"}.get(node.func.attr, node.func.attr), ast.Load())
             return node
 
     return Undo().visit(tree)

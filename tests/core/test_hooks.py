@@ -222,7 +222,7 @@ def test_node_hooks_see_both_sides():
     y = x * 2
     y.grad_fn.register_prehook(lambda outs: seen.append(("pre", [g.tolist() for g in outs])))
     y.grad_fn.register_hook(
-        lambda ins, outs: seen.append(("post", [g and g.tolist() for g in ins if g is not None], [g.tolist() for g in outs]))
+        lambda ins, outs: seen.append(("post", [g.tolist() for g in ins if g is not None], [g.tolist() for g in outs]))
     )
     (y * 3).sum().backward()
     assert seen == [("pre", [[3, 3]]), ("post", [[6, 6]], [[3, 3]])]

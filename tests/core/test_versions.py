@@ -79,13 +79,13 @@ def test_the_error_names_who_saved_who_modified_and_both_versions():
 def test_the_error_has_fields_for_tools():
     y = leaf() * 1
     y.add_(1)
-    z = y * y
+    z = y.sin()
     y.mul_(2)
     y.sub_(2)
     with pytest.raises(RuntimeError) as caught:
         z.sum().backward()
     error = caught.value
-    assert (error.node, error.saved, error.culprit) == ("MulBackward0", "self", "sub_")
+    assert (error.node, error.saved, error.culprit) == ("SinBackward0", "self", "sub_")
     assert (error.expected_version, error.found_version) == (1, 3)
 
 
@@ -106,16 +106,16 @@ def test_what_is_not_saved_may_be_modified():
 
 def test_modification_of_a_view_of_a_saved_tensor_is_noticed():
     y = leaf() * 1
-    z = y * y
+    z = y.sin()
     y[0:1].mul_(0)
-    with pytest.raises(RuntimeError, match="MulBackward0 saved 'self'"):
+    with pytest.raises(RuntimeError, match="SinBackward0 saved 'self'"):
         z.sum().backward()
 
 
 def test_modification_of_the_base_of_a_saved_view_is_noticed():
     y = leaf() * 1
     v = y[0:2]
-    z = v * v
+    z = v.sin()
     y.mul_(0)
     with pytest.raises(RuntimeError, match=r"'self' \(shape \(2,\), float64\) at version 0, but mul_"):
         z.sum().backward()
@@ -140,9 +140,9 @@ def test_a_constant_that_was_saved_is_watched_too():
 def test_the_error_comes_under_create_graph_as_well():
     x = leaf()
     y = x * 1
-    z = y * y
+    z = y.sin()
     y.add_(1)
-    with pytest.raises(RuntimeError, match="MulBackward0 saved 'self'"):
+    with pytest.raises(RuntimeError, match="SinBackward0 saved 'self'"):
         pb.autograd.grad(z.sum(), x, create_graph=True)
 
 
@@ -157,7 +157,7 @@ def test_modification_between_first_and_second_derivative_is_noticed():
 
 def test_showing_a_saved_tensor_checks_it():
     y = leaf() * 1
-    z = y * y
+    z = y.sin()
     assert z.grad_fn._saved_self.tolist() == [1, 2, 3]
     y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):

@@ -6,7 +6,7 @@ Indices follow NumPy: negative ones count from the end everywhere.
 
 import numpy as np
 
-from pullback.arrays.numpy.shape import diagonal
+from pullback.arrays.numpy.parts import diagonal
 
 __all__ = [
     "advanced_index", "argwhere", "diagonal_scatter", "index_accumulate", "index_put", "index_put_", "put", "put_",

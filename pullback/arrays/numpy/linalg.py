@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from pullback.arrays.numpy.dims import wrap_dim
-from pullback.arrays.numpy.shape import diagonal
+from pullback.arrays.numpy.parts import diagonal
 
 __all__ = [
     "addmm", "baddbmm", "bmm", "cross", "diag_embed", "dot", "einsum_pair", "matmul", "mm", "mv",

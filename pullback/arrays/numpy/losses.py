@@ -42,7 +42,7 @@ def binary_cross_entropy_elements(input, target):
 
 
 def _check_targets(sizes, target, weight):
-    """Refuse targets that are no indices or do not fit scores of shape `sizes`, and weights that are not one a class."""
+    """Refuse targets that are no indices or do not fit scores of shape `sizes`, and weights not one a class."""
     classes_at = 0 if len(sizes) == 1 else 1
     classes, expected = sizes[classes_at], sizes[:classes_at] + sizes[classes_at + 1 :]
     if target.dtype.kind not in "iu":

@@ -10,6 +10,7 @@ zeros of sin and cos too. Forward values stay NumPy's own to the last bit; deriv
 """
 
 import numpy as np
+from numpy import ndarray
 
 _BLOCK = 4096  # elements: four such buffers stay in the first-level cache
 _SMALLEST = 2048
@@ -20,22 +21,21 @@ def _has_vector_tangent():
     return bool(features.get("AVX512_SKX", False))
 
 
-_FAST = _has_vector_tangent()
 _FLOAT64 = np.dtype(np.float64)
 
 
 def cos(x):
     """cos(x), as formulas call it."""
-    if _FAST and type(x) is np.ndarray and x.size >= _SMALLEST and x.dtype is _FLOAT64:
-        return _by_blocks(x, _cos_block)
-    return np.cos(x)
+    if type(x) is not ndarray or x.size < _SMALLEST or x.dtype is not _FLOAT64:
+        return np.cos(x)
+    return _by_blocks(x, _cos_block)
 
 
 def sin(x):
     """sin(x), as formulas call it."""
-    if _FAST and type(x) is np.ndarray and x.size >= _SMALLEST and x.dtype is _FLOAT64:
-        return _by_blocks(x, _sin_block)
-    return np.sin(x)
+    if type(x) is not ndarray or x.size < _SMALLEST or x.dtype is not _FLOAT64:
+        return np.sin(x)
+    return _by_blocks(x, _sin_block)
 
 
 def _by_blocks(x, compute):
@@ -70,3 +70,7 @@ def _sin_block(x, out, half, root):
     _tangents(x, out, half, root)
     np.divide(out, root, out=out)
     np.copysign(out, half, out=out)
+
+
+# What formulas call: without a fast tangent, NumPy's own.
+SINCOS = {"sin": sin, "cos": cos} if _has_vector_tangent() else {"sin": np.sin, "cos": np.cos}

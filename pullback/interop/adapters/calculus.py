@@ -1,10 +1,13 @@
 """Differences, interpolation, convolution and polynomials, composed of operators."""
 
+import operator
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.stride_tricks import sliding_window_view
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import along, array, axes_of, frozen, only, refuse
+from pullback.core.tensor import Tensor
+from pullback.interop.operands import along, array, axes_of, floating, frozen, only, ops, refuse
 from pullback.interop.registry import rule
 
 
@@ -19,8 +22,8 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     axis = normalize_axis_index(axis, a.ndim)
     ends = [None if e is None or e is np._NoValue else _slab(array(e), a, axis) for e in (prepend, append)]
     parts = [p for p in (ends[0], a, ends[1]) if p is not None]
-    a = ops.cat(parts, axis) if len(parts) > 1 else a
-    differ = ops.ne if a.dtype.kind == "b" else ops.sub
+    a = np.concatenate(parts, axis) if len(parts) > 1 else a
+    differ = operator.ne if a.dtype.kind == "b" else operator.sub
     for _ in range(n):
         a = differ(a[along(a.ndim, axis, slice(1, None))], a[along(a.ndim, axis, slice(-1))])
     return a
@@ -32,17 +35,17 @@ def _slab(e, a, axis):
         return e
     shape = [*a.shape]
     shape[axis] = 1
-    return ops.broadcast_to(e, shape)
+    return np.broadcast_to(e, shape)
 
 
 @rule("ediff1d")
 def ediff1d(ary, to_end=None, to_begin=None):
     """np.ediff1d."""
-    parts = [diff(ops.reshape(array(ary), (-1,)))]
+    parts = [diff(np.ravel(array(ary)))]
     if to_begin is not None:
-        parts.insert(0, ops.reshape(array(to_begin), (-1,)))
+        parts.insert(0, np.ravel(array(to_begin)))
     if to_end is not None:
-        parts.append(ops.reshape(array(to_end), (-1,)))
+        parts.append(np.ravel(array(to_end)))
     return ops.cat(parts, 0) if len(parts) > 1 else parts[0]
 
 
@@ -60,7 +63,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     if len(varargs) not in (0, len(axes)):
         raise TypeError(f"np.gradient: {len(varargs)} spacings for {len(axes)} axes.")
     spacings = varargs or (1.0,) * len(axes)
-    f = f if f.dtype.kind in "fc" else ops.to(f, np.dtype(float))
+    f = floating(f)
     results = tuple(_slope(f, array(h), i, edge_order) for i, h in zip(axes, spacings, strict=True))
     return results[0] if len(results) == 1 else results
 
@@ -82,7 +85,7 @@ def _slope(f, h, axis, edge_order):
         steps = (h, h, h, h) if h.ndim == 0 else (h[0], h[1], h[-1], h[-2])
         first = _end(at[0], at[1], third[0], steps[0], steps[1])
         last = -_end(at[3], at[2], third[1], steps[2], steps[3])
-    return ops.cat([first, _inner(f, h, axis), last], axis)
+    return np.concatenate([first, _inner(f, h, axis), last], axis)
 
 
 def _inner(f, h, axis):
@@ -91,7 +94,7 @@ def _inner(f, h, axis):
     if h.ndim == 0:
         return (right - left) / (2.0 * h)
     shape = [-1 if i == axis else 1 for i in range(f.ndim)]
-    before, after = ops.reshape(h[:-1], shape), ops.reshape(h[1:], shape)
+    before, after = np.reshape(h[:-1], shape), np.reshape(h[1:], shape)
     total = before + after
     return (
         -after / (before * total) * left
@@ -115,7 +118,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     only("interp", "period", period, (None,), "wrap the coordinates yourself")
     x, xp, fp = array(x), array(xp), array(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
-        raise ValueError(f"np.interp: xp and fp must be vectors of one length, got {tuple(xp.shape)} and {tuple(fp.shape)}.")
+        raise ValueError(
+            f"np.interp: xp and fp must be vectors of one length, got {tuple(xp.shape)} and {tuple(fp.shape)}."
+        )
     left = fp[0] if left is None else left
     right = fp[-1] if right is None else right
     if xp.shape[0] > 1:
@@ -123,24 +128,24 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         i = np.clip(np.searchsorted(places, frozen(x, "interp"), side="right") - 1, 0, len(places) - 2)
         slope = (fp[i + 1] - fp[i]) / (xp[i + 1] - xp[i])
         result = slope * (x - xp[i]) + fp[i]
-        result = ops.where(ops.eq(x, xp[-1]), fp[-1], result)
+        result = np.where(x == xp[-1], fp[-1], result)
     else:
-        result = fp[0] + ops.zeros_like(x)
-    result = ops.where(ops.lt(x, xp[0]), left, result)
-    result = ops.where(ops.gt(x, xp[-1]), right, result)
-    return ops.where(np.isnan(x), x, result)
+        result = fp[0] + np.zeros_like(x)
+    result = np.where(x < xp[0], left, result)
+    result = np.where(x > xp[-1], right, result)
+    return np.where(np.isnan(x), x, result)
 
 
 @rule("convolve")
 def convolve(a, v, mode="full"):
     """np.convolve."""
-    return _slide("convolve", array(a), ops.flip(array(v), (0,)), mode)
+    return _slide("convolve", array(a), np.flip(array(v)), mode)
 
 
 @rule("correlate")
 def correlate(a, v, mode="valid"):
     """np.correlate."""
-    return _slide("correlate", array(a), ops.conj(array(v)), mode)
+    return _slide("correlate", array(a), np.conj(array(v)), mode)
 
 
 def _slide(name, a, v, mode):
@@ -149,7 +154,9 @@ def _slide(name, a, v, mode):
     if mode not in modes:
         raise refuse(name, "mode", f"{mode!r} is not among {modes}")
     if a.ndim != 1 or v.ndim != 1 or not a.size or not v.size:
-        raise ValueError(f"np.{name}: expected two vectors that are not empty, got {tuple(a.shape)} and {tuple(v.shape)}.")
+        raise ValueError(
+            f"np.{name}: expected two vectors that are not empty, got {tuple(a.shape)} and {tuple(v.shape)}."
+        )
     swapped = v.shape[0] > a.shape[0]
     if swapped:  # the longer one lies still; the result then runs backwards
         a, v = v, a
@@ -158,8 +165,8 @@ def _slide(name, a, v, mode):
     count = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
     after = count + m - 1 - n - before
     zeros = [np.zeros(k, a.dtype) for k in (before, after)]
-    padded = ops.cat([zeros[0], a, zeros[1]], 0) if before or after else a
-    result = ops.matmul(ops.unfold(padded, 0, m, 1), v)
+    padded = np.concatenate([zeros[0], a, zeros[1]]) if before or after else a
+    result = ops.matmul(ops.unfold(padded, 0, m, 1) if isinstance(a, Tensor) else sliding_window_view(padded, m), v)
     return ops.flip(result, (0,)) if swapped else result
 
 
@@ -167,7 +174,7 @@ def _slide(name, a, v, mode):
 def polyval(p, x):
     """np.polyval, by Horner's scheme; highest power first."""
     p, x = array(p), array(x)
-    result = ops.zeros_like(x)
+    result = np.zeros_like(x)
     for coefficient in p:
         result = result * x + coefficient
     return result
@@ -200,4 +207,4 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     made = ops.stack(parts)
     result = ops.reshape(made, (*outer, *made.shape[1:]))
     back = range(len(outer), result.ndim)
-    return ops.movedim(result, tuple(back), tuple(range(axis, axis + len(back)))) if len(back) else result
+    return ops.movedim(result, tuple(back), tuple(range(axis, axis + len(back)))) if back else result

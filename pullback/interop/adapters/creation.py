@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import array, cast, only, refuse, tensor_of
+from pullback.interop.operands import array, cast, only, ops, refuse, tensor_of
 from pullback.interop.registry import numpy_object, rule
 
 
 def _like(name):
     """np.zeros_like and its kin: of the prototype's shape and dtype, outside any graph."""
-    operator = f"{name.removesuffix('_like')}"
 
     def like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
         only(name, "order", order, ("K", "C", "A"))
@@ -17,14 +15,15 @@ def _like(name):
         prototype = array(prototype)
         if shape is not None:
             shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-            return getattr(ops, operator)(tuple(shape), dtype=prototype.dtype if dtype is None else dtype)
+            return getattr(ops, f"new_{name.removesuffix('_like')}")(prototype, tuple(shape), dtype=dtype)
         return getattr(ops, name)(prototype, dtype=dtype)
 
     return like
 
 
-for _name in ("zeros_like", "ones_like", "empty_like"):
-    rule(_name)(_like(_name))
+zeros_like = rule("zeros_like")(_like("zeros_like"))
+rule("ones_like")(_like("ones_like"))
+rule("empty_like")(_like("empty_like"))
 
 
 @rule("full_like")
@@ -33,9 +32,8 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
     only("full_like", "order", order, ("K", "C", "A"))
     only("full_like", "device", device, (None, "cpu"))
     a, fill = array(a), array(fill_value)
-    shape = a.shape if shape is None else shape
-    fill = ops.broadcast_to(fill, shape if isinstance(shape, (tuple, list)) else (shape,))
-    return ops.clone(cast(fill, a.dtype if dtype is None else dtype, "full_like", "unsafe"))
+    fill = cast(fill, a.dtype if dtype is None else dtype, "full_like", "unsafe")
+    return zeros_like(a, dtype, shape=shape) + fill
 
 
 @rule("copy")

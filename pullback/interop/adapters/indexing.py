@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import array, axes_of, deliver, needs_grad, only, values
+from pullback.core.errors import DetachingError
+from pullback.core.tensor import Tensor
+from pullback.interop.operands import array, axes_of, deliver, floating, needs_grad, only, ops, values
 from pullback.interop.registry import numpy_object, rule
 from pullback.interop.suggest import unsupported
 
@@ -17,7 +18,7 @@ def where(condition, x=None, y=None, /):
         raise ValueError("np.where: either both or neither of x and y must be given.")
     condition = array(condition)
     if condition.dtype.kind != "b":
-        condition = ops.ne(condition, 0)
+        condition = condition != 0
     return ops.where(condition, *(v if isinstance(v, (int, float, complex)) else array(v) for v in (x, y)))
 
 
@@ -86,6 +87,17 @@ def delete(arr, obj, axis=None):
     (axis,) = axes_of(axis, arr.ndim)
     kept = np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else values(obj, "delete"))
     return ops.index_select(arr, axis, kept)
+
+
+@rule("bincount")
+def bincount(x, /, weights=None, minlength=0):
+    """np.bincount; differentiable in the weights."""
+    x = values(x, "bincount")
+    count = len(np.bincount(x, minlength=minlength))
+    weights = np.ones(x.shape, int) if weights is None else floating(array(weights))
+    if weights.shape != x.shape:
+        raise ValueError(f"np.bincount: x has shape {x.shape}, the weights have {tuple(weights.shape)}.")
+    return ops.index_add(np.zeros(count, weights.dtype), 0, x, weights)
 
 
 @rule("choose")
@@ -180,17 +192,27 @@ def ix_(*args):
     return np.ix_(*(values(x, "ix_") for x in args))
 
 
-def _writes_into_its_first_argument(name):
-    """The rule of a function that fills an ndarray; into a Tensor, pullback has its own ways."""
+FILLING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
+
+
+def _filling(name):
+    """The rule of a function that writes into an ndarray; into a Tensor, pullback has its own ways."""
 
     def fill(target, *args, **kwargs):
-        if isinstance(target, np.ndarray) and not any(map(needs_grad, (*args, *kwargs.values()))):
-            plain = [values(x, name) if hasattr(x, "requires_grad") else x for x in args]
-            return numpy_object(name)(target, *plain, **kwargs)
-        raise unsupported(name)
+        if isinstance(target, Tensor):
+            raise unsupported(name)
+        if any(map(needs_grad, (*args, *kwargs.values()))):
+            raise DetachingError(
+                f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its gradient "
+                "(so would np.full and np.full_like, which call it). Make a Tensor with np.broadcast_to, np.where or "
+                "np.full_like(t, value), or write into a Tensor."
+            )
+        plain = [values(x, name) if isinstance(x, Tensor) else x for x in args]
+        kwargs = {key: values(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()}
+        return numpy_object(name)(target, *plain, **kwargs)
 
     return fill
 
 
-for _name in ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"):
-    rule(_name)(_writes_into_its_first_argument(_name))
+for _name in FILLING:
+    rule(_name)(_filling(_name))

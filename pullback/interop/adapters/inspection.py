@@ -47,6 +47,16 @@ def _of_dtypes(name):
     return ask
 
 
+def _of_shape(name):
+    """A function that asks its first argument for its shape alone."""
+    function = numpy_object(name)
+
+    def ask(a, *args, **kwargs):
+        return function(np.broadcast_to(0, a.shape), *args, **kwargs)
+
+    return ask
+
+
 def _of_values(name, convert):
     """A function of plain arrays, whose result is no array: `convert` lets a Tensor that requires grad in or not."""
     function = numpy_object(name)
@@ -59,6 +69,8 @@ def _of_values(name, convert):
     return run
 
 
+for _name in ("diag_indices_from", "tril_indices_from", "triu_indices_from"):
+    rule(_name)(_of_shape(_name))
 for _name in ("can_cast", "common_type", "result_type"):
     rule(_name)(_of_dtypes(_name))
 for _name in ("array2string", "array_repr", "array_str", "may_share_memory", "min_scalar_type", "shares_memory"):

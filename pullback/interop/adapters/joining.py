@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import array, axes_of, cast, deliver, only, refuse, values
+from pullback.interop.operands import array, axes_of, cast, deliver, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -12,7 +11,7 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
     """np.concatenate."""
     arrays = [array(x) for x in arrays]
     if axis is None:
-        arrays, axis = [ops.reshape(x, (-1,)) for x in arrays], 0
+        arrays, axis = [np.ravel(x) for x in arrays], 0
     return deliver("concatenate", cast(ops.cat(arrays, axis), dtype, "concatenate", casting), out, casting)
 
 
@@ -77,8 +76,8 @@ def _most_dimensions(item):
 def _joined(item, depth, ndim):
     if depth == 0:
         item = array(item)
-        return ops.reshape(item, (*(1,) * (ndim - item.ndim), *item.shape))
-    return ops.cat([_joined(x, depth - 1, ndim) for x in item], ndim - depth)
+        return np.reshape(item, (*(1,) * (ndim - item.ndim), *item.shape))
+    return np.concatenate([_joined(x, depth - 1, ndim) for x in item], ndim - depth)
 
 
 @rule("pad")

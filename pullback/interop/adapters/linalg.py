@@ -4,8 +4,7 @@ import functools
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import array, cast, deliver, only, refuse
+from pullback.interop.operands import array, cast, deliver, only, ops, refuse
 from pullback.interop.registry import rule
 
 
@@ -25,7 +24,7 @@ def dot(a, b, out=None):
 @rule("vdot")
 def vdot(a, b, /):
     """np.vdot."""
-    return ops.vdot(ops.reshape(array(a), (-1,)), ops.reshape(array(b), (-1,)))
+    return ops.vdot(np.ravel(array(a)), np.ravel(array(b)))
 
 
 @rule("inner")
@@ -38,7 +37,7 @@ def inner(a, b, /):
 @rule("outer")
 def outer(a, b, out=None):
     """np.outer."""
-    return deliver("outer", ops.outer(ops.reshape(array(a), (-1,)), ops.reshape(array(b), (-1,))), out)
+    return deliver("outer", ops.outer(np.ravel(array(a)), np.ravel(array(b))), out)
 
 
 @rule("linalg.outer")
@@ -62,19 +61,19 @@ def matvec(x1, x2, /):
 @rule("vecmat")
 def vecmat(x1, x2, /):
     """np.vecmat; the vector is conjugated."""
-    return ops.matmul(ops.conj(array(x1))[..., None, :], x2)[..., 0, :]
+    return ops.matmul(np.conj(array(x1))[..., None, :], x2)[..., 0, :]
 
 
 @rule("vecdot")
 def vecdot(x1, x2, /):
     """np.vecdot; the first vector is conjugated."""
-    return ops.sum(ops.conj(array(x1)) * x2, -1)
+    return ops.matmul(np.conj(array(x1))[..., None, :], array(x2)[..., None])[..., 0, 0]
 
 
 @rule("linalg.vecdot")
 def vecdot_along(x1, x2, /, *, axis=-1):
     """np.linalg.vecdot."""
-    return ops.sum(ops.conj(array(x1)) * array(x2), axis)
+    return ops.sum(np.conj(array(x1)) * array(x2), axis)
 
 
 @rule("einsum")
@@ -119,7 +118,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     a, b = array(a), array(b)
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = np.broadcast_arrays(ops.movedim(a, axisa, -1), ops.movedim(b, axisb, -1))
+    a, b = np.broadcast_arrays(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
     if a.shape[-1] != 3:
         raise ValueError(f"np.cross: vectors must have 3 components, got {a.shape[-1]}.")
     return ops.movedim(ops.cross(a, b, -1), -1, axisc)
@@ -146,7 +145,7 @@ def matrix_trace(x, /, *, offset=0, dtype=None):
 @rule("linalg.multi_dot")
 def multi_dot(arrays, *, out=None):
     """np.linalg.multi_dot, from left to right."""
-    return deliver("linalg.multi_dot", functools.reduce(ops.matmul, [array(x) for x in arrays]), out)
+    return deliver("linalg.multi_dot", functools.reduce(np.matmul, [array(x) for x in arrays]), out)
 
 
 @rule("linalg.matrix_power")

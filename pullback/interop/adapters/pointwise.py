@@ -2,25 +2,28 @@
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import array, cast, deliver, frozen, operand, refuse, tensor_of
+from pullback.interop.operands import array, cast, deliver, frozen, operand, ops, refuse, tensor_of
 from pullback.interop.registry import rule
 
 # -- ufuncs ---------------------------------------------------------------------------------------------------------
 
 
-def _in_floating_point(ufunc, operator):
-    """A ufunc that gives floating point for integers too, where the operator keeps them."""
-
-    def run(x):
-        x = array(x)
-        return operator(x if x.dtype.kind in "fc" else ops.to(x, ufunc(np.empty(0, x.dtype)).dtype))
-
-    return run
+def _in_dtype_of(ufunc, x):
+    """`x` in the dtype that NumPy gives the (first) result of a ufunc; its TypeError where it has none."""
+    made = ufunc(np.empty(0, x.dtype))
+    return cast(x, (made[0] if isinstance(made, tuple) else made).dtype, ufunc.__name__)
 
 
-rule("fabs")(_in_floating_point(np.fabs, lambda x: ops.abs(x)))
-rule("rint")(_in_floating_point(np.rint, lambda x: ops.round(x)))
+@rule("fabs")
+def fabs(x, /):
+    """np.fabs: floating point for integers too."""
+    return ops.abs(_in_dtype_of(np.fabs, array(x)))
+
+
+@rule("rint")
+def rint(x, /):
+    """np.rint: floating point for integers too."""
+    return ops.round(_in_dtype_of(np.rint, array(x)))
 
 
 @rule("divmod")
@@ -32,17 +35,21 @@ def divmod_(x1, x2, /):
 @rule("modf")
 def modf(x, /):
     """np.modf; an infinity has the fractional part 0."""
-    x = array(x)
+    x = _in_dtype_of(np.modf, array(x))
     whole = ops.trunc(x)
-    return ops.where(np.isinf(x), ops.copysign(0.0, x), ops.copysign(x - whole, x)), whole
+    return ops.copysign(ops.where(ops.isinf(x), 0, x - whole), x), whole
 
 
 @rule("heaviside")
 def heaviside(x1, x2, /):
     """np.heaviside: constant in x1 except at 0, where it is x2."""
-    x1 = array(x1)
-    step = ops.where(ops.gt(x1, 0), 1.0, ops.where(np.isnan(x1), np.nan, 0.0))
-    return ops.where(ops.eq(x1, 0), x2, step)
+    x1, x2 = array(x1), operand(x2)
+    like = x2 if type(x2) in (bool, int, float) else np.empty(0, x2.dtype)
+    dtype = np.heaviside(np.empty(0, x1.dtype), like).dtype
+    step = np.astype(x1 > 0, dtype)
+    if x1.dtype.kind == "f":
+        step = np.where(np.isnan(x1), dtype.type(np.nan), step)
+    return cast(np.where(x1 == 0, x2, step), dtype, "heaviside")
 
 
 # -- functions ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
 from pullback.interop.operands import (
     array,
     axes_of,
@@ -10,6 +9,7 @@ from pullback.interop.operands import (
     deliver,
     floating,
     only,
+    ops,
     refuse,
     values,
 )

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import array, axes_of, only, refuse, values
+from pullback.core.tensor import Tensor
+from pullback.interop.operands import array, axes_of, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -103,7 +103,7 @@ def broadcast_arrays(*args, subok=False):
     """np.broadcast_arrays."""
     arrays = [array(x) for x in args]
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
-    return tuple(ops.broadcast_to(x, shape) for x in arrays)
+    return tuple(np.broadcast_to(x, shape) for x in arrays)
 
 
 @rule("meshgrid")
@@ -111,12 +111,12 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """np.meshgrid."""
     only("meshgrid", "indexing", indexing, ("xy", "ij"))
     n = len(xi)
-    grids = [ops.reshape(array(x), [-1 if i == k else 1 for i in range(n)]) for k, x in enumerate(xi)]
+    grids = [np.reshape(array(x), [-1 if i == k else 1 for i in range(n)]) for k, x in enumerate(xi)]
     if indexing == "xy" and n > 1:
-        grids = [ops.transpose(g, 0, 1) for g in grids]
+        grids = [np.swapaxes(g, 0, 1) for g in grids]
     if not sparse:
         grids = broadcast_arrays(*grids)
-    return tuple(ops.clone(g) for g in grids) if copy else tuple(grids)
+    return tuple(np.copy(g) for g in grids) if copy else tuple(grids)
 
 
 @rule("flip")
@@ -201,17 +201,17 @@ def resize(a, new_shape):
     return ops.reshape(ops.index_select(a, 0, np.arange(math.prod(shape)) % max(a.shape[0], 1)), shape)
 
 
-def _at_least(operator):
+def _at_least(operator, plain):
     def atleast(*arys):
-        results = tuple(operator(array(x)) for x in arys)
+        results = tuple(operator(x) if isinstance(x, Tensor) else plain(array(x)) for x in arys)
         return results[0] if len(results) == 1 else results
 
     return atleast
 
 
-rule("atleast_1d")(_at_least(lambda x: ops.atleast_1d(x)))
-rule("atleast_2d")(_at_least(lambda x: ops.atleast_2d(x)))
-rule("atleast_3d")(_at_least(lambda x: ops.atleast_3d(x)))
+rule("atleast_1d")(_at_least(ops.atleast_1d, np.atleast_1d))
+rule("atleast_2d")(_at_least(ops.atleast_2d, np.atleast_2d))
+rule("atleast_3d")(_at_least(ops.atleast_3d, np.atleast_3d))
 
 
 # -- into parts -----------------------------------------------------------------------------------------------------

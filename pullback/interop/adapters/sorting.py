@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pullback.core.dispatch import TENSOR as ops
-from pullback.interop.operands import array, axes_of, frozen, only, tensor_of, values
+from pullback.interop.operands import array, axes_of, frozen, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from pullback.core.dispatch import TENSOR as ops
 from pullback.interop.adapters.reductions import sum_, without_nan
-from pullback.interop.operands import along, array, axes_of, cast, deliver, floating, only, refuse, values
+from pullback.interop.operands import along, array, axes_of, cast, deliver, floating, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -19,12 +18,14 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         if axis is None:
             raise TypeError("np.average: axis must be given when the shapes of a and weights differ.")
         if w.shape != tuple(a.shape[i] for i in axes):
-            raise ValueError(f"np.average: weights have shape {tuple(w.shape)}, a has {tuple(a.shape)} and axis is {axis}.")
+            raise ValueError(
+                f"np.average: weights have shape {tuple(w.shape)}, a has {tuple(a.shape)} and axis is {axis}."
+            )
         order = sorted(range(len(axes)), key=axes.__getitem__)
-        w = ops.reshape(ops.permute(w, order), [a.shape[i] if i in axes else 1 for i in range(a.ndim)])
-    w = ops.broadcast_to(w, a.shape)
-    scale = ops.sum(w, axes, bool(keepdims)) if axes else w
-    result = (ops.sum(a * w, axes, bool(keepdims)) if axes else a * w) / scale
+        w = np.reshape(np.transpose(w, order), [a.shape[i] if i in axes else 1 for i in range(a.ndim)])
+    w = np.broadcast_to(w, a.shape)
+    scale = np.sum(w, axes, keepdims=bool(keepdims))
+    result = np.sum(a * w, axes, keepdims=bool(keepdims)) / scale
     return (result, scale) if returned else result
 
 
@@ -131,7 +132,7 @@ def _variables(m, rowvar, dtype):
     if m.ndim > 2:
         raise ValueError(f"np.cov: expected at most 2 dimensions, got shape {tuple(m.shape)}.")
     m = np.atleast_2d(m)
-    return m if rowvar or m.shape[0] == 1 else ops.transpose(m, 0, 1)
+    return m if rowvar or m.shape[0] == 1 else m.T
 
 
 @rule("corrcoef")
@@ -152,8 +153,8 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     axis = normalize_axis_index(axis, y.ndim)
     if x is not None:
         x = array(x)
-        dx = x[1:] - x[:-1] if x.ndim == 1 else x[along(x.ndim, axis, slice(1, None))] - x[along(x.ndim, axis, slice(-1))]
         if x.ndim == 1:
-            dx = ops.reshape(dx, [-1 if i == axis else 1 for i in range(y.ndim)])
+            x = np.reshape(x, [-1 if i == axis else 1 for i in range(y.ndim)])
+        dx = x[along(x.ndim, axis, slice(1, None))] - x[along(x.ndim, axis, slice(-1))]
     later, earlier = y[along(y.ndim, axis, slice(1, None))], y[along(y.ndim, axis, slice(-1))]
     return ops.sum((later + earlier) * dx / 2.0, axis)

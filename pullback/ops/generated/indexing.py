@@ -10,6 +10,7 @@ from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_mu
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import not_implemented
+from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.indexing import (
     index_copy_source,
     index_put_values,
@@ -58,6 +59,21 @@ def slice_view(input, index):
 
     slice_view(Tensor(a) self, any index) -> Tensor(a)
     """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.slice_view(input._data, index)
+        except Exception as error:
+            raise explain(OP_slice_view, (input, index), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_slice_view(out, input, index)
+        if shares_memory(result, input._data):
+            make_view(out, input)
+        return out
     return dispatch(OP_slice_view, (input, index))
 
 
@@ -94,6 +110,19 @@ def slice_backward(input, shape, index):
 
     slice_backward(Tensor self, int[] shape, any index) -> Tensor
     """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.slice_backward(input._data, shape, index)
+        except Exception as error:
+            raise explain(OP_slice_backward, (input, shape, index), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_slice_backward(out, input, shape, index)
+        return out
     return dispatch(OP_slice_backward, (input, shape, index))
 
 
@@ -131,6 +160,19 @@ def advanced_index(input, index):
 
     advanced_index(Tensor self, any index) -> Tensor
     """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.advanced_index(input._data, index)
+        except Exception as error:
+            raise explain(OP_advanced_index, (input, index), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_advanced_index(out, input, index)
+        return out
     return dispatch(OP_advanced_index, (input, index))
 
 
@@ -167,6 +209,19 @@ def index_accumulate(input, shape, index):
 
     index_accumulate(Tensor self, int[] shape, any index) -> Tensor
     """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.index_accumulate(input._data, shape, index)
+        except Exception as error:
+            raise explain(OP_index_accumulate, (input, shape, index), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_index_accumulate(out, input, shape, index)
+        return out
     return dispatch(OP_index_accumulate, (input, shape, index))
 
 
@@ -210,6 +265,29 @@ def setitem(input, index, value):
 
     setitem(Tensor self, any index, Tensor value) -> Tensor
     """
+    a, b = type(input), type(value)
+    if (
+        a is Tensor
+        and (b is Tensor and input._level == value._level or b in CONSTANTS)
+        or b is Tensor
+        and a in CONSTANTS
+    ) and (state := current()).plain:
+        try:
+            result = kernels.setitem(
+                input._data if a is Tensor else input, index, value._data if b is Tensor else value
+            )
+        except Exception as error:
+            raise explain(OP_setitem, (input, index, value), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else value)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and value._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else value)._level)
+        ):
+            record_setitem(out, input, index, value)
+        return out
     return dispatch(OP_setitem, (input, index, value))
 
 
@@ -272,6 +350,29 @@ def _index_put(input, index, values, accumulate):
 
     _index_put(Tensor self, any index, Tensor values, bool accumulate) -> Tensor
     """
+    a, b = type(input), type(values)
+    if (
+        a is Tensor
+        and (b is Tensor and input._level == values._level or b in CONSTANTS)
+        or b is Tensor
+        and a in CONSTANTS
+    ) and (state := current()).plain:
+        try:
+            result = kernels.index_put(
+                input._data if a is Tensor else input, index, values._data if b is Tensor else values, accumulate
+            )
+        except Exception as error:
+            raise explain(OP__index_put, (input, index, values, accumulate), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else values)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and values._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else values)._level)
+        ):
+            record__index_put(out, input, index, values, accumulate)
+        return out
     return dispatch(OP__index_put, (input, index, values, accumulate))
 
 

@@ -328,7 +328,8 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """The rows of weight that the integers in input name. Rows longer than max_norm are shortened in place first; `sparse` gives the same (dense) gradient.
+    """The rows of weight that the integers in input name. Rows longer than max_norm are shortened in place first; `sparse`
+    gives the same (dense) gradient.
 
     embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
     """

@@ -846,6 +846,21 @@ def narrow(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
         raise missing_argument("narrow", "start")
     if length is UNSET:
         raise missing_argument("narrow", "length")
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.narrow(input._data, dim, start, length)
+        except Exception as error:
+            raise explain(OP_narrow, (input, dim, start, length), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_narrow(out, input, dim, start, length)
+        if shares_memory(result, input._data):
+            make_view(out, input)
+        return out
     return dispatch(OP_narrow, (input, dim, start, length))
 
 
@@ -1329,6 +1344,21 @@ def _strided_view(input, size, stride, storage_offset, geometry):
 
     _strided_view(Tensor(a) self, int[] size, int[] stride, int storage_offset, any geometry) -> Tensor(a)
     """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.strided_view(input._data, size, stride, storage_offset, geometry)
+        except Exception as error:
+            raise explain(OP__strided_view, (input, size, stride, storage_offset, geometry), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record__strided_view(out, input, size, stride, storage_offset, geometry)
+        if shares_memory(result, input._data):
+            make_view(out, input)
+        return out
     return dispatch(OP__strided_view, (input, size, stride, storage_offset, geometry))
 
 
@@ -1367,6 +1397,19 @@ def _restride(input, source, target, counted):
 
     _restride(Tensor self, any source, any target, any counted) -> Tensor
     """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.restride(input._data, source, target, counted)
+        except Exception as error:
+            raise explain(OP__restride, (input, source, target, counted), error) from error
+        out = new(Tensor)
+        out._data = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record__restride(out, input, source, target, counted)
+        return out
     return dispatch(OP__restride, (input, source, target, counted))
 
 

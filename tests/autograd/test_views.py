@@ -1,0 +1,407 @@
+"""Views: shared memory and versions, and gradients through writing into views and their bases."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullback as pb
+
+
+def leaf(*shape):
+    shape = shape or (2, 3)
+    values = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+    return pb.tensor(values, requires_grad=True)
+
+
+def check(in_place, out_of_place, *shapes):
+    """Values and gradients of a program with views against the same program without."""
+    results = []
+    for program in (in_place, out_of_place):
+        leaves = [leaf(*s) for s in shapes]
+        out = program(*leaves)
+        (out * pb.from_numpy(np.sin(1.0 + np.arange(out.numel())).reshape(out.shape))).sum().backward()
+        results.append([out.tolist(), *(0.0 if x.grad is None else x.grad.tolist() for x in leaves)])
+    for got, want in zip(*results, strict=True):
+        assert np.allclose(got, want)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------
+
+VIEWS = {
+    "slice": lambda t: t[0:1],
+    "strided": lambda t: t[:, ::2],
+    "reversed": lambda t: t[::-1],
+    "integer": lambda t: t[1],
+    "none and ellipsis": lambda t: t[None, ..., 0],
+    "reshape": lambda t: t.reshape(3, 2),
+    "view": lambda t: t.view(-1),
+    "transpose": lambda t: t.T,
+    "permute": lambda t: t.permute(1, 0),
+    "expand": lambda t: t[0:1].expand(4, 3),
+    "squeeze": lambda t: t[0:1].squeeze(0),
+    "unsqueeze": lambda t: t.unsqueeze(0),
+    "flatten": lambda t: t.flatten(),
+    "narrow": lambda t: t.narrow(1, 0, 2),
+    "select": lambda t: t.select(0, 1),
+    "diagonal": lambda t: t.diagonal(),
+    "unbind": lambda t: pb.unbind(t)[1],
+    "split": lambda t: t.split(1)[0],
+    "chunk": lambda t: t.chunk(2)[0],
+    "view of a view": lambda t: t[:, 1:].T[0],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_view_shares_memory_version_and_base(view):
+    t = leaf() * 1
+    v = view(t)
+    assert v._is_view()
+    assert v._base is t
+    assert np.shares_memory(v.detach().numpy(), t.detach().numpy())
+    with pb.no_grad():
+        t.add_(1)
+    assert (v._version, t._version) == (1, 1)
+
+
+COPIES = {
+    "reshape that cannot": lambda t: t.T.reshape(-1),
+    "integers": lambda t: t[[0, 1]],
+    "mask": lambda t: t[t > 2],
+    "clone": lambda t: t.clone(),
+    "add": lambda t: t + 0,
+    "contiguous of a transpose": lambda t: t.T.contiguous(),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_a_copy_shares_nothing(copy):
+    t = leaf() * 1
+    c = copy(t)
+    assert not c._is_view()
+    assert not np.shares_memory(c.detach().numpy(), t.detach().numpy())
+
+
+# -- writing into views ----------------------------------------------------------------------------------------
+
+WRITABLE = {name: view for name, view in VIEWS.items() if name != "expand"}
+
+
+def scaled(view):
+    """Out of place: `t` with the elements that `view` shows doubled and raised by 1."""
+
+    def program(t):
+        shown = np.zeros(t.shape)
+        view(pb.from_numpy(shown)).add_(1)
+        mask = pb.from_numpy(shown)
+        return t * (1 + mask) + mask
+
+    return program
+
+
+@pytest.mark.parametrize("view", WRITABLE.values(), ids=WRITABLE)
+def test_writing_into_a_view_changes_its_base(view):
+    def in_place(x):
+        t = x * 1
+        v = view(t)
+        v.mul_(2)
+        v.add_(1)
+        return t
+
+    check(in_place, lambda x: scaled(view)(x * 1), (2, 3))
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_writing_into_a_base_changes_its_views(view):
+    def in_place(x):
+        t = x * 1
+        v = view(t)
+        t.mul_(x)
+        t.add_(1)
+        return v * v
+
+    check(in_place, lambda x: view(x * x + 1) ** 2, (2, 3))
+
+
+@pytest.mark.parametrize("view", WRITABLE.values(), ids=WRITABLE)
+def test_a_view_written_into_can_be_used_itself(view):
+    def in_place(x):
+        v = view(x * 1)
+        v.mul_(3)
+        return v.exp()
+
+    check(in_place, lambda x: (view(x * 1) * 3).exp(), (2, 3))
+
+
+@pytest.mark.parametrize("view", WRITABLE.values(), ids=WRITABLE)
+def test_a_view_multiplied_by_itself(view):
+    def in_place(x):
+        t = x * 1
+        v = view(t)
+        v.mul_(v)
+        return t
+
+    def out_of_place(x):
+        shown = np.zeros(x.shape)
+        view(pb.from_numpy(shown)).add_(1)
+        mask = pb.from_numpy(shown)
+        return x * x * mask + x * (1 - mask)
+
+    check(in_place, out_of_place, (2, 3))
+
+
+PROGRAMS = {
+    "another tensor written into a view": (
+        lambda x, y: _then(x * 1, lambda t: t[0].mul_(y)),
+        lambda x, y: pb.stack([x[0] * y, x[1]]),
+    ),
+    "a tensor copied into a view": (
+        lambda x, y: _then(x * 1, lambda t: t[1].copy_(y)),
+        lambda x, y: pb.stack([x[0], y]),
+    ),
+    "a row set from a row": (
+        lambda x, y: _then(x * 1, lambda t: t.__setitem__(1, y * t[0].clone())),
+        lambda x, y: pb.stack([x[0], y * x[0]]),
+    ),
+    "a constant base that comes to require grad": (
+        lambda x, y: _then(pb.zeros(2, 3), lambda t: t[0].add_(y)) * x,
+        lambda x, y: pb.stack([y, pb.zeros(3)]) * x,
+    ),
+    "a view made before the constant base requires grad": (
+        lambda x, y: (lambda t, v: (t[1].add_(y), v.exp() + x)[1])(*_with_view(pb.zeros(2, 3), lambda t: t[1:2])),
+        lambda x, y: y.reshape(1, 3).exp() + x,
+    ),
+    "two overlapping views": (
+        lambda x, y: (lambda t: (t[:, :2].mul_(2), t[:, 1:].mul_(3), t * y)[2])(x * 1),
+        lambda x, y: x * pb.tensor([2.0, 6.0, 3.0]) * y,
+    ),
+    "a view used before and after": (
+        lambda x, y: (lambda t, v: (lambda before: (t.mul_(y), before + v)[1])(v + 1))(*_with_view(x * 1, lambda t: t[0])),
+        lambda x, y: x[0] + 1 + x[0] * y,
+    ),
+    "a view of a view of a modified base": (
+        lambda x, y: (lambda t, v: (t.mul_(2), v[1:].mul_(y[1:]), t)[2])(*_with_view(x * 1, lambda t: t[0])),
+        lambda x, y: pb.stack([pb.cat([x[0, :1] * 2, x[0, 1:] * 2 * y[1:]]), x[1] * 2]),
+    ),
+    "saved output of a view": (
+        lambda x, y: _then(x * 0.1, lambda t: t[0].mul_(y).exp_()),
+        lambda x, y: pb.stack([(x[0] * 0.1 * y).exp(), x[1] * 0.1]),
+    ),
+    "transposed base": (
+        lambda x, y: _then((x * 1).T, lambda t: t[1:].mul_(2)) * y.reshape(3, 1),
+        lambda x, y: pb.cat([x.T[:1], x.T[1:] * 2]) * y.reshape(3, 1),
+    ),
+    "view into a slice that was contiguous": (
+        lambda x, y: _then((x * 1)[:, 1:], lambda t: t[0].add_(y[:2])),
+        lambda x, y: pb.stack([x[0, 1:] + y[:2], x[1, 1:]]),
+    ),
+}
+
+
+def _then(t, change):
+    change(t)
+    return t
+
+
+def _with_view(t, view):
+    return t, view(t)
+
+
+@pytest.mark.parametrize(("in_place", "out_of_place"), PROGRAMS.values(), ids=PROGRAMS)
+def test_programs_with_views(in_place, out_of_place):
+    check(in_place, out_of_place, (2, 3), (3,))
+
+
+def test_the_function_of_a_view_follows_its_base():
+    t = leaf() * 1
+    v = t[0]
+    assert v.grad_fn.name() == "SliceViewBackward0" or v.grad_fn.name().endswith("Backward0")
+    first = v.grad_fn
+    assert v.grad_fn is first
+    t.mul_(2)
+    assert v.grad_fn.name() == "AsStridedBackward0"
+    assert v.grad_fn is v.grad_fn
+    v.mul_(2)
+    assert t.grad_fn.name() == "CopySlices"
+
+
+def test_the_gradient_with_respect_to_a_view_that_was_modified():
+    x = leaf()
+    t = x * 1
+    v = t[0]
+    v.mul_(2)
+    gv, gt = pb.autograd.grad((t * 3).sum() + v.sum(), [v, t], allow_unused=True)
+    # t comes after v's write; v is now a view of t, so nothing flows from t's use to this v
+    assert gt.tolist() == [[4, 4, 4], [3, 3, 3]]
+    assert gv.tolist() == [1, 1, 1]
+
+
+def test_retained_gradients_of_a_view_that_was_modified():
+    x = leaf()
+    t = x * 1
+    v = t[0]
+    v.mul_(2)
+    v.retain_grad()
+    (v * 3).sum().backward()
+    assert v.grad.tolist() == [3, 3, 3]
+    assert x.grad.tolist() == [[6, 6, 6], [0, 0, 0]]
+
+
+def test_second_derivatives_through_written_views():
+    x = leaf()
+    t = x * 1
+    t[0].mul_(x[0])
+    t[0].mul_(x[0])
+    (g,) = pb.autograd.grad(t.sum(), x, create_graph=True)
+    assert g.tolist() == [[3, 12, 27], [1, 1, 1]]
+    (h,) = pb.autograd.grad(g.sum(), x)
+    assert h.tolist() == [[6, 12, 18], [0, 0, 0]]
+
+
+def test_parts_of_a_complex_tensor_after_its_base_was_written():
+    z = pb.tensor([1 + 2j, 3 + 4j], requires_grad=True)
+    w = z * 1
+    real, imag = w.real, w.imag
+    w.mul_(2)
+    assert real.tolist() == [2, 6]
+    (real * pb.tensor([1.0, 10.0]) + imag * pb.tensor([100.0, 1000.0])).sum().backward()
+    assert z.grad.tolist() == [2 + 200j, 20 + 2000j]
+
+
+def test_writing_into_a_part_of_a_complex_tensor():
+    z = pb.tensor([1 + 2j, 3 + 4j], requires_grad=True)
+    w = z * 1
+    try:
+        w.imag.mul_(3)
+    except RuntimeError as error:
+        assert "complex" in str(error)
+        assert w.tolist() == [1 + 2j, 3 + 4j]
+        return
+    assert w.tolist() == [1 + 6j, 3 + 12j]
+    w.backward(pb.tensor([1 + 1j, 2 - 1j]))
+    assert z.grad.tolist() == [1 + 3j, 2 - 3j]
+
+
+def test_writing_into_a_detached_view_is_noticed_by_the_graph():
+    y = leaf() * 1
+    z = y.sin()
+    y.detach()[0].mul_(2)
+    with pytest.raises(RuntimeError, match="SinBackward0 saved 'self'"):
+        z.sum().backward()
+
+
+def test_a_view_of_a_tensor_from_numpy():
+    array = np.arange(6.0).reshape(2, 3)
+    t = pb.from_numpy(array[:, 1:])
+    x = leaf(2)
+    t[0].mul_(x)
+    assert array.tolist() == [[0, 1, 4], [3, 4, 5]]
+    t.sum().backward()
+    assert x.grad.tolist() == [1, 2]
+
+
+# -- random programs -------------------------------------------------------------------------------------------
+
+SHAPE = (3, 4)
+
+
+class InPlace:
+    """Interprets steps on a base and a growing list of views of it."""
+
+    def __init__(self, x, w):
+        self.base = x * 1
+        self.views = [self.base]
+        self.w = w
+
+    def view(self, which, kind):
+        source = self.views[which % len(self.views)]
+        made = take(source, kind)
+        if made is not None and made.numel():
+            self.views.append(made)
+
+    def write(self, which, kind):
+        target = self.views[which % len(self.views)]
+        if kind == 0:
+            target.mul_(self.w)
+        elif kind == 1:
+            target.add_(self.w)
+        elif kind == 2:
+            target.copy_(self.w)
+        elif kind == 3:
+            target.sin_()
+        elif kind == 4:
+            target.mul_(target)
+        else:
+            target[...] = self.w * 2
+
+    def result(self):
+        return pb.cat([v.reshape(-1) * (i + 1) for i, v in enumerate(self.views)])
+
+
+class OutOfPlace:
+    """The same steps without writing: a list of scalars, and for each view the places that it shows."""
+
+    def __init__(self, x, w):
+        self.cells = [x.reshape(-1)[i] for i in range(x.numel())]
+        self.places = [np.arange(x.numel()).reshape(x.shape)]
+        self.w = w
+
+    def view(self, which, kind):
+        made = take(self.places[which % len(self.places)], kind)
+        if made is not None and made.size:
+            self.places.append(made)
+
+    def write(self, which, kind):
+        change = [
+            lambda c: c * self.w,
+            lambda c: c + self.w,
+            lambda c: self.w * 1,
+            lambda c: c.sin(),
+            lambda c: c * c,
+            lambda c: self.w * 2,
+        ][kind]
+        for place in self.places[which % len(self.places)].ravel():
+            self.cells[place] = change(self.cells[place])
+
+    def result(self):
+        parts = [self.cells[p] * (i + 1) for i, places in enumerate(self.places) for p in places.ravel()]
+        return pb.stack(parts)
+
+
+def take(t, kind):
+    """A view of a tensor or array, or None where this kind does not apply."""
+    if kind == 0:
+        return t[1:]
+    if kind == 1:
+        return t[..., ::2]
+    if kind == 2:
+        return t.T if t.ndim == 2 else t[::-1]
+    if kind == 3:
+        return t[0] if t.ndim else None
+    if kind == 4:
+        return t[None] if t.ndim < 4 else None
+    return t[..., 1:]
+
+
+STEP = st.tuples(st.sampled_from(["view", "write"]), st.integers(0, 6), st.integers(0, 5))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(STEP, min_size=1, max_size=9))
+def test_random_programs_agree_with_the_same_programs_out_of_place(steps):
+    results = []
+    for interpreter in (InPlace, OutOfPlace):
+        x = pb.tensor(np.linspace(-1.0, 1.0, 12).reshape(SHAPE), requires_grad=True)
+        w = pb.tensor(0.7, requires_grad=True)
+        machine = interpreter(x, w)
+        try:
+            for name, which, kind in steps:
+                getattr(machine, name)(which, kind)
+        except (IndexError, ValueError):
+            return  # a view of a 0-d tensor: nothing to compare
+        out = machine.result()
+        weights = pb.from_numpy(np.cos(np.arange(out.numel(), dtype=float)))
+        gx, gw = pb.autograd.grad((out * weights).sum(), [x, w], materialize_grads=True)
+        results.append((out.tolist(), gx.tolist(), gw.tolist()))
+    for got, want in zip(*results, strict=True):
+        assert np.allclose(got, want)

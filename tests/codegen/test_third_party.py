@@ -1,0 +1,307 @@
+"""A third party's file: whatever is in it, it becomes the code that it declares, or a DeclarationError."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import pullback as pb
+from pullback.__main__ import main
+from pullback.codegen import formatting
+from pullback.codegen.errors import DeclarationError
+from pullback.codegen.third_party import emit_third_party, generate_third_party, read_third_party
+
+ROOT = Path(__file__).parents[2]
+FILE = """\
+namespace: hostile
+kernels: scipy.special
+native_functions:
+  maps:
+  - func: spence_of(Tensor self, str mode="plain") -> Tensor
+    variants: function, inplace
+    kernel: spence
+    alias: dilogarithm
+    numpy: spence
+    doc: Spence's function.
+  - func: other_of(Tensor self, Tensor other) -> Tensor
+    kernel: hyp0f1
+derivatives:
+  - name: spence_of(Tensor self, str mode="plain") -> Tensor
+    self: grad * log(self) / (1 - self) if mode == "plain" else -grad
+    result: auto_element_wise
+  - name: other_of(Tensor self, Tensor other) -> Tensor
+    self: not_implemented
+    other: grad * other_of(self + 1, other) / self
+"""
+PLAIN = yaml.safe_load(FILE)
+
+
+def emitted(content):
+    """The generated text for a file with this content."""
+    text = content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
+    return emit_third_party(read_third_party(text + "\n"))
+
+
+def changed(change):
+    """The content with one place changed."""
+    content = yaml.safe_load(FILE)
+    change(content)
+    return content
+
+
+def shape(text):
+    """What the generated text does: its syntax, the docstrings left out."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+HOSTILE = [
+    '"""\nimport os\nos.system("touch {}")\n"""', "'''", '"', "\\", "\\\"", '\\"""', '""""', '"""""""', "\n", "x\ny", "x\r\ny",
+    "\x00", "\x1b[2J", "\u202e", "\u2028", "\ud800", "\N{SNOWMAN}", "\\N{SNOWMAN}", "\\x00", "{0.__class__}", "%s", "#", "",
+    "; import os", "__import__('os')", "*/", "\ufeff", "\t", "a" * 5000, "\\u0000", "'\n'", '"+os.system("x")+"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_doc_stays_a_doc(text):
+    content = changed(lambda c: c["native_functions"]["maps"][0].update(doc=f"Says {text}"))
+    try:
+        code = emitted(content)
+    except DeclarationError:  # YAML itself refuses some characters
+        return
+    assert shape(code) == shape(emitted(PLAIN))
+    code.encode()
+    assert all(character.isprintable() or character == "\n" for character in code)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60) | st.text(st.sampled_from("\\\"'\n{}NxuU0a #;"), max_size=30))
+@example('"""')
+@example("\\")
+def test_any_doc_stays_a_doc(text):
+    content = changed(lambda c: c["native_functions"]["maps"][0].update(doc=text))
+    try:
+        code = emitted(content)
+    except DeclarationError:
+        return
+    assert shape(code) == shape(emitted(PLAIN))
+
+
+PLACES = {
+    "namespace": lambda c, text: c.update(namespace=text),
+    "kernels": lambda c, text: c.update(kernels=text),
+    "helpers": lambda c, text: c.update(helpers=text),
+    "composites": lambda c, text: c.update(composites=text),
+    "area": lambda c, text: c.update(native_functions={text: c["native_functions"]["maps"]}),
+    "func": lambda c, text: c["native_functions"]["maps"][0].update(func=text),
+    "a name": lambda c, text: c["native_functions"]["maps"][0].update(func=f"{text}(Tensor self) -> Tensor"),
+    "an overload": lambda c, text: c["native_functions"]["maps"][0].update(func=f"f.{text}(Tensor self) -> Tensor"),
+    "an argument": lambda c, text: c["native_functions"]["maps"][0].update(func=f"f(Tensor {text}) -> Tensor"),
+    "an output": lambda c, text: c["native_functions"]["maps"][0].update(
+        func=f"f(Tensor self) -> (Tensor {text}, Tensor b)"
+    ),
+    "a default": lambda c, text: c["native_functions"]["maps"][0].update(
+        func=f"f(Tensor self, str m={text}) -> Tensor"
+    ),
+    "kernel": lambda c, text: c["native_functions"]["maps"][0].update(kernel=text),
+    "alias": lambda c, text: c["native_functions"]["maps"][0].update(alias=text),
+    "numpy": lambda c, text: c["native_functions"]["maps"][0].update(numpy=text),
+    "tags": lambda c, text: c["native_functions"]["maps"][0].update(tags=text),
+    "variants": lambda c, text: c["native_functions"]["maps"][0].update(variants=text),
+    "python_module": lambda c, text: c["native_functions"]["maps"][0].update(python_module=text),
+    "a formula": lambda c, text: c["derivatives"][0].update(self=text),
+    "a tangent": lambda c, text: c["derivatives"][0].update(result=text),
+    "a key": lambda c, text: c["derivatives"][0].update({text: "grad"}),
+}
+IMPORTED = ("collections", "math", "numpy", "pullback.core.", "pullback.ops.extension", "pullback.ops.tables", "scipy")
+ATTRIBUTES = {"kernels", "ops", "hostile", "node", "self", "out"}
+
+
+def check_harmless(code, text):
+    """It compiles, imports what it must, and calls nothing by a name that is not the generator's."""
+    compile(code, "generated", "exec")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").startswith(IMPORTED) or node.module.split(".")[0] in text
+        if isinstance(node, ast.Import):
+            assert all(alias.name in text for alias in node.names)
+        if isinstance(node, ast.Name):
+            assert not node.id.startswith("__") or node.id == "__all__"
+            assert node.id not in {
+                "eval",
+                "exec",
+                "open",
+                "compile",
+                "getattr",
+                "globals",
+                "vars",
+                "breakpoint",
+                "input()",
+            }
+        if isinstance(node, ast.Attribute):
+            assert not node.attr.startswith("__")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_text_is_refused_or_harmless(place, text):
+    content = changed(lambda c: PLACES[place](c, text))
+    try:
+        code = emitted(content)
+    except DeclarationError:
+        return
+    check_harmless(code, text)
+
+
+WORDS = st.sampled_from(
+    ["self", "grad", "result", "inf", "kernels", "dispatch", "a", "b", "out", "node", "Tensor", "int", "ops", "hostile",
+     "type", "input", "log", "spence_of", "f", "_", "__all__", "os", "lambda", "0", "1.5", "'x'", '"y"', "[]", "()", "(",
+     ")", ".", ",", ":", "*", "-> ", "=", " ", "?", "[", "]", "!", "(a!)", "\n"]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(sorted(PLACES)), st.lists(WORDS, max_size=8).map("".join) | st.text(max_size=12))
+@example("an argument", "a, Tensor b, Tensor data, Tensor state")
+@example("a default", "1e999")
+@example("a default", "'\\\\ud800'")
+@example("a name", "len")
+def test_any_text_in_any_place_is_refused_or_harmless(place, text):
+    content = changed(lambda c: PLACES[place](c, text))
+    try:
+        code = emitted(content)
+    except DeclarationError:
+        return
+    check_harmless(code, text)
+
+
+PIECES = st.text(st.sampled_from("-: []()*!&|'\"\n,#grads0_{}%>\\\t"), max_size=4)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 12), PIECES), min_size=1, max_size=3))
+def test_a_damaged_file_is_refused_or_harmless(edits):
+    text = FILE
+    for start, length, new in edits:
+        start %= len(text) + 1
+        text = text[:start] + new + text[start + length :]
+    try:
+        code = emitted(text)
+    except DeclarationError:
+        return
+    check_harmless(code, text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=80) | st.text(st.sampled_from("-: []{}&*!|>'\"%@`#,?\n\tab\\U0"), max_size=80))
+def test_load_gives_any_text_a_declaration_error(text):
+    with pytest.raises(DeclarationError):
+        pb.ops.load(text + "\n")
+
+
+@pytest.mark.parametrize("module", ["os", "builtins", "subprocess", "antigravity", "os.path", "sys"])
+@pytest.mark.parametrize("key", ["kernels", "helpers", "composites"])
+def test_modules_of_the_standard_library_are_refused_and_not_imported(key, module):
+    loaded = set(sys.modules)
+    with pytest.raises(DeclarationError, match="standard library") as raised:
+        pb.ops.load(yaml.safe_dump(PLAIN | {key: module}, sort_keys=False))
+    assert raised.value.line > 0
+    assert "antigravity" not in set(sys.modules) - loaded
+
+
+def test_nothing_is_imported_while_something_is_wrong(tmp_path, monkeypatch):
+    (tmp_path / "imported_too_soon.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    content = PLAIN | {key: "imported_too_soon" for key in ("kernels", "helpers", "composites")}
+    content["derivatives"] = [{"name": PLAIN["derivatives"][0]["name"], "self": "grad * slef"}]
+    with pytest.raises(DeclarationError, match="slef"):
+        pb.ops.load(yaml.safe_dump(content, sort_keys=False))
+    assert generate_third_party(yaml.safe_dump(PLAIN | {"helpers": "imported_too_soon"}, sort_keys=False))
+
+
+REFUSED = {
+    "a name of pullback's": ("spence_of", "sin", "declared twice"),
+    "another overload of one": ("spence_of(", "sin.mine(", "is an operator of pullback's"),
+    "a namespace of pullback's": ("namespace: hostile", "namespace: sin", "the namespace 'sin'"),
+    "a public home": ("alias: dil", "python_module: nn.functional\n    alias: dil", "names a public home"),
+    "no module with kernels": ("kernels: scipy.special\n", "", "names no module with kernels"),
+    "no module with composites": ("    kernel: hyp0f1\n", "", "names no module with those"),
+    "no such area": ("  maps:", "  'a b':", "the area 'a b'"),
+    "a hidden attribute": ("kernel: spence", "kernel: __dict__", "names '__dict__'"),
+    "a hidden alias": ("alias: dilogarithm", "alias: __getattr__", "names '__getattr__'"),
+    "helpers that are nowhere": ("kernels: scipy.special", "helpers: nowhere.at_all\nkernels: scipy.special", "no module 'nowhere"),
+    "helpers without source": ("kernels: scipy.special", "helpers: scipy.special._ufuncs\nkernels: numpy", "no Python source"),
+    "an alias that is taken": ("alias: dilogarithm", "alias: other_of", "the alias 'other_of' is taken"),
+    "an alias that is a definition": ("alias: dilogarithm", "alias: record_spence_of", "public name 'record_spence_of'"),
+    "an alias that is imported": ("alias: dilogarithm", "alias: dispatch", "public name 'dispatch'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refuses(case):
+    old, new, problem = REFUSED[case]
+    assert old in FILE
+    text = FILE.replace(old, new)
+    if case == "another overload of one":
+        text = text[: text.index("derivatives:")]
+    with pytest.raises(DeclarationError) as raised:
+        emitted(text)
+    assert problem in str(raised.value)
+    assert raised.value.line > 0
+
+
+def test_the_namespace_is_the_files_name_where_it_has_none(tmp_path):
+    for name, namespace in {"my-ops.yaml": "my_ops", "2.yaml": "custom", "import.yaml": "custom"}.items():
+        path = tmp_path / name
+        path.write_text(FILE.replace("namespace: hostile\n", ""))
+        party = read_third_party(path)
+        assert (party.namespace, party.source) == (namespace, name)
+
+
+def test_the_command_writes_a_module_that_stands_alone(tmp_path, capsys):
+    declarations, output = tmp_path / "hostile.yaml", tmp_path / "written_ops.py"
+    declarations.write_text(FILE.replace("namespace: hostile", "namespace: written"))
+    assert main(["codegen", str(declarations), "-o", str(output)]) == 0
+    assert capsys.readouterr().out == f"wrote {output}\n"
+    declarations.unlink()
+    program = """
+import sys
+import pullback as pb
+import written_ops
+assert not [name for name in sys.modules if name.startswith(("pullback.codegen", "yaml"))]
+x = pb.tensor(0.5, dtype=pb.float64, requires_grad=True)
+written_ops.dilogarithm(x).backward()
+print(x.grad.item())
+"""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(-1.3862943611198906)
+
+
+def test_the_command_says_what_is_wrong(tmp_path, capsys):
+    declarations, output = tmp_path / "bad.yaml", tmp_path / "bad.py"
+    declarations.write_text(FILE.replace("log(self)", "logg(self)"))
+    assert main(["codegen", str(declarations), "-o", str(output)]) == 1
+    assert "unknown function 'logg'" in capsys.readouterr().err
+    assert not output.exists()
+    assert main(["codegen", str(tmp_path / "absent.yaml"), "-o", str(output)]) == 1
+    assert "absent.yaml" in capsys.readouterr().err
+
+
+def test_without_ruff_the_text_is_left_as_it_was_emitted(monkeypatch):
+    monkeypatch.setattr(formatting, "is_available", lambda: False)
+    monkeypatch.setattr("pullback.codegen.third_party.is_available", lambda: False)
+    assert generate_third_party(FILE) == emitted(FILE)

@@ -1,0 +1,362 @@
+"""No call turns a Tensor that requires grad into plain numbers without a word."""
+
+import array
+import collections.abc
+import contextlib
+import io
+import math
+import operator
+import struct
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.ndimage
+
+import pullback as pb
+from pullback.core.tensor import Tensor
+
+# Functions that change NumPy's own state, print, run its tests or open files: not called in the sweep.
+NOT_CALLED = {
+    "DataSource", "errstate", "fromfile", "fromregex", "genfromtxt", "info", "load", "loadtxt", "memmap", "printoptions",
+    "save", "savetxt", "savez", "savez_compressed", "set_printoptions", "setbufsize", "seterr", "seterrcall",
+    "show_config", "show_runtime", "test",
+}  # fmt: skip
+# What these return says nothing of the values, or only which of them are larger.
+METADATA = {
+    "array2string", "array_repr", "array_str", "can_cast", "common_type", "diag_indices_from", "einsum_path", "ix_",
+    "min_scalar_type", "mintypecode", "ndim", "result_type", "shape", "size", "tril_indices_from", "triu_indices_from",
+}  # fmt: skip
+HOMES = {"": np, "linalg": np.linalg, "fft": np.fft, "emath": np.emath, "lib.stride_tricks": np.lib.stride_tricks,
+         "char": np.char, "polynomial": np.polynomial, "polynomial.polynomial": np.polynomial.polynomial,
+         "random": np.random, "testing": np.testing}  # fmt: skip
+
+
+def functions(home):
+    return sorted(
+        name
+        for name in dir(home)
+        if callable(getattr(home, name)) and name not in NOT_CALLED and not name.startswith("_")
+    )
+
+
+def calls(matrix, vector, number):
+    """Arguments to try: one and two, Tensors on either side, lists of them."""
+    yield from ((matrix,), (vector,), (number,), ([number, number],), ([vector, vector],), ([[number], [1.0]],))
+    yield from (
+        (matrix, matrix),
+        (vector, vector),
+        (number, number),
+        (vector, 1),
+        (2.5, vector),
+        (matrix, 0),
+        (3, number),
+    )
+    yield from ((vector, [0, 1]), ([1.0, 2.0], vector), ([vector, vector], 0), (np.ones(2), vector), (2.0, number))
+    yield from ((vector, vector, vector), (number, number, 3), (np.sum, vector), (np.sum, 0, matrix), ("f8", vector))
+
+
+def leaks(result, depth=0):
+    """Whether plain floating-point numbers or objects are in a result."""
+    if isinstance(result, Tensor) or depth > 3:
+        return False
+    if isinstance(result, (np.ndarray, np.generic)):
+        return result.dtype.kind in "fcO"
+    if isinstance(result, (float, complex)):
+        return True
+    if isinstance(result, dict):
+        return any(leaks(x, depth + 1) for x in result.values())
+    if isinstance(result, (list, tuple)) or (isinstance(result, collections.abc.Iterator) and depth == 0):
+        return any(leaks(x, depth + 1) for x in result)
+    return False
+
+
+def sweep(home, matrix, vector, number):
+    """The calls of a module's functions that gave plain numbers; a warning is an error here, and so a word."""
+    found = []
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
+        warnings.simplefilter("error")
+        for name in functions(home):
+            for args in calls(matrix, vector, number):
+                try:
+                    result = getattr(home, name)(*args)
+                except Exception:  # noqa: BLE001, S112 - any error is a word
+                    continue
+                if name not in METADATA and leaks(result):
+                    found.append(f"{name}{args} -> {result!r}")
+    return found
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_no_function_of_numpy_leaks_plain_numbers(home):
+    matrix = pb.tensor([[1.5, 0.5], [0.25, 2.5]], requires_grad=True)
+    leaves = matrix, matrix[0].detach().requires_grad_(), pb.tensor(0.75, requires_grad=True)
+    assert sweep(HOMES[home], *leaves) == []
+    assert sweep(HOMES[home], *(leaf * 1.0 for leaf in leaves)) == []
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_no_function_of_numpy_leaks_inside_a_function_being_differentiated(home):
+    found = []
+
+    def f(matrix):
+        found.extend(sweep(HOMES[home], matrix, matrix[0], matrix[0, 1]))
+        return np.sum(matrix)
+
+    pb.func.grad(f)(np.array([[1.5, 0.5], [0.25, 2.5]]))
+    assert found == []
+
+
+@pytest.mark.xfail(strict=True, reason="numpy.ma reads the attribute `_data` of anything: Tensor's slot has that name")
+def test_no_function_of_numpy_ma_leaks_plain_numbers():
+    vector = pb.tensor([1.5, 0.5], requires_grad=True)
+    assert sweep(np.ma, vector[None] * vector[:, None], vector, pb.tensor(0.75, requires_grad=True)) == []
+    with pytest.raises((TypeError, RuntimeError)):
+        np.ma.array([1.0, 2.0]) * vector
+
+
+def test_the_sweep_sees_a_leak():
+    assert leaks(np.ones(2))
+    assert leaks((1, [np.float32(2)]))
+    assert leaks(np.array([None]))
+    assert leaks({"a": 1j})
+    assert not leaks((np.arange(3), "x", None, pb.ones(2)))
+
+
+# -- into plain arrays ----------------------------------------------------------------------------------------------
+
+vector = pb.tensor([1.0, 2.0], requires_grad=True)
+number = pb.tensor(3.0, requires_grad=True)
+result = number * 2
+
+RAISING = {
+    "np.array(t)": lambda a: np.array(vector),
+    "np.asarray(t)": lambda a: np.asarray(vector),
+    "np.asarray of a result": lambda a: np.asarray(result),
+    "np.array(t, dtype=object)": lambda a: np.array(vector, dtype=object),
+    "np.array([t, t])": lambda a: np.array([vector, vector]),
+    "np.array of numbers": lambda a: np.array([number, 1.0]),
+    "np.array of nested numbers": lambda a: np.array([[number, 1.0], [2.0, 3.0]]),
+    "np.asarray([t, t], dtype=object)": lambda a: np.asarray([number, number], dtype=object),
+    "np.sum([t, t])": lambda a: np.sum([number, number]),
+    "np.sin([t, t])": lambda a: np.sin([number, number]),
+    "np.float32(t)": lambda a: np.float32(vector),
+    "np.full": lambda a: np.full(3, number),
+    "np.full_like": lambda a: np.full_like(a, number),
+    "np.r_": lambda a: np.r_[vector, vector],
+    "np.c_": lambda a: np.c_[vector, vector],
+    "np.arange": lambda a: np.arange(number),
+    "np.vectorize": lambda a: np.vectorize(abs)(vector),
+    "np.frompyfunc": lambda a: np.frompyfunc(abs, 1, 1)(vector),
+    "np.linalg.inv": lambda a: np.linalg.inv(vector[None]),
+    "np.add.at": lambda a: np.add.at(a, [0], number),
+    "np.put": lambda a: np.put(a, [0], number),
+    "a.put": lambda a: a.put([0], number),
+    "a.dot": lambda a: a[:2].dot(vector).item(3),
+    "a.searchsorted": lambda a: a.searchsorted(vector),
+    "np.random": lambda a: np.random.default_rng(0).normal(number, size=2),
+    "scipy.linalg.solve": lambda a: scipy.linalg.solve(np.eye(2), vector),
+    "scipy.linalg.expm": lambda a: scipy.linalg.expm(vector[None] * vector[:, None]),
+    "scipy.ndimage": lambda a: scipy.ndimage.gaussian_filter(vector, 1.0),
+    "memoryview": lambda a: memoryview(vector),
+    "np.frombuffer": lambda a: np.frombuffer(vector),
+    "np.from_dlpack": lambda a: np.from_dlpack(vector),
+    "t.numpy()": lambda a: vector.numpy(),
+    "a *= t": lambda a: operator.imul(a[:2], vector),
+}
+
+
+@pytest.mark.parametrize("call", RAISING.values(), ids=RAISING)
+def test_what_would_make_an_array_raises(call):
+    a = np.zeros(4)
+    with pytest.raises((RuntimeError, TypeError, ValueError)):
+        call(a)
+    assert (a == 0).all()
+
+
+def assigned(name):
+    """Statements that write into a plain array; each is a function of its own, so that one instruction is tested."""
+    a = np.zeros(4)
+    if name == "a[...] = t":
+        a[...] = number
+    elif name == "a[:2] = t":
+        a[:2] = vector
+    elif name == "a[0] = 0-d t":
+        a[0] = number
+    elif name == "a[0] = result":
+        a[0] = result
+    elif name == "a[0] = t":
+        a[0] = vector[:1]
+    elif name == "a[:2] = [t, t]":
+        a[:2] = [number, number]
+    elif name == "a[mask] = t":
+        a[a == 0] = number
+    elif name == "a[list] = t":
+        a[[0, 1]] = vector
+    elif name == "a.flat[0] = t":
+        a.flat[0] = number
+    elif name == "a.real = t":
+        a.real = number
+    elif name == "a[0] += t":
+        a[0] += number
+    elif name == "integers":
+        a.astype(int)[0] = number
+    elif name == "complex":
+        a.astype(complex)[0] = number
+    elif name == "two indices":
+        a.reshape(2, 2)[1, 1] = number
+    elif name == "a structure":
+        np.zeros(2, dtype=[("x", float)])["x"] = vector
+    elif name == "array.array":
+        array.array("d", [0.0])[0] = number
+    elif name == "memoryview":
+        memoryview(a)[0] = number
+
+
+NAMES = [
+    "a[...] = t", "a[:2] = t", "a[0] = 0-d t", "a[0] = result", "a[0] = t", "a[:2] = [t, t]", "a[mask] = t",
+    "a[list] = t", "a.flat[0] = t", "a.real = t", "a[0] += t", "integers", "complex", "two indices", "a structure",
+    "array.array", "memoryview",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_assignment_into_a_plain_array_raises(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an error, not a warning made one
+        with pytest.raises((RuntimeError, ValueError, TypeError)) as caught:
+            assigned(name)
+    told = f"{caught.value} {caught.value.__cause__}"
+    assert "requires grad" in told
+
+
+def test_assignment_says_what_to_do():
+    with pytest.raises(ValueError, match="sequence") as caught:
+        assigned("a[0] = 0-d t")  # NumPy's own message, ours as its cause
+    assert "np.stack" in str(caught.value.__cause__)
+
+
+# -- into Python numbers --------------------------------------------------------------------------------------------
+
+CONVERTING = {
+    "float": lambda t: float(t),
+    "int": lambda t: int(t),
+    "complex": lambda t: complex(t),
+    "math.sin": lambda t: math.sin(t),
+    "np.float64": lambda t: np.float64(t),
+    "np.fromiter": lambda t: np.fromiter([t, t], float),
+    "a.fill": lambda t: np.zeros(2).fill(t),
+    "a.__setitem__": lambda t: operator.setitem(np.zeros(2), 0, t),
+    "struct.pack": lambda t: struct.pack("d", t),
+    "array.array": lambda t: array.array("d", [t]),
+    "'%f' % t": lambda t: "%f" % t,
+}
+
+
+@pytest.mark.parametrize("call", CONVERTING.values(), ids=CONVERTING)
+def test_conversion_to_a_number_warns_and_raises_inside_a_function_being_differentiated(call):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with contextlib.suppress(ValueError):  # NumPy's setitem takes the warning's place in no case
+            call(number)
+    assert any("requires grad" in str(w.message) for w in seen)
+    assert seen[0].filename == __file__
+
+    def f(x):
+        call(x)
+        return x
+
+    with pytest.raises((RuntimeError, ValueError, TypeError)):
+        pb.func.grad(f)(2.0)
+    call(number.detach())
+
+
+def test_what_takes_a_value_and_says_so_is_silent():
+    assert number.item() == 3.0
+    assert vector.tolist() == [1.0, 2.0]
+    assert f"{number:.2f}" == "3.00"
+    assert number > 2
+    assert vector.detach().numpy().tolist() == [1.0, 2.0]
+
+
+def test_python_builtins_keep_tensors():
+    assert all(isinstance(x, Tensor) and x.requires_grad for x in [*vector, sum(vector), max(vector), abs(vector)])
+    assert [x.item() for x in sorted(vector, reverse=True)] == [2.0, 1.0]
+    assert sum([vector, vector]).requires_grad
+
+
+def test_an_object_array_made_on_purpose_keeps_the_tensors_themselves():
+    holder = np.empty(2, dtype=object)
+    holder[0] = number
+    assert holder[0] is number
+
+
+# -- without a gradient to lose -------------------------------------------------------------------------------------
+
+
+def test_tensors_without_gradient_become_arrays():
+    t = vector.detach()
+    assert np.shares_memory(np.asarray(t), t)
+    assert np.array(t) is not np.asarray(t)
+    assert np.asarray(t, dtype="f4").dtype == np.float32
+    np.testing.assert_allclose(t, [1.0, 2.0])
+    np.testing.assert_array_equal(t, t)
+    a = np.zeros(2)
+    a[0] = t[1]
+    a[1:] = t[:1]
+    assert a.tolist() == [2.0, 1.0]
+    assert float(t[0]) == math.sqrt(t[0]) == 1.0
+    assert np.array([t, t]).shape == (2, 2)
+
+
+def test_tensors_without_gradient_become_arrays_inside_a_function_being_differentiated():
+    data = np.array([1.0, 2.0, 3.0])
+
+    def f(x):
+        order = np.asarray(np.argsort(x))
+        assert type(order) is np.ndarray
+        assert type(np.asarray(x.detach())) is np.ndarray
+        assert float(x.detach()[0]) == 3.0
+        return np.sum(x[order] * data[x > 1.5].sum())
+
+    np.testing.assert_array_equal(pb.func.grad(f)(np.array([3.0, 1.0, 2.0])), np.full(3, 4.0))
+
+
+def test_an_outer_gradient_is_not_lost_either():
+    def outer(y):
+        def inner(x):
+            with pytest.raises(RuntimeError, match="requires grad"):
+                np.asarray((x * y).detach())
+            with pytest.raises(RuntimeError, match="plain array|being differentiated"):
+                float((x * y).detach())
+            return x * y
+
+        return pb.func.grad(inner)(y) * y
+
+    assert pb.func.grad(outer)(np.array(2.0)) == 4.0
+
+
+def test_plain_testing_functions_refuse_what_requires_grad():
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.testing.assert_allclose(vector, [1.0, 2.0])
+
+
+# -- DLPack ---------------------------------------------------------------------------------------------------------
+
+
+def test_dlpack_shares_memory_both_ways():
+    t = pb.tensor([1.0, 2.0])
+    a = np.from_dlpack(t)
+    assert np.shares_memory(a, t.numpy())
+    source = np.arange(3.0)
+    made = pb.interop.from_dlpack(source)
+    assert np.shares_memory(made.numpy(), source)
+    assert not np.shares_memory(pb.interop.from_dlpack(source, copy=True).numpy(), source)
+    assert t.__dlpack_device__() == (1, 0)
+
+
+def test_dlpack_refuses_what_requires_grad():
+    for call in (np.from_dlpack, pb.interop.from_dlpack, lambda t: t.__dlpack__()):
+        with pytest.raises(RuntimeError, match="from_dlpack\\(t.detach\\(\\)\\)"):
+            call(vector)

@@ -1,0 +1,35 @@
+"""The error for a function without rule: a TypeError that names it, the nearest, and what to write."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.errors import UnsupportedError
+from pullback.interop.suggest import nearest
+
+x = pb.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: np.nanmedian(x), ["np.nanmedian has no rule for Tensors", "np.median", "pullback.autograd.Function"]),
+        (lambda: np.insert(x, 0, 1.0), ["np.insert", "np.concatenate"]),
+        (lambda: np.histogram(x), ["np.histogram", "t.detach().numpy()"]),
+        (lambda: np.unwrap(x), ["np.unwrap has no rule"]),
+        (lambda: np.polyfit([1.0, 2.0], x[0], 1), ["np.polyfit", "np.polyval"]),
+    ],
+)
+def test_message(call, parts):
+    with pytest.raises(UnsupportedError) as caught:
+        call()
+    assert isinstance(caught.value, (TypeError, RuntimeError))
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_nearest_prefers_the_same_home():
+    assert nearest("linalg.matrx_power")[0] == "np.linalg.matrix_power"
+    assert nearest("sumn")[0] == "np.sum"
+    assert nearest("logsumexp")[0] == "pullback.logsumexp"
+    assert nearest("zzzzqqq") == []

@@ -1,0 +1,310 @@
+"""ufuncs on Tensors: called, reduced, with keywords, beside ndarrays, numbers and lists."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import pullback as pb
+from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import Tensor
+from pullback.interop.ufuncs import SCIPY, find_ufunc
+
+a = np.array([0.55, -1.45, 2.3])
+b = np.array([2.0, 0.8, 3.0])
+UFUNCS = sorted({u for u in vars(np).values() if isinstance(u, np.ufunc)}, key=lambda u: u.__name__)
+WITH_RULE = [u for u in UFUNCS if find_ufunc(u) is not None]
+WITHOUT = {
+    "bitwise_count", "cbrt", "frexp", "gcd", "isnat", "lcm", "ldexp", "nextafter", "spacing",
+}  # fmt: skip
+
+
+# Where the operator follows PyTorch instead of NumPy.
+DIFFERENT = {
+    ("conjugate", "bool"): "bool stays bool, where NumPy has int8",
+    ("logaddexp", "complex128"): "NumPy has no complex logaddexp",
+    ("reciprocal", "int64"): "integers give floating point",
+    ("reciprocal", "bool"): "integers give floating point",
+    ("sign", "bool"): "NumPy has no sign of bool",
+}
+
+
+def arguments(ufunc, dtype):
+    """Plain arguments of a ufunc, inside its domain."""
+    if ufunc.signature:
+        square = np.arange(1.0, 10.0).reshape(3, 3).astype(dtype)
+        return {"matvec": (square, b.astype(dtype)), "vecmat": (b.astype(dtype), square)}.get(
+            ufunc.__name__, (b.astype(dtype), a.astype(dtype))
+        )
+    inside = {"arccosh": b + 1, "arcsin": b / 4, "arccos": b / 4, "arctanh": b / 4, "log": b, "log2": b, "log10": b,
+              "log1p": b, "sqrt": b, "power": b, "float_power": b}  # fmt: skip
+    first = inside.get(ufunc.__name__, a)
+    return (first.astype(dtype), b.astype(dtype))[: ufunc.nin]
+
+
+def test_which_ufuncs_have_no_rule_is_known():
+    assert {u.__name__ for u in UFUNCS} - {u.__name__ for u in WITH_RULE} <= WITHOUT
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+@pytest.mark.parametrize("ufunc", WITH_RULE, ids=lambda u: u.__name__)
+def test_values_are_those_of_numpy(ufunc, dtype):
+    if (ufunc.__name__, dtype) in DIFFERENT:
+        pytest.skip(f"as PyTorch: {DIFFERENT[ufunc.__name__, dtype]}")
+    plain = arguments(ufunc, dtype if dtype != "complex128" else "float64")
+    if dtype == "complex128":
+        plain = tuple(x * (0.8 + 0.6j) for x in plain)
+    try:
+        with np.errstate(all="ignore"):
+            expected = ufunc(*plain)
+    except TypeError:
+        with pytest.raises((TypeError, RuntimeError)):
+            ufunc(*map(pb.tensor, plain))
+        return
+    with np.errstate(all="ignore"):
+        found = ufunc(*map(pb.tensor, plain))
+    for ours, numpys in zip(*((r if isinstance(r, tuple) else (r,)) for r in (found, expected)), strict=True):
+        assert isinstance(ours, Tensor)
+        assert ours.dtype == numpys.dtype
+        np.testing.assert_allclose(ours.numpy(), numpys, rtol=1e-6 if dtype == "float32" else 1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("ufunc", WITH_RULE, ids=lambda u: u.__name__)
+def test_gradients_are_those_of_differences(ufunc):
+    plain = arguments(ufunc, float)
+    try:
+        first = ufunc(*plain)
+    except TypeError:
+        pytest.skip("not for floating point")
+    kind = (first[0] if isinstance(first, tuple) else first).dtype.kind
+    if kind != "f":
+        assert not any(r.requires_grad for r in (ufunc(*(pb.tensor(x, requires_grad=True) for x in plain)),))
+        return
+
+    def total(*args):
+        result = ufunc(*args)
+        return sum((r * r).sum() for r in (result if isinstance(result, tuple) else (result,)))
+
+    leaves = [pb.tensor(x, requires_grad=True) for x in plain]
+    total(*leaves).backward()
+    for position, leaf in enumerate(leaves):
+        slopes = np.empty_like(plain[position])
+        for i in np.ndindex(slopes.shape):
+            shifted = []
+            for step in (1e-6, -1e-6):
+                args = [x.copy() for x in plain]
+                args[position][i] += step
+                shifted.append(total(*args))
+            slopes[i] = (shifted[0] - shifted[1]) / 2e-6
+        np.testing.assert_allclose(leaf.grad if leaf.grad is not None else 0, slopes, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(SCIPY))
+def test_scipys_ufuncs_answer_where_an_operator_exists(name):
+    x, y = pb.tensor([0.3, 0.6], requires_grad=True), np.array([0.5, 0.25])
+    ufunc = getattr(scipy.special, name)
+    nin = 2 if name.startswith("xlog") else 1
+    expected = ufunc(*(np.array([0.3, 0.6]), y)[:nin])
+    try:
+        found = ufunc(*(x, y)[:nin])
+    except UnsupportedError as error:
+        assert f"scipy.special.{name}" in str(error)  # noqa: PT017 - operators may come later
+        return
+    np.testing.assert_allclose(found.detach(), expected, rtol=1e-12)
+    assert found.requires_grad
+
+
+def test_a_ufunc_of_another_library_is_not_recognised_by_its_name():
+    other = np.frompyfunc(lambda x: x + 1, 1, 1)
+    with pytest.raises(UnsupportedError, match="vectorized"):
+        other(pb.tensor(a))
+
+
+# -- beside plain arrays and numbers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: b * x, lambda x: x * b, lambda x: b - x, lambda x: b / x, lambda x: b**x, lambda x: b @ x,
+        lambda x: np.float64(2) * x, lambda x: np.float64(2) / x, lambda x: x - np.float32(2),
+        lambda x: np.array(2.0) * x, lambda x: b[:, None] * x, lambda x: np.multiply(x, [1.0, 2.0, 3.0]),
+        lambda x: np.maximum(x, 0), lambda x: np.maximum(0.0, x), lambda x: np.add(2, x), lambda x: np.bool_(True) * x,
+        lambda x: sum([x, x, b]), lambda x: np.hypot(x, 1), lambda x: np.arctan2(1.0, x),
+        lambda x: np.add([1.0, x[0], x[1]], x), lambda x: x.sum() * b, lambda x: b.sum() * x,
+    ],
+)  # fmt: skip
+def test_plain_arrays_numbers_and_lists_may_stand_on_either_side(f):
+    x = pb.tensor(b, requires_grad=True)
+    found, expected = f(x), f(b)
+    assert isinstance(found, Tensor)
+    assert found.requires_grad
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.detach().numpy(), expected)
+
+
+@pytest.mark.parametrize("f", [lambda x: b > x, lambda x: b == x, lambda x: np.float64(1) != x, lambda x: np.isnan(x)])
+def test_comparisons_give_bool_tensors(f):
+    found = f(pb.tensor(a, requires_grad=True))
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, f(a))
+
+
+def test_dtype_of_numbers_is_weak_and_that_of_arrays_is_not():
+    x = pb.tensor(np.ones(2, "f4"))
+    assert np.multiply(x, 2.0).dtype == np.float32
+    assert np.multiply(2.0, x).dtype == np.float32
+    assert np.multiply(x, np.float64(2.0)).dtype == np.float64
+    assert (np.ones(2) * x).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "other", [np.array([1, None, 2], dtype=object), np.array(["a", "b", "c"]), np.array([1, 2, 3], "M8[D]")]
+)
+def test_arrays_of_anything_but_numbers_are_refused(other):
+    x = pb.tensor(a, requires_grad=True)
+    with pytest.raises((TypeError, RuntimeError)):
+        np.multiply(x, other)
+    with pytest.raises((TypeError, RuntimeError)):
+        other * x
+
+
+def test_masked_arrays_and_matrices_are_refused_by_name():
+    x = pb.tensor(a, requires_grad=True)
+    with pytest.raises(TypeError, match="MaskedArray"):
+        np.multiply(x, np.ma.array(b, mask=[True, False, False]))
+    with pytest.warns(PendingDeprecationWarning):
+        matrix = np.matrix(b)
+    with pytest.raises(TypeError, match="matrix"):
+        np.multiply(matrix, x)
+
+
+def test_another_librarys_array_gets_its_turn():
+    class Theirs:
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return ufunc.__name__, method
+
+        def __array_function__(self, function, types, args, kwargs):
+            return function.__name__
+
+    x = pb.tensor(a, requires_grad=True)
+    assert np.multiply(x, Theirs()) == ("multiply", "__call__")
+    assert np.concatenate([x, Theirs()]) == "concatenate"
+
+
+# -- keywords -------------------------------------------------------------------------------------------------------
+
+
+def test_in_place_on_an_ndarray_is_refused_where_a_gradient_would_be_lost():
+    plain = b.copy()
+    x = pb.tensor(a, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"np\.multiply would write a result that requires grad into an ndarray"):
+        plain *= x
+    with pytest.raises(RuntimeError, match=r"np\.add would write"):
+        np.add(plain, x, out=plain)
+    np.testing.assert_array_equal(plain, b)
+    plain *= x.detach()
+    np.testing.assert_array_equal(plain, a * b)
+    with pb.no_grad():
+        plain -= x
+    np.testing.assert_array_equal(plain, a * b - a)
+
+
+def test_out_a_tensor_is_an_in_place_write_that_is_recorded():
+    x = pb.tensor(a, requires_grad=True)
+    y = x * 1
+    assert np.multiply(y, b, out=y) is y
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, b)
+    z = pb.zeros(3)
+    np.sin(x, out=z)
+    assert z.requires_grad
+    with pytest.raises(RuntimeError, match="leaf"):
+        np.multiply(x, 2, out=x)
+    whole, part = pb.zeros(3), pb.zeros(3)
+    assert np.divmod(x, 1.0, out=(whole, part)) == (whole, part) or whole.requires_grad
+    np.testing.assert_array_equal(whole.detach(), a // 1)
+
+
+def test_dtype_and_casting():
+    x = pb.tensor(a, requires_grad=True)
+    found = np.sin(x, dtype=np.float32)
+    assert found.dtype == np.float32
+    found.sum().backward()
+    assert x.grad.dtype == np.float64
+    with pytest.raises(TypeError, match=r"np\.sin: cannot cast from float64 to float32 according to the rule 'safe'"):
+        np.sin(x, dtype=np.float32, casting="safe")
+    with pytest.raises(UnsupportedError, match=r"np\.less: argument 'dtype'"):
+        np.less(x, 2, dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "argument"),
+    [
+        ({"where": np.array([True, False, True])}, "where"),
+        ({"order": "F"}, "order"),
+        ({"signature": "d->d"}, "signature"),
+    ],
+)
+def test_keywords_without_rule_are_named(keywords, argument):
+    with pytest.raises(UnsupportedError, match=rf"np\.sin: argument '{argument}'"):
+        np.sin(pb.tensor(a, requires_grad=True), **keywords)
+
+
+# -- methods --------------------------------------------------------------------------------------------------------
+
+METHODS = {
+    "add.reduce": lambda x: np.add.reduce(x, axis=1),
+    "add.reduce, first axis": np.add.reduce,
+    "add.reduce, all": lambda x: np.add.reduce(x, axis=None, initial=3.0, keepdims=True),
+    "add.reduce, where": lambda x: np.add.reduce(x, where=np.array([[True], [False]])),
+    "multiply.reduce": lambda x: np.multiply.reduce(x, axis=(0, 1)),
+    "maximum.reduce": np.maximum.reduce,
+    "minimum.reduce": lambda x: np.minimum.reduce(x, axis=-1),
+    "logaddexp.reduce": lambda x: np.logaddexp.reduce(x, axis=None),
+    "add.accumulate": lambda x: np.add.accumulate(x, axis=1),
+    "multiply.accumulate": np.multiply.accumulate,
+    "maximum.accumulate": lambda x: np.maximum.accumulate(x, 1),
+    "minimum.accumulate": np.minimum.accumulate,
+    "logaddexp.accumulate": np.logaddexp.accumulate,
+    "multiply.outer": lambda x: np.multiply.outer(x, x[0]),
+    "subtract.outer": lambda x: np.subtract.outer([1.0, 2.0], x),
+}
+matrix = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
+
+
+@pytest.mark.parametrize("f", METHODS.values(), ids=METHODS)
+def test_methods_of_ufuncs(f):
+    x = pb.tensor(matrix, requires_grad=True)
+    found, expected = f(x), f(matrix)
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-14)
+    assert found.shape == expected.shape
+    (found * found).sum().backward()
+    slopes = np.empty_like(matrix)
+    for i in np.ndindex(matrix.shape):
+        step = np.zeros_like(matrix)
+        step[i] = 1e-6
+        slopes[i] = ((f(matrix + step) ** 2).sum() - (f(matrix - step) ** 2).sum()) / 2e-6
+    np.testing.assert_allclose(x.grad, slopes, rtol=1e-6, atol=1e-7)
+
+
+def test_logical_reductions():
+    x = pb.tensor(matrix)
+    assert np.logical_and.reduce(x > 0).tolist() == [True, False, False]
+    assert np.logical_or.reduce(x > 0, axis=None).item() is True
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: np.add.at(np.zeros(3), [0, 0, 1], x), r"np\.add\.at.*index_put"),
+        (lambda x: np.add.at(x, [0], 1.0), r"np\.add\.at"),
+        (lambda x: np.add.reduceat(x, [0, 1]), r"np\.add\.reduceat"),
+        (lambda x: np.hypot.reduce(x), r"np\.hypot\.reduce"),
+        (lambda x: np.subtract.accumulate(x), r"np\.subtract\.accumulate"),
+        (lambda x: np.cbrt(x), r"np\.cbrt.*Write np\.sign"),
+        (lambda x: np.nextafter(x, 1), r"np\.nextafter"),
+    ],
+)
+def test_what_has_no_rule_says_so(call, name):
+    with pytest.raises(UnsupportedError, match=name):
+        call(pb.tensor(a, requires_grad=True))
