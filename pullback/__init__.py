@@ -25,7 +25,8 @@ from pullback.ops import tables as _tables
 
 _methods.attach()
 
-from pullback import autograd, func, interop, nn  # noqa: E402 - they need Tensor's methods
+from pullback import autograd, func, interop, nn, ops, random  # noqa: E402 - they need Tensor's methods
+from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state  # noqa: E402
 
 __version__ = "0.1.0"
 

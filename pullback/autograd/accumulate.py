@@ -9,8 +9,7 @@ import threading
 
 import numpy as np
 
-from pullback.autograd.node_hooks import pass_through
-from pullback.core.tensor import extra_of, ndarray, wrap
+from pullback.core.tensor import ndarray, wrap
 
 
 def _references_when_alone():
@@ -47,13 +46,6 @@ def owned(box):
     return grad
 
 
-def hook_leaf(run, node, box):
-    """Let the hooks of the leaf see the gradient in `box` (raw, or a Tensor under create_graph) and replace it."""
-    hooks = extra_of(node.variable).hooks
-    if hooks:
-        box[0] = pass_through(run, hooks, box[0], node)
-
-
 def accumulate_grad(run, node, box):
     """Accept the gradient in `box` for `.grad` of a leaf.
 
@@ -67,27 +59,28 @@ def accumulate_grad(run, node, box):
     if not hooks and not node._extra.post_hooks:
         run.pending.append((variable, box))
         return
-    add_to(run, variable, box)
+    with _adding:
+        _add_to(run, variable, box)
     for hook in list(hooks.values() if hooks else ()):
         hook(variable)
 
 
 def add_pending(run):
     """Add the gradients of a run that has succeeded."""
-    for variable, box in run.pending:
-        add_to(run, variable, box)
-
-
-def add_to(run, variable, box):
-    """Add the gradient in `box` to `variable.grad`: in place only where nobody else holds the array."""
-    extra = extra_of(variable)
     with _adding:
-        if run.create_graph:
-            extra.grad = box[0].clone() if extra.grad is None else extra.grad + box[0]
-        elif extra.grad is None:
-            extra.grad = wrap(owned(box), run.level)
-        elif not _add_in_place(extra, box[0]):
-            extra.grad = wrap(_whole(extra.grad._data + box[0]), run.level)
+        for variable, box in run.pending:
+            _add_to(run, variable, box)
+
+
+def _add_to(run, variable, box):
+    """Add the gradient in `box` to `variable.grad`: in place only where nobody else holds the array."""
+    extra = variable._extra
+    if run.create_graph:
+        extra.grad = box[0].clone() if extra.grad is None else extra.grad + box[0]
+    elif extra.grad is None:
+        extra.grad = wrap(owned(box), run.level)
+    elif not _add_in_place(extra, box[0]):
+        extra.grad = wrap(_whole(extra.grad._data + box[0]), run.level)
 
 
 def _add_in_place(extra, grad):

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 from pullback.arrays.numpy.quiet import quiet
 from pullback.autograd import node_hooks
-from pullback.autograd.accumulate import accumulate_grad, add, add_pending, hook_leaf
+from pullback.autograd.accumulate import accumulate_grad, add, add_pending
 from pullback.autograd.fit import fit
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR, table_of
@@ -227,7 +227,9 @@ def _run_special(run, node, box, needed):
 
 def _run_leaf(run, node, box, extra):
     """Let hooks see the gradient of a leaf; capture it or add it to `.grad`."""
-    hook_leaf(run, node, box)
+    hooks = node.variable._extra.hooks
+    if hooks:
+        box[0] = node_hooks.pass_through(run, hooks, box[0], node)
     if run.captures is not None:
         _capture(run, node, box[0])
         return ()

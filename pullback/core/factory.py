@@ -1,5 +1,7 @@
 """Tensors from data: `tensor` copies, `from_numpy` shares memory, `asarray` shares when it can."""
 
+import warnings
+
 import numpy as np
 
 from pullback.core import modes
@@ -34,6 +36,8 @@ def tensor(data, *, dtype=None, device="cpu", requires_grad=False):
     """
     _only_cpu(device)
     if isinstance(data, Tensor):
+        if data._requires_grad or data._level:
+            _say_that_copies_are_detached(data)
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
         data = _plain(data)
@@ -128,6 +132,19 @@ def _leaf(array, requires_grad):
     if modes.current().inference:
         extra_of(out).inference = True
     return out.requires_grad_() if requires_grad else out
+
+
+def _say_that_copies_are_detached(data):
+    if data._level:
+        raise UnsupportedError(
+            "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. Use "
+            "t.clone() for a copy that is differentiated, t.detach().clone() for a constant."
+        )
+    warnings.warn(
+        "pullback.tensor(t) copies a Tensor that requires grad out of the graph; write t.detach().clone() to say so, or "
+        "t.clone() for a copy that stays in it.",
+        stacklevel=3,
+    )
 
 
 def _only_cpu(device):

@@ -163,7 +163,8 @@ def write_out(op, args, out):
     for target in outs:
         if not isinstance(target, Tensor):
             raise TypeError(f"{op.name}(out=...) must be a Tensor, got {type(target).__name__}.")
-    if modes.current().records(0) and (from_graph or any(o._requires_grad for o in outs)):
+    touched = any(o._requires_grad or (o._is_view() and o._base._requires_grad) for o in outs)
+    if modes.current().records(0) and (from_graph or touched):
         raise GradientError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad. Leave out= away, or call it under no_grad()."

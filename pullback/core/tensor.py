@@ -180,8 +180,8 @@ class Tensor:
     @property
     def output_nr(self):
         """Which output of `grad_fn` this tensor is."""
-        fn = self._fn
-        return 0 if fn is None else fn.output_nr
+        # Asked for first: the function of a view may have to be made anew.
+        return 0 if self.grad_fn is None else self._fn.output_nr
 
     @property
     def grad(self):
@@ -306,7 +306,7 @@ class Tensor:
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 f"moment; this one was computed by {self.grad_fn.name()}. Copy t.detach() instead."
             )
-        out = wrap(self._data.copy(), self._level)
+        out = wrap(self.detach().numpy().copy(), self._level)  # refuses what an outer level is differentiating
         memo[id(self)] = out
         if self._requires_grad:
             out.requires_grad_()
@@ -319,7 +319,7 @@ class Tensor:
             raise GradientError(
                 f"a tensor computed by {self.grad_fn.name()} cannot be pickled with its graph; pickle t.detach()."
             )
-        return _unpickle, (self.numpy(force=True), self._requires_grad)
+        return _unpickle, (self.detach().numpy(), self._requires_grad)
 
 
 class NestedTensor(Tensor):

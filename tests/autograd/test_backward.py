@@ -29,7 +29,9 @@ def test_a_cotangent_weighs_the_outputs():
     assert x.grad.tolist() == [2, 40]
 
 
-@pytest.mark.parametrize("cotangent", [np.array([1.0, 10.0]), pb.tensor([1, 10]), pb.tensor([1.0, 10.0], dtype=pb.float32)])
+@pytest.mark.parametrize(
+    "cotangent", [np.array([1.0, 10.0]), pb.tensor([1, 10]), pb.tensor([1.0, 10.0], dtype=pb.float32)]
+)
 def test_a_cotangent_may_be_an_array_or_of_another_dtype(cotangent):
     x = leaf()
     (x**2).backward(cotangent)

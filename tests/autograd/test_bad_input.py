@@ -110,7 +110,12 @@ def test_second_time_leaves_grad_alone(x):
 
 
 def test_shapes_that_do_not_fit_name_the_operator(x):
-    for call in (lambda: x + pb.ones(3), lambda: pb.matmul(x, pb.ones(3)), lambda: x.reshape(3), lambda: pb.cat([x, pb.ones(1, 2)])):
+    for call in (
+        lambda: x + pb.ones(3),
+        lambda: pb.matmul(x, pb.ones(3)),
+        lambda: x.reshape(3),
+        lambda: pb.cat([x, pb.ones(1, 2)]),
+    ):
         with pytest.raises(RuntimeError, match=r"\(2,\)|\b2\b"):
             call()
 

@@ -32,8 +32,8 @@ PAIRS = {
     "mul": (lambda x, y: (x * 1).mul_(y), lambda x, y: x * y),
     "div": (lambda x, y: (x * 1).div_(y), lambda x, y: x / y),
     "pow": (lambda x, y: (x * 1).pow_(y), lambda x, y: x**y),
-    "mul by itself": (lambda x, y: (lambda z: z.mul_(z))(x * y), lambda x, y: (x * y) ** 2),
-    "div by itself": (lambda x, y: (lambda z: z.div_(z) + y)(x * 1), lambda x, y: x / x + y),
+    "mul by itself": (lambda x, y: by_itself(x * y, "mul_"), lambda x, y: (x * y) ** 2),
+    "div by itself": (lambda x, y: by_itself(x * 1, "div_") + y, lambda x, y: x / x + y),
     "exp": (lambda x, y: (x * y).exp_(), lambda x, y: (x * y).exp()),
     "sin": (lambda x, y: (x * y).sin_(), lambda x, y: (x * y).sin()),
     "tanh": (lambda x, y: (x * y).tanh_(), lambda x, y: (x * y).tanh()),
@@ -44,7 +44,10 @@ PAIRS = {
     "into a constant": (lambda x, y: pb.ones(3).mul_(x).add_(y), lambda x, y: x + y),
     "copy": (lambda x, y: (x * 1).copy_(y), lambda x, y: y * 1),
     "copy of a smaller": (lambda x, y: (x * 1).copy_(y[1]), lambda x, y: y[1] * pb.ones(3)),
-    "setitem of a number": (lambda x, y: put(x * y, 1, 7.0), lambda x, y: x * y * pb.tensor([1.0, 0, 1]) + pb.tensor([0, 7.0, 0])),
+    "setitem of a number": (
+        lambda x, y: put(x * y, 1, 7.0),
+        lambda x, y: x * y * pb.tensor([1.0, 0, 1]) + pb.tensor([0, 7.0, 0]),
+    ),
     "setitem of a tensor": (
         lambda x, y: put(x * 1, slice(0, 2), y[1:]), lambda x, y: pb.cat([y[1:], x[2:]])
     ),
@@ -53,6 +56,10 @@ PAIRS = {
     "setitem by integers": (lambda x, y: put(x * 1, [2, 0], y[:2]), lambda x, y: pb.stack([y[1], x[1], y[0]])),
     "python operators": (lambda x, y: augmented(x * 1, y), lambda x, y: ((x + y) * y - 1) / 2),
 }  # fmt: skip
+
+
+def by_itself(target, name):
+    return getattr(target, name)(target)
 
 
 def put(target, index, value):
@@ -126,7 +133,9 @@ def test_second_derivatives_through_saved_outputs_modified_earlier():
 # -- what is refused -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("write", [lambda t: t.add_(1), lambda t: t.mul_(2), lambda t: t.exp_(), lambda t: put(t, 0, 1.0)])
+@pytest.mark.parametrize(
+    "write", [lambda t: t.add_(1), lambda t: t.mul_(2), lambda t: t.exp_(), lambda t: put(t, 0, 1.0)]
+)
 def test_a_leaf_cannot_be_written_into(write):
     x = leaf()
     with pytest.raises(RuntimeError, match=r"leaf Variable that requires grad.*no_grad\(\)"):
@@ -141,7 +150,9 @@ def test_a_leaf_cannot_be_written_into(write):
     assert x._version == 1
 
 
-@pytest.mark.parametrize("view", [lambda t: t[0:2], lambda t: t.reshape(3, 1), lambda t: t[0:2][0:1], lambda t: pb.unbind(t)[0]])
+@pytest.mark.parametrize(
+    "view", [lambda t: t[0:2], lambda t: t.reshape(3, 1), lambda t: t[0:2][0:1], lambda t: pb.unbind(t)[0]]
+)
 def test_a_view_of_a_leaf_cannot_be_written_into(view):
     x = leaf()
     v = view(x)
@@ -177,7 +188,9 @@ def test_shapes_cannot_grow_in_place():
     assert y.grad_fn.name() == "MulBackward0"
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("i8", 1.5), ("i8", pb.ones(2)), ("f4", 1j), ("f8", pb.tensor([1j, 1j])), ("?", 2)])
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("i8", 1.5), ("i8", pb.ones(2)), ("f4", 1j), ("f8", pb.tensor([1j, 1j])), ("?", 2)]
+)
 def test_dtypes_cannot_widen_in_place(dtype, value):
     t = pb.zeros(2, dtype=np.dtype(dtype))
     with pytest.raises((RuntimeError, TypeError)):
@@ -211,3 +224,20 @@ def test_out_is_refused_where_something_would_be_differentiated():
     pb.add(x.detach(), 1, out=out)
     assert out.tolist() == [2, 3, 4]
     assert out._version == 1
+
+
+def test_out_is_refused_for_a_view_of_a_tensor_in_a_graph():
+    y = leaf() * 1
+    with pb.no_grad():
+        v = y[0:2]
+    with pytest.raises(RuntimeError, match=r"out=.*automatic differentiation"):
+        pb.add(pb.ones(2), 1, out=v)
+    assert y.tolist() == [1, 2, 3]
+
+
+def test_the_output_number_of_a_view_follows_its_function():
+    y = leaf() * 1
+    v = pb.unbind(y)[2]
+    y.mul_(2)
+    assert v.output_nr == 0
+    v.backward()

@@ -43,10 +43,15 @@ def write_into_views(x):
     return v * y.sum()
 
 
+def diamond(x):
+    y = x * 3
+    return y * y + y.sum()
+
+
 PROGRAMS = {
     "chain": lambda x: (x * 2).sin().exp().tanh(),
     "saved outputs": lambda x: x.exp().sqrt().sigmoid().softmax(0),
-    "diamond": lambda x: (lambda y: y * y + y.sum())(x * 3),
+    "diamond": diamond,
     "several outputs": lambda x: pb.sort(x * 1)[0] * pb.max(x.reshape(2, 2), dim=1)[0].sum(),
     "views": lambda x: x.reshape(2, 2).T[0] * x[1:3],
     "unbind": lambda x: sum(pb.unbind(x * 1)),

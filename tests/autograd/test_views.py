@@ -150,6 +150,29 @@ def test_a_view_multiplied_by_itself(view):
     check(in_place, out_of_place, (2, 3))
 
 
+def early_view(t, change, view):
+    """A view made before its base was changed."""
+    v = view(t)
+    change(t)
+    return v
+
+
+def used_before_and_after(x, y):
+    t = x * 1
+    v = t[0]
+    before = v + 1
+    t.mul_(y)
+    return before + v
+
+
+def view_of_a_modified_base(x, y):
+    t = x * 1
+    v = t[0]
+    t.mul_(2)
+    v[1:].mul_(y[1:])
+    return t
+
+
 PROGRAMS = {
     "another tensor written into a view": (
         lambda x, y: _then(x * 1, lambda t: t[0].mul_(y)),
@@ -168,19 +191,19 @@ PROGRAMS = {
         lambda x, y: pb.stack([y, pb.zeros(3)]) * x,
     ),
     "a view made before the constant base requires grad": (
-        lambda x, y: (lambda t, v: (t[1].add_(y), v.exp() + x)[1])(*_with_view(pb.zeros(2, 3), lambda t: t[1:2])),
+        lambda x, y: early_view(pb.zeros(2, 3), lambda t: t[1].add_(y), lambda t: t[1:2]).exp() + x,
         lambda x, y: y.reshape(1, 3).exp() + x,
     ),
     "two overlapping views": (
-        lambda x, y: (lambda t: (t[:, :2].mul_(2), t[:, 1:].mul_(3), t * y)[2])(x * 1),
+        lambda x, y: _then(_then(x * 1, lambda t: t[:, :2].mul_(2)), lambda t: t[:, 1:].mul_(3)) * y,
         lambda x, y: x * pb.tensor([2.0, 6.0, 3.0]) * y,
     ),
     "a view used before and after": (
-        lambda x, y: (lambda t, v: (lambda before: (t.mul_(y), before + v)[1])(v + 1))(*_with_view(x * 1, lambda t: t[0])),
+        used_before_and_after,
         lambda x, y: x[0] + 1 + x[0] * y,
     ),
     "a view of a view of a modified base": (
-        lambda x, y: (lambda t, v: (t.mul_(2), v[1:].mul_(y[1:]), t)[2])(*_with_view(x * 1, lambda t: t[0])),
+        view_of_a_modified_base,
         lambda x, y: pb.stack([pb.cat([x[0, :1] * 2, x[0, 1:] * 2 * y[1:]]), x[1] * 2]),
     ),
     "saved output of a view": (
@@ -201,10 +224,6 @@ PROGRAMS = {
 def _then(t, change):
     change(t)
     return t
-
-
-def _with_view(t, view):
-    return t, view(t)
 
 
 @pytest.mark.parametrize(("in_place", "out_of_place"), PROGRAMS.values(), ids=PROGRAMS)
@@ -271,12 +290,7 @@ def test_parts_of_a_complex_tensor_after_its_base_was_written():
 def test_writing_into_a_part_of_a_complex_tensor():
     z = pb.tensor([1 + 2j, 3 + 4j], requires_grad=True)
     w = z * 1
-    try:
-        w.imag.mul_(3)
-    except RuntimeError as error:
-        assert "complex" in str(error)
-        assert w.tolist() == [1 + 2j, 3 + 4j]
-        return
+    w.imag.mul_(3)
     assert w.tolist() == [1 + 6j, 3 + 12j]
     w.backward(pb.tensor([1 + 1j, 2 - 1j]))
     assert z.grad.tolist() == [1 + 3j, 2 - 3j]

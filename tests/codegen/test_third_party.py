@@ -68,9 +68,11 @@ def shape(text):
 
 
 HOSTILE = [
-    '"""\nimport os\nos.system("touch {}")\n"""', "'''", '"', "\\", "\\\"", '\\"""', '""""', '"""""""', "\n", "x\ny", "x\r\ny",
-    "\x00", "\x1b[2J", "\u202e", "\u2028", "\ud800", "\N{SNOWMAN}", "\\N{SNOWMAN}", "\\x00", "{0.__class__}", "%s", "#", "",
-    "; import os", "__import__('os')", "*/", "\ufeff", "\t", "a" * 5000, "\\u0000", "'\n'", '"+os.system("x")+"',
+    '"""\nimport os\nos.system("touch {}")\n"""', "'''", '"', "\\", "\\\"", '\\"""', '""""', '"""""""', "\n", "x\ny",
+    "x\r\ny", "\x00", "\x1b[2J", "\u202e", "\u2028", "\ud800", "\N{SNOWMAN}",
+    "\\N{SNOWMAN}", "\\x00", "{0.__class__}", "%s",
+    "#", "", "; import os", "__import__('os')", "*/", "\ufeff", "\t", "a" * 5000, "\\u0000", "'\n'",
+    '"+os.system("x")+"',
 ]  # fmt: skip
 
 
@@ -99,34 +101,34 @@ def test_any_doc_stays_a_doc(text):
     assert shape(code) == shape(emitted(PLAIN))
 
 
+def first(**changes):
+    """Change the first function's entry; `{}` in a value stands for the text."""
+
+    def change(content, text):
+        entry = content["native_functions"]["maps"][0]
+        entry.update({key: value.replace("{}", text) for key, value in changes.items()})
+
+    return change
+
+
 PLACES = {
     "namespace": lambda c, text: c.update(namespace=text),
     "kernels": lambda c, text: c.update(kernels=text),
     "helpers": lambda c, text: c.update(helpers=text),
     "composites": lambda c, text: c.update(composites=text),
     "area": lambda c, text: c.update(native_functions={text: c["native_functions"]["maps"]}),
-    "func": lambda c, text: c["native_functions"]["maps"][0].update(func=text),
-    "a name": lambda c, text: c["native_functions"]["maps"][0].update(func=f"{text}(Tensor self) -> Tensor"),
-    "an overload": lambda c, text: c["native_functions"]["maps"][0].update(func=f"f.{text}(Tensor self) -> Tensor"),
-    "an argument": lambda c, text: c["native_functions"]["maps"][0].update(func=f"f(Tensor {text}) -> Tensor"),
-    "an output": lambda c, text: c["native_functions"]["maps"][0].update(
-        func=f"f(Tensor self) -> (Tensor {text}, Tensor b)"
-    ),
-    "a default": lambda c, text: c["native_functions"]["maps"][0].update(
-        func=f"f(Tensor self, str m={text}) -> Tensor"
-    ),
-    "kernel": lambda c, text: c["native_functions"]["maps"][0].update(kernel=text),
-    "alias": lambda c, text: c["native_functions"]["maps"][0].update(alias=text),
-    "numpy": lambda c, text: c["native_functions"]["maps"][0].update(numpy=text),
-    "tags": lambda c, text: c["native_functions"]["maps"][0].update(tags=text),
-    "variants": lambda c, text: c["native_functions"]["maps"][0].update(variants=text),
-    "python_module": lambda c, text: c["native_functions"]["maps"][0].update(python_module=text),
+    "func": first(func="{}"),
+    "a name": first(func="{}(Tensor self) -> Tensor"),
+    "an overload": first(func="f.{}(Tensor self) -> Tensor"),
+    "an argument": first(func="f(Tensor {}) -> Tensor"),
+    "an output": first(func="f(Tensor self) -> (Tensor {}, Tensor b)"),
+    "a default": first(func="f(Tensor self, str m={}) -> Tensor"),
+    **{key: first(**{key: "{}"}) for key in ("kernel", "alias", "numpy", "tags", "variants", "python_module")},
     "a formula": lambda c, text: c["derivatives"][0].update(self=text),
     "a tangent": lambda c, text: c["derivatives"][0].update(result=text),
     "a key": lambda c, text: c["derivatives"][0].update({text: "grad"}),
 }
 IMPORTED = ("collections", "math", "numpy", "pullback.core.", "pullback.ops.extension", "pullback.ops.tables", "scipy")
-ATTRIBUTES = {"kernels", "ops", "hostile", "node", "self", "out"}
 
 
 def check_harmless(code, text):
@@ -138,7 +140,7 @@ def check_harmless(code, text):
         if isinstance(node, ast.Import):
             assert all(alias.name in text for alias in node.names)
         if isinstance(node, ast.Name):
-            assert not node.id.startswith("__") or node.id == "__all__"
+            assert not node.id.startswith("__") or node.id in ("__all__", "__slots__")
             assert node.id not in {
                 "eval",
                 "exec",
@@ -167,8 +169,8 @@ def test_a_hostile_text_is_refused_or_harmless(place, text):
 
 WORDS = st.sampled_from(
     ["self", "grad", "result", "inf", "kernels", "dispatch", "a", "b", "out", "node", "Tensor", "int", "ops", "hostile",
-     "type", "input", "log", "spence_of", "f", "_", "__all__", "os", "lambda", "0", "1.5", "'x'", '"y"', "[]", "()", "(",
-     ")", ".", ",", ":", "*", "-> ", "=", " ", "?", "[", "]", "!", "(a!)", "\n"]
+     "type", "input", "log", "spence_of", "f", "_", "__all__", "os", "lambda", "0", "1.5", "'x'", '"y"', "[]", "()",
+     "(", ")", ".", ",", ":", "*", "-> ", "=", " ", "?", "[", "]", "!", "(a!)", "\n"]
 )  # fmt: skip
 
 
@@ -224,7 +226,7 @@ def test_modules_of_the_standard_library_are_refused_and_not_imported(key, modul
 def test_nothing_is_imported_while_something_is_wrong(tmp_path, monkeypatch):
     (tmp_path / "imported_too_soon.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    content = PLAIN | {key: "imported_too_soon" for key in ("kernels", "helpers", "composites")}
+    content = PLAIN | dict.fromkeys(("kernels", "helpers", "composites"), "imported_too_soon")
     content["derivatives"] = [{"name": PLAIN["derivatives"][0]["name"], "self": "grad * slef"}]
     with pytest.raises(DeclarationError, match="slef"):
         pb.ops.load(yaml.safe_dump(content, sort_keys=False))
@@ -241,10 +243,10 @@ REFUSED = {
     "no such area": ("  maps:", "  'a b':", "the area 'a b'"),
     "a hidden attribute": ("kernel: spence", "kernel: __dict__", "names '__dict__'"),
     "a hidden alias": ("alias: dilogarithm", "alias: __getattr__", "names '__getattr__'"),
-    "helpers that are nowhere": ("kernels: scipy.special", "helpers: nowhere.at_all\nkernels: scipy.special", "no module 'nowhere"),
-    "helpers without source": ("kernels: scipy.special", "helpers: scipy.special._ufuncs\nkernels: numpy", "no Python source"),
+    "helpers that are nowhere": ("kernels:", "helpers: nowhere.at_all\nkernels:", "no module 'nowhere"),
+    "helpers without source": ("kernels:", "helpers: scipy.special._ufuncs\nkernels:", "no Python source"),
     "an alias that is taken": ("alias: dilogarithm", "alias: other_of", "the alias 'other_of' is taken"),
-    "an alias that is a definition": ("alias: dilogarithm", "alias: record_spence_of", "public name 'record_spence_of'"),
+    "an alias that is defined": ("alias: dilogarithm", "alias: record_spence_of", "public name 'record_spence_of'"),
     "an alias that is imported": ("alias: dilogarithm", "alias: dispatch", "public name 'dispatch'"),
 }  # fmt: skip
 
@@ -254,7 +256,7 @@ def test_refuses(case):
     old, new, problem = REFUSED[case]
     assert old in FILE
     text = FILE.replace(old, new)
-    if case == "another overload of one":
+    if case in ("another overload of one", "no module with composites"):
         text = text[: text.index("derivatives:")]
     with pytest.raises(DeclarationError) as raised:
         emitted(text)
@@ -272,7 +274,8 @@ def test_the_namespace_is_the_files_name_where_it_has_none(tmp_path):
 
 def test_the_command_writes_a_module_that_stands_alone(tmp_path, capsys):
     declarations, output = tmp_path / "hostile.yaml", tmp_path / "written_ops.py"
-    declarations.write_text(FILE.replace("namespace: hostile", "namespace: written"))
+    text = FILE.replace("namespace: hostile", "namespace: written").replace(', str mode="plain"', "")
+    declarations.write_text(text.replace(' if mode == "plain" else -grad', ""))
     assert main(["codegen", str(declarations), "-o", str(output)]) == 0
     assert capsys.readouterr().out == f"wrote {output}\n"
     declarations.unlink()

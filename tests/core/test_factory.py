@@ -8,7 +8,16 @@ import pullback as pb
 
 @pytest.mark.parametrize(
     ("data", "dtype"),
-    [(1.0, "f8"), (1, "i8"), (True, "?"), (1j, "c16"), ([1, 2.0], "f8"), ([], "f8"), ([True, 2], "i8"), ([[1], [2]], "i8")],
+    [
+        (1.0, "f8"),
+        (1, "i8"),
+        (True, "?"),
+        (1j, "c16"),
+        ([1, 2.0], "f8"),
+        ([], "f8"),
+        ([True, 2], "i8"),
+        ([[1], [2]], "i8"),
+    ],
 )
 def test_python_data_gets_the_default_dtypes(data, dtype):
     assert pb.tensor(data).dtype == np.dtype(dtype)
@@ -32,7 +41,9 @@ def test_tensor_copies_and_from_numpy_shares():
 
 def test_tensor_of_a_tensor_is_a_detached_copy():
     x = pb.ones(2, requires_grad=True)
-    y = pb.tensor(x)
+    assert pb.tensor(x.detach()).tolist() == [1, 1]
+    with pytest.warns(UserWarning, match=r"out of the graph.*detach\(\)\.clone\(\)"):
+        y = pb.tensor(x)
     assert not y.requires_grad
     y.add_(1)
     assert x.tolist() == [1, 1]
@@ -113,7 +124,7 @@ def test_asarray_honours_requires_grad():
 
 def test_other_devices_are_refused():
     for make in (pb.tensor, pb.asarray):
-        with pytest.raises(RuntimeError, match="'cuda'.*'cpu'"):
+        with pytest.raises(RuntimeError, match=r"'cuda'.*'cpu'"):
             make([1.0], device="cuda")
 
 

@@ -180,7 +180,7 @@ def test_classes_cannot_be_decorated(make):
     class Model:
         pass
 
-    with pytest.raises(TypeError, match="Model.*methods"):
+    with pytest.raises(TypeError, match=r"Model.*methods"):
         make()(Model)
     assert recording()
 
@@ -265,10 +265,7 @@ def test_an_asynchronous_generator_runs_under_the_mode():
         yield 2
 
     async def main():
-        seen = []
-        async for n in numbers():
-            seen.append((n, recording()))
-        return seen
+        return [(n, recording()) async for n in numbers()]
 
     assert asyncio.run(main()) == [(1, True), (2, True)]
 

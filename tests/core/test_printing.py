@@ -79,6 +79,15 @@ def test_nodes_and_nested_levels_print():
     assert repr(y.grad_fn).startswith("<MulBackward0 object at 0x")
     assert "shape=(1,)" in repr(y.grad_fn.input_metadata[0])
     seen = []
-    pb.func.grad(lambda x: (seen.append(repr(x * 2)), pb.func.grad(lambda z: (seen.append(repr(z)), z * z)[1])(x))[1])(1.0)
+
+    def inner(z):
+        seen.append(repr(z))
+        return z * z
+
+    def outer(x):
+        seen.append(repr(x * 2))
+        return pb.func.grad(inner)(x)
+
+    pb.func.grad(outer)(1.0)
     assert "grad_fn=<MulBackward0>" in seen[0]
     assert "level=2" in seen[1]

@@ -1,4 +1,4 @@
-"""Tensor's attributes and the rules about leaves, `requires_grad`, `grad`, detaching, copying and leaving for Python."""
+"""Tensor's attributes, and the rules about leaves, `requires_grad`, `grad`, detaching, copying and leaving."""
 
 import copy
 import pickle
@@ -38,7 +38,8 @@ def test_size_is_a_number_and_a_function():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "floating", "complex_"), [("f4", True, False), ("c8", False, True), ("i8", False, False), ("?", False, False)]
+    ("dtype", "floating", "complex_"),
+    [("f4", True, False), ("c8", False, True), ("i8", False, False), ("?", False, False)],
 )
 def test_kind_of_dtype(dtype, floating, complex_):
     t = pb.zeros(2, dtype=np.dtype(dtype))

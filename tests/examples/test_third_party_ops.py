@@ -14,6 +14,7 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.codegen.errors import DeclarationError
 from pullback.codegen.third_party import generate_third_party
 from pullback.core.errors import SavedTensorModifiedError
+from pullback.ops import extension
 from pullback.ops.generated.tangents import TANGENTS
 
 FOLDER = Path(__file__).parents[2] / "examples" / "third_party_ops"
@@ -23,7 +24,13 @@ MU_B_OVER_K_B = 0.6717138  # kelvin per tesla
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
+    """The package is importable; afterwards nothing of it is left in the tables."""
     monkeypatch.syspath_prepend(FOLDER)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "paramagnet"]:
+        monkeypatch.delitem(sys.modules, name)  # importing it anew enters its operators anew
+    yield
+    if (entered := extension._entered.pop("paramagnet", None)) is not None:
+        entered.withdraw()
 
 
 @pytest.fixture(params=["loaded", "generated"])
@@ -31,7 +38,7 @@ def paramagnet(request, _importable):
     """The operators, by both ways; whichever is last has entered the tables."""
     if request.param == "loaded":
         return pb.ops.load(YAML)
-    return importlib.reload(importlib.import_module("paramagnet.operators"))
+    return importlib.import_module("paramagnet.operators")
 
 
 def tensor(values, requires_grad=True):
@@ -184,7 +191,6 @@ def test_a_bad_entry_is_refused_with_its_line(tmp_path, old, new, line, problem)
 
 
 def test_the_script_finds_gadolinium(capsys):
-    sys.modules.pop("paramagnet.operators", None)
     runpy.run_path(str(FOLDER / "fit_spin.py"), run_name="__main__")
     spin, g = (float(line.split()[2]) for line in capsys.readouterr().out.splitlines())
     assert spin == pytest.approx(3.5, abs=0.1)

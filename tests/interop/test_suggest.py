@@ -17,7 +17,7 @@ x = pb.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
         (lambda: np.insert(x, 0, 1.0), ["np.insert", "np.concatenate"]),
         (lambda: np.histogram(x), ["np.histogram", "t.detach().numpy()"]),
         (lambda: np.unwrap(x), ["np.unwrap has no rule"]),
-        (lambda: np.polyfit([1.0, 2.0], x[0], 1), ["np.polyfit", "np.polyval"]),
+        (lambda: np.polyfit([1.0, 2.0], x[0], 1), ["np.polyfit has no rule"]),
     ],
 )
 def test_message(call, parts):

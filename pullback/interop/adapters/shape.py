@@ -12,13 +12,14 @@ from pullback.interop.registry import rule
 @rule("reshape")
 def reshape(a, /, shape, order="C", *, copy=None):
     """np.reshape, in C or Fortran order."""
+    a = array(a)
+    if type(shape) is not tuple:
+        shape = tuple(np.atleast_1d(values(shape, "reshape")).tolist())
+    if order == "C" and copy is None:
+        return ops.reshape(a, shape)
     only("reshape", "order", order, ("C", "F"))
     only("reshape", "copy", copy, (None, True), "a reshape may have to copy")
-    a = array(a)
-    shape = tuple(np.atleast_1d(values(shape, "reshape")).tolist())
-    if order == "F":
-        return _reversed(ops.reshape(_reversed(a), shape[::-1]))
-    result = ops.reshape(a, shape)
+    result = ops.reshape(a, shape) if order == "C" else _reversed(ops.reshape(_reversed(a), shape[::-1]))
     return ops.clone(result) if copy else result
 
 

@@ -1,0 +1,8 @@
+"""The default random generator: seeding it, saving and restoring its state.
+
+It is a NumPy Generator (PCG64). Every random operator takes `generator=`, a numpy.random.Generator of one's own.
+"""
+
+from pullback.arrays.numpy.random import default_generator, get_rng_state, manual_seed, set_rng_state
+
+__all__ = ["default_generator", "get_rng_state", "manual_seed", "set_rng_state"]
