@@ -39,7 +39,7 @@ bench: $(VENV)/.bench  ## measure against PyTorch, HIPS autograd and JAX, as far
 	$(RUN) -m benchmarks $(BENCH_ARGS)
 endif
 
-codegen: $(VENV)/.codegen  ## write pullback/ops/generated/ anew from the YAML
+codegen: $(VENV)/.lint  ## write pullback/ops/generated/ anew from the YAML
 	$(RUN) tools/codegen.py $(CODEGEN_ARGS)
 
 clean:  ## remove .venv, caches and what demo and bench wrote
@@ -49,10 +49,6 @@ clean:  ## remove .venv, caches and what demo and bench wrote
 # .venv/.NAME says that the extra NAME is installed as pyproject.toml now asks for it.
 $(VENV)/.demo $(VENV)/.test $(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(RUN)
 	$(PIP) install --editable '.[$*]'
-	@touch $@
-
-$(VENV)/.codegen: pyproject.toml | $(RUN)
-	$(PIP) install --editable .
 	@touch $@
 
 $(RUN):

@@ -1,7 +1,7 @@
 """Floor 4: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
 
 from pullback.autograd import function, graph
-from pullback.autograd import inplace_nodes as _inplace_nodes
+from pullback.autograd import inplace_nodes as _inplace_nodes  # noqa: F401 - fills slots of the core
 from pullback.autograd.api import backward, grad, tensor_backward
 from pullback.autograd.function import Function
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck

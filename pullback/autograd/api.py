@@ -141,7 +141,7 @@ def _edges_towards(inputs, function):
 
 
 def _apart(results, others, level):
-    """Recorded gradients, cloned where they would share memory with each other or with `others`, or repeat an element."""
+    """Recorded gradients, cloned where they would share memory with each other or `others`, or repeat an element."""
     taken = [_owner(x) for x in others]
     before = modes.current()
     modes.set_modes(before.with_recording(True, level))
@@ -201,6 +201,8 @@ def _roots(tensors, grads, name, create_graph):
         grads = (None,) * len(tensors)
     elif isinstance(grads, (Tensor, ndarray, np.generic, int, float, complex)):
         grads = (grads,)
+    elif not isinstance(grads, (list, tuple)):
+        raise TypeError(f"{name} must be a Tensor, a sequence of Tensors or None, got {type(grads).__name__}.")
     if len(grads) != len(tensors):
         raise GradientError(f"got {len(tensors)} tensors and {len(grads)} gradients in {name}.")
     level = max(t._level for t in tensors)
@@ -214,8 +216,8 @@ def _roots(tensors, grads, name, create_graph):
             )
         if tensor._level != level:
             raise GradientError(
-                f"element {i} of tensors is of level {tensor._level}, another of level {level}: they belong to different "
-                "transforms; differentiate them one by one."
+                f"element {i} of tensors is of level {tensor._level}, another of level {level}: they belong to "
+                "different transforms; differentiate them one by one."
             )
         cotangent = _cotangent(tensor, given, i, name)
         if create_graph:
@@ -246,7 +248,8 @@ def _cotangent(tensor, given, i, name):
         given = tensor_of(given)
     if given.shape != tensor.shape:
         raise GradientError(
-            f"Mismatch in shape: {name}[{i}] has a shape of {given.shape} and output[{i}] has a shape of {tensor.shape}."
+            f"Mismatch in shape: {name}[{i}] has a shape of {given.shape} and output[{i}] has a shape of "
+            f"{tensor.shape}."
         )
     if given.dtype != tensor.dtype:
         if given.dtype.kind == "c" and tensor.dtype.kind != "c":

@@ -95,7 +95,7 @@ def _count_dependencies(roots, needed):
 
 def _only_leaves(targets, nodes):
     """Whether the targets are every leaf and nothing else, so that every node is on the way there."""
-    if not all(type(node) is AccumulateGrad for node in targets):
+    if not all(type(node) is AccumulateGrad and node in nodes for node in targets):
         return False
     return len(targets) == sum(type(node) is AccumulateGrad for node in nodes)
 

@@ -103,7 +103,8 @@ class FunctionNode(MultiNode):
             )
         if not self._given_tensors[i]:
             raise GradientError(
-                f"function {self.name()} returned a gradient for argument {i} of forward, which was no Tensor; return None."
+                f"function {self.name()} returned a gradient for argument {i} of forward, which was no Tensor; return "
+                "None."
             )
         if self._nexts[i] is None:
             return None
@@ -203,15 +204,15 @@ def _check_forward(ctx, args, versions, output):
     """Refuse what would lose gradients without a word: a list of outputs, inputs modified without mark_dirty."""
     if isinstance(output, (list, dict)):
         raise TypeError(
-            f"{ctx.name()}: forward returned a {type(output).__name__}, through which no gradient flows; return a Tensor or "
-            "a tuple of Tensors."
+            f"{ctx.name()}: forward returned a {type(output).__name__}, through which no gradient flows; return a "
+            "Tensor or a tuple of Tensors."
         )
     differentiated = [a for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
     dirty = [a for a, before in zip(differentiated, versions, strict=True) if version_of(a) != before]
     if not all(any(a is d for d in ctx._dirty) for a in dirty):
         raise InplaceError(
-            f"{ctx.name()}: forward modified an input in place without a word; call ctx.mark_dirty(x) and return x, or work "
-            "on x.clone()."
+            f"{ctx.name()}: forward modified an input in place without a word; call ctx.mark_dirty(x) and return x, or "
+            "work on x.clone()."
         )
     several = isinstance(output, tuple) and len(output) > 1
     if several and any(a._is_view() and a._requires_grad for a in ctx._dirty):
@@ -248,10 +249,7 @@ def _own_output(ctx, args, out, records):
     if given is None and (extra := out._extra) is not None and extra.base is not None:
         # Only a view of an input can be led back to where its function is not this one.
         given = next((a for a in args if isinstance(a, Tensor) and any(extra.base is b for b in (a, a._base))), None)
-    if out._fn is not None or out._requires_grad or given is out:
-        result = out.detach()
-    else:
-        result = out
+    result = out.detach() if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
         result._extra.made_by = ctx.name()
@@ -328,7 +326,7 @@ def _connect(ctx, nr, out, result):
 
 
 def _keep(ctx, x, outputs, results):
-    """(what is kept, its version, which output it is) for one saved tensor; an output is kept as data, so that no cycle arises."""
+    """(what is kept, its version, which output it is) for one saved tensor; of an output the data, to make no cycle."""
     if x is None:
         return None, None, None
     for out, result in zip(outputs, results, strict=True):

@@ -6,12 +6,10 @@ and passes the rest on. Views find their new function when they are next used, b
 place in the base's memory), as `AsStridedBackward0` of the base.
 """
 
-import math
 import weakref
 
-import numpy as np
-
 from pullback.autograd.fit import to_dtype
+from pullback.autograd.places import Places
 from pullback.core import modes, slots
 from pullback.core.errors import InplaceError
 from pullback.core.node import Node, next_sequence_nr, node_extra, port
@@ -30,8 +28,8 @@ def check_inplace(target, name, records):
         raise InplaceError(f"{name}_: inplace update to an inference tensor outside inference_mode; clone() it first.")
     if extra is not None and extra.made_by is not None and (records or target._requires_grad):
         raise InplaceError(
-            f"{name}_: this tensor is the output of {extra.made_by} and a view of its input (or the input itself). Writing "
-            "into what was returned by a custom Function would bypass its backward; write into a clone()."
+            f"{name}_: this tensor is the output of {extra.made_by} and a view of its input (or the input itself). "
+            "Writing into what was returned by a custom Function would bypass its backward; write into a clone()."
         )
     if target._requires_grad and target.grad_fn is None:
         raise InplaceError(
@@ -46,85 +44,26 @@ def check_inplace(target, name, records):
             )
         if base._requires_grad and not target._requires_grad:
             raise InplaceError(
-                f"{name}_: a view that was made under no_grad() is modified while recording, which would change its base "
-                "behind the graph's back. Make the view where it is modified: both under no_grad(), or neither."
+                f"{name}_: a view that was made under no_grad() is modified while recording, which would change its "
+                "base behind the graph's back. Make the view where it is modified: both under no_grad(), or neither."
             )
         if not isinstance(memory_of(target._data), ndarray):
             raise InplaceError(
-                f"{name}_: a view of a tensor around a {type(memory_of(target._data)).__name__} cannot be written into while "
-                "recording, because such an array has no strides; use the out-of-place form."
+                f"{name}_: a view of a tensor around a {type(memory_of(target._data)).__name__} cannot be written into "
+                "while recording, because such an array has no strides; use the out-of-place form."
             )
 
 
-class IndexMap:
-    """Where the elements of a view lie in its base, counted in C order of the base.
-
-    Where one is complex and the other real (`z.real`), both count in real numbers, two to a complex one.
-    """
-
-    __slots__ = ("base_shape", "flat", "pairs_in_base", "pairs_in_view", "shape")
-
-    def __init__(self, base, view):
-        base, view = memory_of(base), memory_of(view)
-        self.base_shape, self.shape = base.shape, view.shape
-        self.pairs_in_base = base.dtype != view.dtype and base.dtype.kind == "c"
-        self.pairs_in_view = base.dtype != view.dtype and view.dtype.kind == "c"
-        self.flat = positions(base, view, self.pairs_in_base, self.pairs_in_view)
-
-    def of_base(self, grad, ops):
-        """A gradient of the base as one row of numbers."""
-        return ops.reshape(ops.view_as_real(grad) if self.pairs_in_base else grad, (-1,))
-
-    def to_base(self, row, ops):
-        """A row of numbers as a gradient of the base."""
-        if self.pairs_in_base:
-            return ops.view_as_complex(ops.reshape(row, (*self.base_shape, 2)))
-        return ops.reshape(row, self.base_shape)
-
-    def of_view(self, grad, ops):
-        """A gradient of the view as one row of numbers."""
-        return ops.reshape(ops.view_as_real(grad) if self.pairs_in_view else grad, (-1,))
-
-    def part(self, row, ops):
-        """What belongs to the view of a row of numbers for the base."""
-        part = ops.reshape(ops.take(row, self.flat), self.flat.shape)
-        return ops.view_as_complex(part) if self.pairs_in_view else part
-
-
-def positions(base, view, pairs_in_base=False, pairs_in_view=False):
-    """An int array of the shape of `view`: the position in `base` (C order) of each of its elements.
-
-    Built by geometry: an array of numbers with the memory layout of `base` is looked at through the strides of `view`.
-    """
-    if base.size == 0 or view.size == 0:
-        return np.zeros((*view.shape, 2) if pairs_in_view else view.shape, dtype=np.intp)
-    item = min(base.itemsize, view.itemsize)
-    low, high = np.lib.array_utils.byte_bounds(base)
-    numbers = np.full((high - low) // item, -1, dtype=np.intp)
-    size = numbers.itemsize
-
-    def through(array, pairs):
-        start = (array.__array_interface__["data"][0] - low) // item
-        strides = [s // item * size for s in array.strides]
-        shape = array.shape
-        if pairs:
-            strides, shape = [*strides, size], (*shape, 2)
-        return np.lib.stride_tricks.as_strided(numbers[start:], shape, strides)
-
-    whole = through(base, pairs_in_base)
-    whole[...] = np.arange(whole.size, dtype=np.intp).reshape(whole.shape)
-    return np.array(through(view, pairs_in_view))
-
-
 class CopySlices(Node):
-    """A base after an in-place operation on one of its views: the view's part went through `fn`, the rest is as it was."""
+    """A base after an in-place operation on a view of it: the view's part went through `fn`, the rest is as it was."""
 
-    __slots__ = ("fn", "map", "target")
+    __slots__ = ("fn", "places", "target")
     takes_undefined = False
 
     def apply(self, ops, grad, unpack):
-        row = self.map.of_base(grad, ops)
-        inner = self.fn.apply(ops, self.map.part(row, ops), unpack)
+        places, indices = self.places, (self.places.indices().reshape(-1),)
+        row = places.row_of_base(grad, ops)
+        inner = self.fn.apply(ops, places.as_view(ops.take(row, indices[0]), ops), unpack)
         own = None
         results = []
         for edge, g in zip(self.fn.edges(), inner, strict=True):
@@ -134,11 +73,11 @@ class CopySlices(Node):
             results.append(None)
             if g is not None:
                 own = g if own is None else own + g  # twice in v.mul_(v)
-        inside = ops.zeros((self.map.flat.size,), dtype=row.dtype)
-        if own is not None:
-            inside = to_dtype(self.map.of_view(own, ops), row.dtype, ops)
-        whole = ops.index_put(row, (self.map.flat.reshape(-1),), inside)
-        return (self.map.to_base(whole, ops), *results)
+        if own is None:
+            inside = ops.zeros(indices[0].shape, dtype=row.dtype)
+        else:
+            inside = to_dtype(places.row_of_view(own, ops), row.dtype, ops)
+        return (places.as_base(ops.index_put(row, indices, inside), ops), *results)
 
     def release(self):
         self.fn.release()
@@ -147,14 +86,14 @@ class CopySlices(Node):
 class AsStridedBackward0(Node):
     """A view of a base, by its place in the base's memory."""
 
-    __slots__ = ("map",)
+    __slots__ = ("places",)
     arity = 1
 
     def apply(self, ops, grad, unpack):
-        row = self.map.of_view(grad, ops)
-        count = math.prod(self.map.base_shape) * (2 if self.map.pairs_in_base else 1)
-        zeros = ops.zeros((count,), dtype=row.dtype)
-        return (self.map.to_base(ops.index_put(zeros, (self.map.flat.reshape(-1),), row, True), ops),)
+        places = self.places
+        row = places.row_of_view(grad, ops)
+        zeros = ops.zeros((places.count(),), dtype=row.dtype)
+        return (places.as_base(ops.index_put(zeros, (places.indices().reshape(-1),), row, True), ops),)
 
 
 def _retain_at(tensor, before, now):
@@ -178,7 +117,7 @@ def rebase_history(target, node, before, name):
     copy._next0 = copy._next1 = copy._extra = None
     copy._shape, copy._dtype = base._data.shape, base._data.dtype
     node = node.node()
-    copy.fn, copy.map = node, IndexMap(base._data, target._data)
+    copy.fn, copy.places = node, Places(base._data, target._data)
     copy.target = before
     # The view's own history is the base's; everything else that the operator took keeps its edge.
     copy._nexts = (port(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
@@ -210,7 +149,7 @@ def refresh_view(view):
     node._nexts = node._next1 = node._extra = None
     node._next0 = edge
     node._shape, node._dtype = view._data.shape, view._data.dtype
-    node.map = IndexMap(base._data, view._data)
+    node.places = Places(base._data, view._data)
     _retain_at(view, view._fn, node)
     view._fn, view._requires_grad = node, True
     return node

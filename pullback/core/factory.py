@@ -137,8 +137,8 @@ def _leaf(array, requires_grad):
 def _say_that_copies_are_detached(data):
     if data._level:
         raise UnsupportedError(
-            "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. Use "
-            "t.clone() for a copy that is differentiated, t.detach().clone() for a constant."
+            "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. "
+            "Use t.clone() for a copy that is differentiated, t.detach().clone() for a constant."
         )
     warnings.warn(
         "pullback.tensor(t) copies a Tensor that requires grad out of the graph; write t.detach().clone() to say so, or "

@@ -6,6 +6,7 @@ Constants (numbers, ndarrays) are kept as they are, with no version. So saving m
 saved output, and a graph of a million nodes stays light for the garbage collector.
 """
 
+from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
 from pullback.core.node import Port
 from pullback.core.tensor import Tensor, wrap
@@ -100,3 +101,15 @@ def saved_name(node, saved):
                 if held is saved or (isinstance(held, tuple) and any(h is saved for h in held)):
                     return slot[len("saved_") :]
     return "tensor"
+
+
+def show_saved(node, name):
+    """What a node saved under `name`, as `node._saved_<name>` shows it: a Tensor, a tuple of them, or a constant."""
+    unpack = tensor_unpacker(0)
+    saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}")
+    if isinstance(version, tuple) and isinstance(saved, tuple):
+        return tuple(unpack(x, v, node) for x, v in zip(saved, version, strict=True))
+    return unpack(saved, version, node)
+
+
+slots.show_saved = show_saved

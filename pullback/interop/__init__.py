@@ -6,6 +6,7 @@ requires grad into a plain array without saying so.
     ufuncs.py      __array_ufunc__: np.sin(t), np.add.reduce(t), ndarray * t
     functions.py   __array_function__: np.sum(t, axis=0), np.where(m, t, u)
     adapters/      one file an area: NumPy's signatures over pullback's operators
+    methods.py     NumPy's forms of methods: t.transpose(), t.var(ddof=1), t.copy()
     conversion.py  leaving for plain numbers and arrays: __array__, __float__, DLPack
     suggest.py     the error for what has no rule
 """
@@ -13,6 +14,7 @@ requires grad into a plain array without saying so.
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import METHODS, from_dlpack
 from pullback.interop.functions import array_function
+from pullback.interop.methods import attach
 from pullback.interop.ufuncs import array_ufunc
 
 Tensor.__array_ufunc__ = array_ufunc
@@ -20,5 +22,6 @@ Tensor.__array_function__ = array_function
 Tensor.__array_priority__ = 1000.0  # for libraries that still ask: NumPy's own arrays give way by __array_ufunc__
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
+attach()
 
 __all__ = ["from_dlpack"]

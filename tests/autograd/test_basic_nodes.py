@@ -149,3 +149,12 @@ def test_a_node_of_several_outputs_can_be_run_by_hand():
 def test_a_node_run_by_hand_checks_its_gradients(gradients, error, match):
     with pytest.raises(error, match=match):
         (leaf() * 2).grad_fn(*gradients)
+
+
+def test_public_names_are_where_pytorch_has_them():
+    assert callable(pb.autograd.gradcheck)  # the function, although a package of that name holds it
+    assert callable(pb.autograd.gradgradcheck)
+    assert pb.autograd.graph.Node is Node
+    assert pb.autograd.function.Function is pb.autograd.Function
+    for name in ("backward", "grad", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode"):
+        assert callable(getattr(pb.autograd, name))

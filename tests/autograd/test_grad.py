@@ -167,6 +167,14 @@ def test_grad_releases_only_what_it_ran():
         grad(y, b)
 
 
+def test_grad_of_an_unused_input_runs_and_releases_nothing():
+    x, u = leaf(), leaf()
+    y = x.exp().sum()
+    assert grad(y, u, allow_unused=True) == (None,)
+    y.backward()
+    assert np.allclose(x.grad.tolist(), np.exp([1.0, 2.0]))
+
+
 @pytest.mark.parametrize(
     ("f", "third"),
     [

@@ -419,3 +419,41 @@ def test_random_programs_agree_with_the_same_programs_out_of_place(steps):
         results.append((out.tolist(), gx.tolist(), gw.tolist()))
     for got, want in zip(*results, strict=True):
         assert np.allclose(got, want)
+
+
+def test_empty_and_zero_dimensional_views():
+    x = leaf()
+    t = x * 1
+    t[0, 0].mul_(5)
+    t[0:0].mul_(7)
+    e = t[:, 3:]
+    t.add_(1)
+    (t.sum() + e.sum()).backward()
+    assert x.grad.tolist() == [[5, 1, 1], [1, 1, 1]]
+
+
+def test_a_view_beyond_its_base_is_refused_where_it_cannot_be_followed():
+    array, w = np.arange(10.0), pb.tensor(2.0, requires_grad=True)
+    t = pb.from_numpy(array[2:5])
+    v = t.as_strided((10,), (1,), 0)  # NumPy's memory goes on around the base
+    with pytest.raises(RuntimeError, match=r"beyond the memory of its base.*clone\(\)"):
+        v.mul_(w)
+    t = pb.from_numpy(np.arange(10.0)[::2])
+    v = t.as_strided((4,), (1,), 0)
+    v.mul_(w)
+    with pytest.raises(RuntimeError, match=r"between the elements of its base"):
+        t.sum().backward()
+
+
+def test_one_write_into_a_view_of_a_large_base_costs_no_pass_over_it():
+    import time
+
+    t = pb.zeros(4_000_000)
+    w = pb.tensor(1.0, requires_grad=True)
+    t[0].add_(w)
+    begin = time.perf_counter()
+    for i in range(20):
+        t[i].add_(w)
+    assert time.perf_counter() - begin < 0.05  # twenty passes take 0.1 s or more
+    (g,) = pb.autograd.grad(t[:3].sum(), w)
+    assert g.item() == 4

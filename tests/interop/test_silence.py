@@ -20,8 +20,8 @@ from pullback.core.tensor import Tensor
 # Functions that give whatever the memory holds, change NumPy's state, print, test or open files: not in the sweep.
 NOT_CALLED = {
     "DataSource", "empty", "empty_like", "errstate", "fromfile", "fromregex", "genfromtxt", "get_state", "info", "load",
-    "loadtxt", "memmap", "printoptions", "save", "savetxt", "savez", "savez_compressed", "set_printoptions", "setbufsize",
-    "seterr", "seterrcall", "show_config", "show_runtime", "test",
+    "loadtxt", "memmap", "printoptions", "save", "savetxt", "savez", "savez_compressed", "set_printoptions",
+    "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime", "test",
 }  # fmt: skip
 # What these return says nothing of the values, or only which of them are larger.
 METADATA = {

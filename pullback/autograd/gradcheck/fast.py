@@ -35,7 +35,7 @@ def projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
     return bool(agree)
 
 
-def _direction(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
+def _direction(rng: "np.random.Generator", like: np.ndarray) -> np.ndarray:
     """A random unit vector of that shape and dtype."""
     direction = rng.standard_normal(like.shape)
     if like.dtype.kind == "c":

@@ -63,7 +63,11 @@ def take_along_axis(arr, indices, axis=-1):
     arr, indices = array(arr), values(indices, "take_along_axis")
     if axis is None:
         arr, axis = ops.reshape(arr, (-1,)), 0
-    return ops.take_along_dim(arr, indices, axis)
+    (axis,) = axes_of(axis, arr.ndim)
+    if indices.ndim != arr.ndim:
+        raise ValueError(f"np.take_along_axis: arr has shape {tuple(arr.shape)}, the indices have {indices.shape}.")
+    places = np.ogrid[tuple(slice(n) for n in arr.shape)]
+    return arr[tuple(indices if i == axis else place for i, place in enumerate(places))]
 
 
 @rule("compress")

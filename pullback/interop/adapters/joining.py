@@ -25,25 +25,27 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 @rule("hstack")
 def hstack(tup, *, dtype=None, casting="same_kind"):
     """np.hstack."""
-    return cast(ops.hstack([array(x) for x in tup]), dtype, "hstack", casting)
+    arrays = [np.atleast_1d(array(x)) for x in tup]
+    return cast(ops.cat(arrays, 0 if arrays and arrays[0].ndim == 1 else 1), dtype, "hstack", casting)
 
 
 @rule("vstack")
 def vstack(tup, *, dtype=None, casting="same_kind"):
     """np.vstack."""
-    return cast(ops.vstack([array(x) for x in tup]), dtype, "vstack", casting)
+    return cast(ops.cat([np.atleast_2d(array(x)) for x in tup], 0), dtype, "vstack", casting)
 
 
 @rule("dstack")
 def dstack(tup):
     """np.dstack."""
-    return ops.dstack([array(x) for x in tup])
+    return ops.cat([np.atleast_3d(array(x)) for x in tup], 2)
 
 
 @rule("column_stack")
 def column_stack(tup):
     """np.column_stack."""
-    return ops.column_stack([array(x) for x in tup])
+    arrays = [array(x) for x in tup]
+    return ops.cat([x if x.ndim > 1 else np.reshape(x, (-1, 1)) for x in arrays], 1)
 
 
 @rule("append")

@@ -109,7 +109,12 @@ def tensordot_along(x1, x2, /, *, axes=2):
 @rule("kron")
 def kron(a, b):
     """np.kron."""
-    return ops.kron(array(a), array(b))
+    a, b = array(a), array(b)
+    ndim = max(a.ndim, b.ndim)
+    a = np.reshape(a, (*(1,) * (ndim - a.ndim), *a.shape))
+    b = np.reshape(b, (*(1,) * (ndim - b.ndim), *b.shape))
+    products = np.expand_dims(a, tuple(range(1, 2 * ndim, 2))) * np.expand_dims(b, tuple(range(0, 2 * ndim, 2)))
+    return ops.reshape(products, tuple(n * m for n, m in zip(a.shape, b.shape, strict=True)))
 
 
 @rule("cross")

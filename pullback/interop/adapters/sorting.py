@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.interop.adapters.indexing import take_along_axis
 from pullback.interop.operands import array, axes_of, frozen, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
 
@@ -33,7 +34,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     only("partition", "order", order, (None,))
     a, axis = _flat(a, axis)
     index = np.argpartition(frozen(a, "partition"), values(kth, "partition"), axis)
-    return ops.take_along_dim(a, index, axis)
+    return take_along_axis(a, index, axis)
 
 
 @rule("unique")

@@ -1,0 +1,88 @@
+"""Where the elements of a view lie in its base, by geometry: shapes, strides and addresses."""
+
+import math
+
+import numpy as np
+
+from pullback.arrays.numpy.strides import storage_positions
+from pullback.core.errors import InplaceError
+from pullback.core.view import memory_of
+
+
+class Places:
+    """The elements of a view, counted in C order of its base. Records geometry alone; the counting waits for backward.
+
+    Where one is complex and the other real (`z.real`), both count in real numbers, two to a complex one.
+    """
+
+    __slots__ = ("_base", "_view", "base_shape", "pairs_in_base", "pairs_in_view")
+
+    def __init__(self, base, view):
+        base, view = memory_of(base), memory_of(view)
+        self.base_shape = base.shape
+        self.pairs_in_base = base.dtype != view.dtype and base.dtype.kind == "c"
+        self.pairs_in_view = base.dtype != view.dtype and view.dtype.kind == "c"
+        item = min(base.itemsize, view.itemsize)
+        low, high = np.lib.array_utils.byte_bounds(base)
+        if view.size:
+            first, last = np.lib.array_utils.byte_bounds(view)
+            if first < low or last > high:
+                raise _beyond("reaches beyond the memory")
+        self._base = _geometry(base, low, item, self.pairs_in_base)
+        self._view = _geometry(view, low, item, self.pairs_in_view)
+
+    def indices(self):
+        """An int array of the view's shape (and 2, for pairs): the position in the base of each element."""
+        places = storage_positions(self._view)
+        shape, strides, offset = self._base
+        if offset == 0 and strides == _row_strides(shape):
+            return places
+        base = storage_positions(self._base)
+        counted = np.full(max(base.max(initial=0), places.max(initial=0)) + 1, -1, dtype=np.intp)
+        counted[base] = np.arange(base.size, dtype=np.intp).reshape(base.shape)
+        places = counted[places]
+        if places.min(initial=0) < 0:
+            raise _beyond("lies between the elements")
+        return places
+
+    def count(self):
+        """How many numbers the base has."""
+        return math.prod(self._base[0])
+
+    def row_of_base(self, grad, ops):
+        """A gradient of the base as one row of numbers."""
+        return ops.reshape(ops.view_as_real(grad) if self.pairs_in_base else grad, (-1,))
+
+    def row_of_view(self, grad, ops):
+        """A gradient of the view as one row of numbers."""
+        return ops.reshape(ops.view_as_real(grad) if self.pairs_in_view else grad, (-1,))
+
+    def as_base(self, row, ops):
+        """A row of numbers as a gradient of the base."""
+        row = ops.reshape(row, self._base[0])
+        return ops.view_as_complex(row) if self.pairs_in_base else row
+
+    def as_view(self, row, ops):
+        """A row of numbers as a gradient of the view."""
+        row = ops.reshape(row, self._view[0])
+        return ops.view_as_complex(row) if self.pairs_in_view else row
+
+
+def _beyond(how):
+    return InplaceError(
+        f"a view (made by as_strided) {how} of its base, so an in-place operation cannot be followed through it; work "
+        "on a clone()."
+    )
+
+
+def _geometry(array, low, item, pairs):
+    """(shape, strides, offset) in elements of `item` bytes from the address `low`."""
+    shape, strides = array.shape, tuple(s // item for s in array.strides)
+    if pairs:
+        shape, strides = (*shape, 2), (*strides, 1)
+    return shape, strides, (array.__array_interface__["data"][0] - low) // item if array.size else 0
+
+
+def _row_strides(shape):
+    """The strides of a C-ordered array of this shape, in elements."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))

@@ -1,0 +1,80 @@
+"""NumPy's forms of methods that PyTorch names too, where PyTorch's own form would be an error; and `copy`.
+
+A call that means something in PyTorch keeps that meaning: `t.repeat(2, 2)` tiles, `t.std()` divides by n - 1.
+"""
+
+import functools
+
+import numpy as np
+
+from pullback.core.tensor import Tensor
+
+
+def copy(self, order="C"):
+    """A copy, recorded: NumPy's name of `clone`."""
+    return np.copy(self, order)
+
+
+def compress(self, condition, axis=None):
+    """The elements, or the slices along `axis`, where `condition` holds: np.compress."""
+    return np.compress(condition, self, axis)
+
+
+def _extended(name, form):
+    """The method `name` of Tensor, which first asks `form` whether this is NumPy's form of the call."""
+    original = getattr(Tensor, name)
+
+    @functools.wraps(original)
+    def method(self, *args, **kwargs):
+        function = form(self, args, kwargs)
+        return original(self, *args, **kwargs) if function is None else function(self, *args, **kwargs)
+
+    return method
+
+
+def _transpose(self, args, kwargs):
+    """t.transpose(), t.transpose((2, 0, 1)), t.transpose(2, 0, 1)."""
+    if kwargs or (len(args) == 2 and not isinstance(args[0], tuple)):
+        return None
+    return lambda t, *axes: np.transpose(t, (axes if len(axes) > 1 else axes[0]) if axes else None)
+
+
+def _dot(self, args, kwargs):
+    """t.dot(u) unless both are vectors."""
+    plain = len(args) == 1 and not kwargs and not (self.ndim == 1 and np.ndim(args[0]) == 1)
+    return np.dot if plain else None
+
+
+def _spread(name):
+    def form(self, args, kwargs):
+        """t.var(axis, ddof=1)."""
+        return getattr(np, name) if "ddof" in kwargs else None
+
+    return form
+
+
+def _running(name):
+    def form(self, args, kwargs):
+        """t.cumsum() of all elements."""
+        without = not args and "dim" not in kwargs and kwargs.get("axis") is None
+        return getattr(np, name) if without else None
+
+    return form
+
+
+def _along(name):
+    def form(self, args, kwargs):
+        """t.take(indices, axis=0), t.repeat(2, axis=0)."""
+        return getattr(np, name) if "axis" in kwargs else None
+
+    return form
+
+
+def attach():
+    """Give Tensor these methods."""
+    Tensor.copy, Tensor.compress = copy, compress
+    forms = {"transpose": _transpose, "dot": _dot, "take": _along("take"), "repeat": _along("repeat")}
+    forms |= {name: _spread(name) for name in ("var", "std")}
+    forms |= {name: _running(name) for name in ("cumsum", "cumprod")}
+    for name, form in forms.items():
+        setattr(Tensor, name, _extended(name, form))

@@ -1,0 +1,195 @@
+"""Custom Functions that modify an input, return it, or return a view of it."""
+
+import gc
+import weakref
+
+import pytest
+
+import pullback as pb
+from pullback.autograd import Function
+
+
+def leaf(*values):
+    return pb.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+class AddOne(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.add_(1)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 10  # wrong on purpose: it shows that this backward ran
+
+
+def test_a_dirty_input_gets_this_node():
+    x = leaf()
+    y = x * 1
+    z = AddOne.apply(y)
+    assert z is y
+    assert z.tolist() == [2, 3]
+    assert z.grad_fn.name() == "AddOneBackward"
+    assert y._version == 1
+    z.sum().backward()
+    assert x.grad.tolist() == [10, 10]
+
+
+def test_a_dirty_view_rewrites_its_base():
+    x = leaf()
+    y = x * 1
+    AddOne.apply(y[0:1])
+    assert y.tolist() == [2, 2]
+    y.sum().backward()
+    assert x.grad.tolist() == [10, 1]
+
+
+def test_a_dirty_input_without_grad():
+    c = pb.ones(2)
+    assert AddOne.apply(c) is c
+    assert c.tolist() == [2, 2]
+    assert not c.requires_grad
+
+
+def test_a_dirty_leaf_is_refused():
+    x = leaf()
+    with pytest.raises(RuntimeError, match=r"AddOneBackward.*leaf Variable"):
+        AddOne.apply(x)
+
+
+def test_a_dirty_view_and_a_second_output_are_refused():
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.add_(1)
+            ctx.mark_dirty(x)
+            return x, x * 2
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g + 2 * h
+
+    x = leaf()
+    y = x * 1
+    a, b = Two.apply(y)
+    assert a is y
+    (a + b).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match=r"Two.*view.*more than one"):
+        Two.apply((x * 1)[0:1])
+
+
+def test_a_dirty_input_must_be_returned():
+    class Keeps(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.add_(1)
+            ctx.mark_dirty(x)
+            return x * 2
+
+    with pytest.raises(RuntimeError, match="dirty must be returned"):
+        Keeps.apply(leaf() * 1)
+
+
+def test_an_input_modified_without_a_word_is_noticed():
+    class Quiet(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.add_(1)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    with pytest.raises(RuntimeError, match=r"Quiet.*mark_dirty"):
+        Quiet.apply(leaf() * 1)
+    buffer = pb.ones(2)
+    assert Quiet.apply(buffer).tolist() == [4, 4]  # nobody differentiates this one
+
+
+class Same(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 10
+
+
+def test_a_function_may_return_its_input():
+    x = leaf()
+    y = Same.apply(x)
+    assert y is not x
+    assert x.grad_fn is None
+    assert y.grad_fn.name() == "SameBackward"
+    y.sum().backward()
+    assert x.grad.tolist() == [10, 10]
+    z = x * 3
+    w = Same.apply(z)
+    assert z.grad_fn.name() == "MulBackward0"
+    x.grad = None
+    (w + z).sum().backward()
+    assert x.grad.tolist() == [33, 33]
+
+
+class Flat(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.reshape(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.reshape(ctx.shape) * 10
+
+
+def test_a_function_may_return_a_view_of_its_input():
+    x = pb.ones(2, 2, requires_grad=True)
+    y = Flat.apply(x * 1)
+    assert y.grad_fn.name() == "FlatBackward"
+    y.sum().backward()
+    assert x.grad.tolist() == [[10, 10], [10, 10]]
+
+
+@pytest.mark.parametrize("function", [Flat, Same])
+def test_writing_into_a_returned_view_or_input_is_refused(function):
+    y = pb.ones(2, 2, requires_grad=True) * 1
+    v = function.apply(y)
+    before = v._version
+    for write in (lambda: v.mul_(2), lambda: v[0].mul_(2), lambda: v.reshape(-1).mul_(2)):
+        with pytest.raises(RuntimeError, match=rf"{function.__name__}Backward.*custom Function.*clone\(\)"):
+            write()
+    assert y.tolist() == [[1, 1], [1, 1]]
+    assert v._version == before
+    with pb.no_grad():
+        v.mul_(2)
+
+
+def test_a_returned_view_is_of_no_use_after_its_base_was_written_into():
+    x = pb.ones(2, 2, requires_grad=True)
+    y = x * 1
+    v = Flat.apply(y)
+    y.mul_(3)
+    assert repr(v) == "tensor([3., 3., 3., 3.], grad_fn=<Invalid>)"
+    with pytest.raises(RuntimeError, match=r"FlatBackward.*custom Function no longer fits.*clone\(\)"):
+        v.sum()
+    y.sum().backward()
+    assert x.grad.tolist() == [[3, 3], [3, 3]]
+
+
+@pytest.mark.parametrize("function", [AddOne, Same, Flat])
+def test_ctx_is_freed_without_the_garbage_collector(function):
+    gc.collect()
+    gc.disable()
+    try:
+        y = function.apply(leaf() * 1)
+        gone = [weakref.ref(y.grad_fn), weakref.ref(y)]
+        y.sum().backward()
+        del y
+        assert [r() for r in gone] == [None, None]
+    finally:
+        gc.enable()
