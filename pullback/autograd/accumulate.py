@@ -80,12 +80,12 @@ def _add_to(run, variable, box):
     elif extra.grad is None:
         extra.grad = wrap(owned(box), run.level)
     elif not _add_in_place(extra, box[0]):
-        extra.grad = wrap(_whole(extra.grad._data + box[0]), run.level)
+        extra.grad = wrap(_whole(extra.grad._array + box[0]), run.level)
 
 
 def _add_in_place(extra, grad):
     held = extra.grad
-    data = held._data
+    data = held._array
     alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
     if alone and sys.getrefcount(held) <= _ALONE and held._fn is None and data.flags.writeable:
         data += grad

@@ -223,7 +223,7 @@ def _roots(tensors, grads, name, create_graph):
         if create_graph:
             cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)
         else:
-            cotangent = cotangent._data if cotangent._level == level else cotangent
+            cotangent = cotangent._array if cotangent._level == level else cotangent
         roots.append((edge, cotangent))
     return roots, level
 

@@ -50,7 +50,7 @@ class DelayedError(Error):
         """The inputs again, as tensors that raise when differentiated."""
         outs = []
         for x in inputs:
-            out = wrap(x._data, x._level)
+            out = wrap(x._array, x._level)
             out._fn = type(self)(self.message, (*self.edges(), port(x)))
             out._fn._shape, out._fn._dtype = x.shape, x.dtype
             out._requires_grad = True
@@ -71,7 +71,7 @@ class UndefinedGrad(Node):
         """The inputs again, as tensors whose gradient ends here."""
         outs = []
         for x in inputs:
-            out = wrap(x._data, x._level)
+            out = wrap(x._array, x._level)
             if isinstance(x, Tensor) and x._requires_grad:
                 out._fn = UndefinedGrad((port(x),), x.shape, x.dtype)
                 out._requires_grad = True

@@ -79,7 +79,7 @@ class FunctionNode(MultiNode):
             shape, dtype = self._ports[nr]
             if dtype is None:  # an output that is no tensor
                 return None
-            return wrap(TENSOR.zeros(shape, dtype=dtype)._data, self._level)
+            return wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level)
         return wrap_result(g, self._level) if raw else g
 
     def _checked(self, results):
@@ -265,7 +265,7 @@ def _at_level(ctx, out):
         )
     if out._requires_grad:
         return lift(out, ctx._level)
-    result = wrap(out._data, ctx._level)
+    result = wrap(out._array, ctx._level)
     result._counter = counter_of(out)
     return result
 
@@ -331,5 +331,5 @@ def _keep(ctx, x, outputs, results):
         return None, None, None
     for out, result in zip(outputs, results, strict=True):
         if x is out and result._fn is not None and result._fn.node() is ctx:
-            return result._data, watch_output(result), result._fn.output_nr
+            return result._array, watch_output(result), result._fn.output_nr
     return x, version_when_saved(x), None

@@ -47,9 +47,9 @@ def check_inplace(target, name, records):
                 f"{name}_: a view that was made under no_grad() is modified while recording, which would change its "
                 "base behind the graph's back. Make the view where it is modified: both under no_grad(), or neither."
             )
-        if not isinstance(memory_of(target._data), ndarray):
+        if not isinstance(memory_of(target._array), ndarray):
             raise InplaceError(
-                f"{name}_: a view of a tensor around a {type(memory_of(target._data)).__name__} cannot be written into "
+                f"{name}_: a view of a tensor around a {type(memory_of(target._array)).__name__} cannot be written into "
                 "while recording, because such an array has no strides; use the out-of-place form."
             )
 
@@ -115,9 +115,9 @@ def rebase_history(target, node, before, name):
     copy = new(CopySlices)
     copy._sequence_nr = next_sequence_nr()
     copy._next0 = copy._next1 = copy._extra = None
-    copy._shape, copy._dtype = base._data.shape, base._data.dtype
+    copy._shape, copy._dtype = base._array.shape, base._array.dtype
     node = node.node()
-    copy.fn, copy.places = node, Places(base._data, target._data)
+    copy.fn, copy.places = node, Places(base._array, target._array)
     copy.target = before
     # The view's own history is the base's; everything else that the operator took keeps its edge.
     copy._nexts = (port(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
@@ -148,8 +148,8 @@ def refresh_view(view):
     node._sequence_nr = next_sequence_nr()
     node._nexts = node._next1 = node._extra = None
     node._next0 = edge
-    node._shape, node._dtype = view._data.shape, view._data.dtype
-    node.places = Places(base._data, view._data)
+    node._shape, node._dtype = view._array.shape, view._array.dtype
+    node.places = Places(base._array, view._array)
     _retain_at(view, view._fn, node)
     view._fn, view._requires_grad = node, True
     return node

@@ -36,7 +36,7 @@ def from_tensor(run, value, where, shape, dtype):
 def raw_of(value, level):
     """A Tensor that a user gave as a gradient at `level`, as what flows there: the array inside."""
     if value._level == level or (value._level < level and not value._requires_grad):
-        return value._data
+        return value._array
     return value
 
 

@@ -35,7 +35,7 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
     # core.tensor.wrap written out, because a call costs a tenth of a small operator.
     inside += [
         "out = new(Tensor)",
-        "out._data = result if type(result) is ndarray else asarray(result)",
+        "out._array = result if type(result) is ndarray else asarray(result)",
         "out._fn = out._counter = out._extra = None",
         "out._requires_grad = False",
         f"out._level = {case.level}",
@@ -49,7 +49,7 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
             f"    record_{native.schema.unique_name}({', '.join(['out', *args])})",
         ]
     if native.is_view:
-        inside += [f"if shares_memory(result, {first}._data):", f"    make_view(out, {first})"]
+        inside += [f"if shares_memory(result, {first}._array):", f"    make_view(out, {first})"]
     inside.append("return out")
     plain = f"({state} := current()).plain" if records else "current().plain"
     return [*case.prepare, f"if {case.condition} and {plain}:", *(f"    {line}" for line in inside)]
@@ -69,7 +69,7 @@ def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -
 def _case(native: NativeFunction, tensors: list[Arg]) -> _Case:
     if len(tensors) == 1:
         x = parameter(tensors[0].name)
-        return _Case([], f"type({x}) is Tensor", {x: f"{x}._data"}, f"{x}._level", f"{x}._requires_grad")
+        return _Case([], f"type({x}) is Tensor", {x: f"{x}._array"}, f"{x}._level", f"{x}._requires_grad")
     if len(tensors) == 2 and not tensors[1].type.optional:
         return _two(native, *(parameter(arg.name) for arg in tensors))
     return _all_tensors(tensors)
@@ -84,7 +84,7 @@ def _two(native: NativeFunction, x: str, y: str) -> _Case:
             f"({a} is Tensor and ({b} is Tensor and {x}._level == {y}._level or {b} in CONSTANTS) "
             f"or {b} is Tensor and {a} in CONSTANTS)"
         ),
-        data={x: f"{x}._data if {a} is Tensor else {x}", y: f"{y}._data if {b} is Tensor else {y}"},
+        data={x: f"{x}._array if {a} is Tensor else {x}", y: f"{y}._array if {b} is Tensor else {y}"},
         level=f"({x} if {a} is Tensor else {y})._level",
         needs=f"{a} is Tensor and {x}._requires_grad or {b} is Tensor and {y}._requires_grad",
     )
@@ -93,12 +93,12 @@ def _two(native: NativeFunction, x: str, y: str) -> _Case:
 def _all_tensors(tensors: list[Arg]) -> _Case:
     """Any number of tensors: every argument given is one, none a constant."""
     first, others = parameter(tensors[0].name), tensors[1:]
-    conditions, data, needs = [f"type({first}) is Tensor"], {first: f"{first}._data"}, [f"{first}._requires_grad"]
+    conditions, data, needs = [f"type({first}) is Tensor"], {first: f"{first}._array"}, [f"{first}._requires_grad"]
     for arg in others:
         x = parameter(arg.name)
         same = f"type({x}) is Tensor and {x}._level == {first}._level"
         optional = arg.type.optional
         conditions.append(f"({x} is None or {same})" if optional else same)
-        data[x] = f"None if {x} is None else {x}._data" if optional else f"{x}._data"
+        data[x] = f"None if {x} is None else {x}._array" if optional else f"{x}._array"
         needs.append(f"{x} is not None and {x}._requires_grad" if optional else f"{x}._requires_grad")
     return _Case([], " and ".join(conditions), data, f"{first}._level", " or ".join(needs))

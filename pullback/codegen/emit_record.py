@@ -31,7 +31,7 @@ def _start(layout: NodeLayout) -> list[str]:
     return [
         "node._sequence_nr = next_sequence_nr()",
         "node._next0 = node._next1 = node._nexts = node._extra = None",
-        f"{data} = out._data",
+        f"{data} = out._array",
         f"node._shape, node._dtype = {data}.shape, {data}.dtype",
         "out._fn, out._requires_grad = node, True",
     ]

@@ -120,4 +120,4 @@ class NodeLayout:
         out = f"out[{self.schema.output_names.index(name)}]" if self.multi else "out"
         if "value" not in how:
             return [(f"{name}_{h}", f"{out}.{h}") for h in sorted(how)]
-        return [(f"saved_{name}", f"{out}._data"), (f"version_{name}", f"watch_output({out})")]
+        return [(f"saved_{name}", f"{out}._array"), (f"version_{name}", f"watch_output({out})")]

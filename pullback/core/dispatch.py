@@ -113,7 +113,7 @@ def _dispatch_arrays(op, args):
                 if level >= 0:
                     return None
                 level = x._level
-            raws[position] = x._data
+            raws[position] = x._array
             needs = needs or x._requires_grad
         elif x is not None and kind not in CONSTANTS:
             return None
@@ -197,16 +197,19 @@ def _lower(x, level):
     if not isinstance(x, Tensor):
         return x, x
     if x._level == level:
-        return x._data, x
-    return x, lift(x, level)
+        return x._array, x
+    raw = x
+    while isinstance(raw, Tensor) and not raw._requires_grad:
+        raw = raw._array  # a constant at its own level too: the kernel may as well see the array
+    return raw, lift(x, level, raw)
 
 
-def lift(x, level):
-    """A tensor of a lower level as a constant of `level`; at its own level it is still differentiable.
+def lift(x, level, raw=None):
+    """A tensor of a lower level as a constant of `level` around `raw` (default: `x`, still differentiable at its own).
 
     Saving and checking it then work as for any other tensor: the counter is shared, so a modification is noticed.
     """
-    lifted = wrap(x, level)
+    lifted = wrap(x if raw is None else raw, level)
     lifted._counter = counter_of(x)
     return lifted
 
@@ -225,7 +228,7 @@ def _finish(op, result, raws, lifted, level, tensors):
     if op.view:
         source = lifted[op.tensors[0][0]]
         for out in wrapped:
-            if isinstance(source, Tensor) and shares_memory(out._data, raws[op.tensors[0][0]]):
+            if isinstance(source, Tensor) and shares_memory(out._array, raws[op.tensors[0][0]]):
                 make_view(out, source)
     if state.inference:
         for out in wrapped:
@@ -240,7 +243,7 @@ def wrap_result(raw, level):
             raw = np.asarray(raw)
         return wrap(raw, level)
     out = new(Tensor)
-    out._data = raw
+    out._array = raw
     out._fn = out._counter = out._extra = None
     out._requires_grad = False
     out._level = level
@@ -285,7 +288,9 @@ def created(out, device, requires_grad):
     """A freshly made tensor with the options that every creation function takes."""
     if str(device) != "cpu":
         raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
-    out = out if isinstance(out, Tensor) else wrap_result(out, 0)
-    if modes.current().inference:
+    state = modes.current()
+    if not isinstance(out, Tensor):
+        out = wrap_result(out, state.level)  # inside a transform its own, so that results can be written into it
+    if state.inference:
         extra_of(out).inference = True
     return out.requires_grad_() if requires_grad else out

@@ -22,10 +22,10 @@ def inplace(op, args):
     target, level, records = _prepare(op, args)
     raws, lifted = raw_arguments(op, args, level)
     before = _as_it_was(target, copy=op.saves_self) if records else None
-    if isinstance(target._data, Tensor):
+    if isinstance(target._array, Tensor):
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
-    elif type(target._data) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
-        _check_writeable(op, target._data)
+    elif type(target._array) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
+        _check_writeable(op, target._array)
         run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
     else:
         _write(op, target, run_kernel(op, raws, args))
@@ -52,13 +52,13 @@ def _inplace_unrecorded(op, args):
         if kind is Tensor:
             if x._level != target._level:
                 return False
-            raws[position] = x._data
+            raws[position] = x._array
             needs = needs or x._requires_grad
         elif kind not in CONSTANTS:
             return False
     if needs and modes.current().records(target._level):
         return False
-    data = target._data
+    data = target._array
     if not data.flags.writeable:
         return False
     try:
@@ -100,7 +100,7 @@ def _prepare(op, args):
 
 def _as_it_was(target, copy):
     """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
-    data = target._data
+    data = target._array
     if copy and isinstance(data, (ndarray, Tensor)):
         data = data.copy() if isinstance(data, ndarray) else data.clone()
     before = wrap(data, target._level)
@@ -110,11 +110,11 @@ def _as_it_was(target, copy):
 
 
 def _write(op, target, result):
-    data = target._data
+    data = target._array
     if not isinstance(data, ndarray):
         if result.shape != data.shape:
             raise _shape_error(op, data, result.shape)
-        target._data = result  # an array without memory of its own (a tracer) is replaced
+        target._array = result  # an array without memory of its own (a tracer) is replaced
         return
     _check_writeable(op, data)
     if np.shape(result) != data.shape:
@@ -144,7 +144,7 @@ def _shape_error(op, data, shape):
 
 def _record(op, target, before, lifted):
     """Make a node of the write the function of `target`."""
-    out = wrap(target._data, target._level)
+    out = wrap(target._array, target._level)
     out._counter = counter_of(target)
     args = [before if x is target else x for x in lifted]
     op.record(out, *args)

@@ -162,7 +162,7 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable):
-        data = variable._data
+        data = variable._array
         self._sequence_nr = _FIRST_LEAF_NR + next_sequence_nr()
         self._next0 = self._next1 = None
         self._nexts = ()
@@ -176,7 +176,7 @@ def start_node(cls, out):
     node = new(cls)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape = data.shape
     node._dtype = data.dtype
     out._fn = node
@@ -190,7 +190,7 @@ def start_multi(cls, outs, differentiable):
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     node._shape = node._dtype = None
-    node._ports = tuple((out._data.shape, out._data.dtype) for out in outs)
+    node._ports = tuple((out._array.shape, out._array.dtype) for out in outs)
     for nr, (out, wanted) in enumerate(zip(outs, differentiable, strict=True)):
         if wanted:
             out._fn = Port(node, nr, *node._ports[nr])

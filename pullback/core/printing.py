@@ -10,15 +10,15 @@ _IMPLIED = (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(comple
 
 def tensor_repr(self):
     """tensor([1., 2.], grad_fn=<MulBackward0>): dtype only where the numbers do not imply it."""
-    if not isinstance(self._data, np.ndarray):
-        return f"tensor(level={self._level}, {self._data!r}{_autograd_part(self)})"
+    if not isinstance(self._array, np.ndarray):
+        return f"tensor(level={self._level}, {self._array!r}{_autograd_part(self)})"
     prefix = "tensor("
-    body = np.array2string(self._data, separator=", ", prefix=prefix)
+    body = np.array2string(self._array, separator=", ", prefix=prefix)
     parts = []
-    if self._data.size == 0 and self._data.shape != (0,):
-        parts.append(f"size={self._data.shape}")
-    if self._data.dtype not in _IMPLIED or (self._data.size == 0 and self._data.dtype.kind != "f"):
-        parts.append(f"dtype={self._data.dtype}")
+    if self._array.size == 0 and self._array.shape != (0,):
+        parts.append(f"size={self._array.shape}")
+    if self._array.dtype not in _IMPLIED or (self._array.size == 0 and self._array.dtype.kind != "f"):
+        parts.append(f"dtype={self._array.dtype}")
     text = prefix + ", ".join([body, *parts])
     return f"{text}{_autograd_part(self)})"
 
@@ -35,7 +35,7 @@ def _autograd_part(self):
 
 def tensor_format(self, spec):
     """format(t, spec): that of the number for one element, the repr otherwise."""
-    if self._data.ndim == 0:
+    if self._array.ndim == 0:
         return format(self.item(), spec)
     if spec:
         raise TypeError(f"unsupported format string for a Tensor of shape {self.shape}; format its elements instead.")

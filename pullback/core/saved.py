@@ -37,12 +37,12 @@ def unpack_raw(saved, version, node):
         if type(saved) is not Tensor and not isinstance(saved, Tensor):
             return saved
         if saved._counter is None:
-            return saved._data
+            return saved._array
     elif type(version) is Counter and version.n == 0:
         return saved
     saved = checked(saved, version, node)
     # An output was saved as raw data, which is a Tensor too where levels are nested.
-    return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._data
+    return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._array
 
 
 def _is_output(version):

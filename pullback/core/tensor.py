@@ -47,7 +47,7 @@ class Tensor:
     Make one with `pullback.tensor` (copies), `pullback.from_numpy` (shares memory) or `pullback.asarray`.
     """
 
-    __slots__ = ("__weakref__", "_counter", "_data", "_extra", "_fn", "_level", "_requires_grad")
+    __slots__ = ("__weakref__", "_counter", "_array", "_extra", "_fn", "_level", "_requires_grad")
 
     def __new__(cls, *args, **kwargs):
         raise TypeError("Tensor is not made by calling it: use pullback.tensor(data) or pullback.from_numpy(array).")
@@ -56,67 +56,67 @@ class Tensor:
     @property
     def shape(self):
         """Tuple of dimensions."""
-        return self._data.shape
+        return self._array.shape
 
     @property
     def dtype(self):
         """NumPy dtype."""
-        return self._data.dtype
+        return self._array.dtype
 
     @property
     def ndim(self):
         """Number of dimensions."""
-        return self._data.ndim
+        return self._array.ndim
 
     @property
     def size(self):
         """Number of elements, as NumPy has it; called, `size()` or `size(dim)`, the shape, as PyTorch has it."""
-        return Size(self._data.size, self._data.shape)
+        return Size(self._array.size, self._array.shape)
 
     @property
     def itemsize(self):
         """Bytes of one element."""
-        return self._data.dtype.itemsize
+        return self._array.dtype.itemsize
 
     @property
     def nbytes(self):
         """Bytes of all elements."""
-        return self._data.size * self._data.dtype.itemsize
+        return self._array.size * self._array.dtype.itemsize
 
     @property
     def device(self):
         """Where the array lives: 'cpu'."""
-        return "cpu" if type(self._data) is ndarray else getattr(self._data, "device", "cpu")
+        return "cpu" if type(self._array) is ndarray else getattr(self._array, "device", "cpu")
 
     def dim(self):
         """Number of dimensions."""
-        return self._data.ndim
+        return self._array.ndim
 
     def numel(self):
         """Number of elements."""
-        return int(self._data.size)
+        return int(self._array.size)
 
     def stride(self, dim=None):
         """Strides in elements, of all dimensions or of one."""
-        strides = tuple(s // self._data.itemsize for s in self._data.strides)
+        strides = tuple(s // self._array.itemsize for s in self._array.strides)
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self):
         """Whether the elements lie in C order without gaps."""
-        return bool(self._data.flags.c_contiguous)
+        return bool(self._array.flags.c_contiguous)
 
     def is_floating_point(self):
         """Whether the dtype is a real floating-point one."""
-        return self._data.dtype.kind == "f"
+        return self._array.dtype.kind == "f"
 
     def is_complex(self):
         """Whether the dtype is complex."""
-        return self._data.dtype.kind == "c"
+        return self._array.dtype.kind == "c"
 
     def __len__(self):
-        if self._data.ndim == 0:
+        if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        return self._data.shape[0]
+        return self._array.shape[0]
 
     # -- autograd metadata -----------------------------------------------------------------------------------
     @property
@@ -146,10 +146,10 @@ class Tensor:
                 )
             self._requires_grad = False
             return self
-        if self._data.dtype.kind not in "fc":
+        if self._array.dtype.kind not in "fc":
             raise GradientError(
                 "only Tensors of floating point and complex dtype can require gradients; this one has dtype "
-                f"{self._data.dtype}. Convert it first, for example with .to(pullback.float64)."
+                f"{self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
             )
         extra = self._extra
         if extra is not None and extra.inference and not modes.current().inference:
@@ -207,13 +207,13 @@ class Tensor:
 
         Modifications through it are not tracked: prefer `detach()`.
         """
-        return wrap(self._data, self._level)
+        return wrap(self._array, self._level)
 
     @data.setter
     def data(self, value):
         if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
             raise mismatch(self, value)
-        self._data = value._data
+        self._array = value._array
         # A counter of its own from now on: views and detached aliases stay with the old memory.
         self._counter = moved_counter(self, "assigning to .data")
 
@@ -243,7 +243,7 @@ class Tensor:
     def detach(self):
         """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
         counter_of(self)
-        out = wrap(self._data, self._level)
+        out = wrap(self._array, self._level)
         out._counter = self._counter
         return out
 
@@ -277,7 +277,7 @@ class Tensor:
                     "numpy(force=True)) to plot or store values; inside a model keep the Tensor and call NumPy's "
                     "functions on it directly."
                 )
-            data = data._data
+            data = data._array
         return data
 
     def __array__(self, dtype=None, copy=None):
@@ -288,11 +288,11 @@ class Tensor:
                 "functions on the Tensor itself (np.sin(t), np.concatenate([t, u])); a library function that "
                 "converts its input must be wrapped in a pullback.autograd.Function with a backward of its own."
             )
-        return np.array(self._data, dtype=dtype, copy=copy)
+        return np.array(self._array, dtype=dtype, copy=copy)
 
     def item(self):
         """The only element as a Python number."""
-        if self._data.size != 1:
+        if self._array.size != 1:
             raise not_one_element(self)
         return self.numpy(force=True).item()
 
@@ -346,7 +346,7 @@ class Size(int):
 def wrap(data, level=0):
     """A fresh tensor of `level` around an array, outside any graph."""
     out = new(Tensor if type(data) is ndarray else NestedTensor)
-    out._data = data
+    out._array = data
     out._fn = out._counter = out._extra = None
     out._requires_grad = False
     out._level = level

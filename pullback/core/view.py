@@ -19,7 +19,7 @@ def shares_memory(result, source):
 def memory_of(data):
     """The array at the bottom of nested tensors."""
     while isinstance(data, Tensor):
-        data = data._data
+        data = data._array
     return data
 
 

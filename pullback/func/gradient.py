@@ -167,7 +167,7 @@ def _gradients(value, leaves, level):
 
 
 def _check_scalar(value):
-    if isinstance(value, Tensor) and value._data.shape == () and value._data.dtype.kind == "f":
+    if isinstance(value, Tensor) and value._array.shape == () and value._array.dtype.kind == "f":
         return
     shape = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
     if shape is None:
@@ -182,14 +182,14 @@ def _check_scalar(value):
 
 
 def _one(value):
-    data = value._data
+    data = value._array
     if not isinstance(data, ndarray):
         return data * 0 + 1
     return data.dtype.type(1) if data.shape == () else np.ones(data.shape, data.dtype)
 
 
 def _zeros(leaf):
-    data = leaf._data
+    data = leaf._array
     return np.zeros_like(data) if isinstance(data, ndarray) else (data * 0).detach()
 
 
@@ -197,5 +197,5 @@ def _leave(value, level):
     """What the function returned, one level further out."""
     if not isinstance(value, Tensor) or value._level != level:
         return value
-    raw = value._data
+    raw = value._array
     return raw[()] if isinstance(raw, ndarray) else raw

@@ -34,7 +34,7 @@ def plain_array(self, dtype=None, copy=None):
 
 def _number(kind):
     def convert(self):
-        if self._data.size != 1:
+        if self._array.size != 1:
             raise GradientError(
                 f"only a Tensor of one element can be converted to a Python {kind.__name__}, not shape {self.shape}."
             )

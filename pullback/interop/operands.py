@@ -141,7 +141,7 @@ def needs_grad(x):
     while isinstance(x, Tensor):
         if x._requires_grad:
             return True
-        x = x._data
+        x = x._array
     return False
 
 

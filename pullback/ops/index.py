@@ -23,7 +23,7 @@ def _plain(i):
         if i.dtype.kind not in "iub":
             raise IndexError(f"tensors used as indices must be integer or bool tensors, got dtype {i.dtype}.")
         while isinstance(i, Tensor):
-            i = i._data
+            i = i._array
         if not isinstance(i, np.ndarray):
             raise UnsupportedError(
                 f"a tensor around a {type(i).__name__} cannot be used as an index: its values are not known here. Use "

@@ -84,7 +84,7 @@ def contains(self, item):
 
 def _number(kind):
     def convert(self):
-        if self._data.size != 1:
+        if self._array.size != 1:
             raise GradientError(f"only a Tensor of one element can be converted to a Python {kind.__name__}, not {self.shape}.")
         if self._requires_grad:
             warnings.warn(
@@ -100,7 +100,7 @@ def _number(kind):
 
 def to_bool(self):
     """Whether the only element is nonzero; ambiguous for several."""
-    if self._data.size != 1:
+    if self._array.size != 1:
         raise GradientError(
             f"Boolean value of Tensor with more than one value is ambiguous (shape {self.shape}); use .any() or .all()."
         )
@@ -109,7 +109,7 @@ def to_bool(self):
 
 def to_index(self):
     """An integer tensor of one element as a Python int."""
-    if self._data.dtype.kind not in "iub" or self._data.size != 1:
+    if self._array.dtype.kind not in "iub" or self._array.size != 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(self.item())
 

@@ -48,8 +48,8 @@ def test_a_tensor_around_a_tensor_by_hand():
     y = outer**3
     assert y._level == 1
     (first,) = pb.autograd.grad(y, outer)
-    assert first._data.requires_grad
-    first._data.backward()
+    assert first._array.requires_grad
+    first._array.backward()
     assert inner.grad.item() == 12.0  # 6 x
 
 

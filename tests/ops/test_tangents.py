@@ -121,7 +121,7 @@ def raw_results(info, sample, directions, step):
     args, kwargs = with_directions((sample.args, sample.kwargs), directions, step)
     seeded(info)
     results = flat_tensors(function_of(info)(*args, **kwargs))
-    return [r._data for r in results if r.dtype.kind in "fc"]
+    return [r._array for r in results if r.dtype.kind in "fc"]
 
 
 @pytest.mark.check("tangent")

@@ -38,7 +38,7 @@ def record_langevin(out, input, order):
     node = new(LangevinBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -62,11 +62,11 @@ def langevin(input, order=0, *, out=None):
         return write_out(OP_langevin, (input, order), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.langevin(input._data, order)
+            result = kernels.langevin(input._array, order)
         except Exception as error:
             raise explain(OP_langevin, (input, order), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -104,11 +104,11 @@ def record_inverse_langevin(out, input):
     node = new(InverseLangevinBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -124,11 +124,11 @@ def inverse_langevin(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.inverse_langevin(input._data)
+            result = kernels.inverse_langevin(input._array)
         except Exception as error:
             raise explain(OP_inverse_langevin, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -169,7 +169,7 @@ def record_brillouin(out, input, spin):
     node = new(BrillouinBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -202,11 +202,11 @@ def brillouin(input, spin):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.brillouin(input._data if a is Tensor else input, spin._data if b is Tensor else spin)
+            result = kernels.brillouin(input._array if a is Tensor else input, spin._array if b is Tensor else spin)
         except Exception as error:
             raise explain(OP_brillouin, (input, spin), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else spin)._level

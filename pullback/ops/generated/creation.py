@@ -88,11 +88,11 @@ def zeros_like(input, *, dtype=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.zeros_like(input._data, dtype)
+            result = kernels.zeros_like(input._array, dtype)
         except Exception as error:
             raise explain(OP_zeros_like, (input, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -110,11 +110,11 @@ def ones_like(input, *, dtype=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.ones_like(input._data, dtype)
+            result = kernels.ones_like(input._array, dtype)
         except Exception as error:
             raise explain(OP_ones_like, (input, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -132,11 +132,11 @@ def empty_like(input, *, dtype=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.empty_like(input._data, dtype)
+            result = kernels.empty_like(input._array, dtype)
         except Exception as error:
             raise explain(OP_empty_like, (input, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -154,11 +154,11 @@ def full_like(input, fill_value, *, dtype=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.full_like(input._data, fill_value, dtype)
+            result = kernels.full_like(input._array, fill_value, dtype)
         except Exception as error:
             raise explain(OP_full_like, (input, fill_value, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -177,11 +177,11 @@ def new_zeros(input, *size_, dtype=None, size=UNSET):
     size = int_list("new_zeros", "size", size_, size, UNSET)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.new_zeros(input._data, size, dtype)
+            result = kernels.new_zeros(input._array, size, dtype)
         except Exception as error:
             raise explain(OP_new_zeros, (input, size, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -200,11 +200,11 @@ def new_ones(input, *size_, dtype=None, size=UNSET):
     size = int_list("new_ones", "size", size_, size, UNSET)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.new_ones(input._data, size, dtype)
+            result = kernels.new_ones(input._array, size, dtype)
         except Exception as error:
             raise explain(OP_new_ones, (input, size, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -223,11 +223,11 @@ def new_empty(input, *size_, dtype=None, size=UNSET):
     size = int_list("new_empty", "size", size_, size, UNSET)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.new_empty(input._data, size, dtype)
+            result = kernels.new_empty(input._array, size, dtype)
         except Exception as error:
             raise explain(OP_new_empty, (input, size, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -245,11 +245,11 @@ def new_full(input, size, fill_value, *, dtype=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.new_full(input._data, size, fill_value, dtype)
+            result = kernels.new_full(input._array, size, fill_value, dtype)
         except Exception as error:
             raise explain(OP_new_full, (input, size, fill_value, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -316,12 +316,12 @@ def linspace(start, end, steps, *, dtype=None):
     ) and current().plain:
         try:
             result = kernels.linspace(
-                start._data if a is Tensor else start, end._data if b is Tensor else end, steps, dtype
+                start._array if a is Tensor else start, end._array if b is Tensor else end, steps, dtype
             )
         except Exception as error:
             raise explain(OP_linspace, (start, end, steps, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (start if a is Tensor else end)._level
@@ -343,12 +343,12 @@ def logspace(start, end, steps, base=10.0, *, dtype=None):
     ) and current().plain:
         try:
             result = kernels.logspace(
-                start._data if a is Tensor else start, end._data if b is Tensor else end, steps, base, dtype
+                start._array if a is Tensor else start, end._array if b is Tensor else end, steps, base, dtype
             )
         except Exception as error:
             raise explain(OP_logspace, (start, end, steps, base, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (start if a is Tensor else end)._level

@@ -43,7 +43,7 @@ def record_slice_view(out, input, index):
     node = new(SliceViewBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -61,17 +61,17 @@ def slice_view(input, index):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.slice_view(input._data, index)
+            result = kernels.slice_view(input._array, index)
         except Exception as error:
             raise explain(OP_slice_view, (input, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_slice_view(out, input, index)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_slice_view, (input, index))
@@ -95,7 +95,7 @@ def record_slice_backward(out, input, shape, index):
     node = new(SliceBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -112,11 +112,11 @@ def slice_backward(input, shape, index):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.slice_backward(input._data, shape, index)
+            result = kernels.slice_backward(input._array, shape, index)
         except Exception as error:
             raise explain(OP_slice_backward, (input, shape, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -144,7 +144,7 @@ def record_advanced_index(out, input, index):
     node = new(AdvancedIndexBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -162,11 +162,11 @@ def advanced_index(input, index):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.advanced_index(input._data, index)
+            result = kernels.advanced_index(input._array, index)
         except Exception as error:
             raise explain(OP_advanced_index, (input, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -194,7 +194,7 @@ def record_index_accumulate(out, input, shape, index):
     node = new(IndexAccumulateBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -211,11 +211,11 @@ def index_accumulate(input, shape, index):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.index_accumulate(input._data, shape, index)
+            result = kernels.index_accumulate(input._array, shape, index)
         except Exception as error:
             raise explain(OP_index_accumulate, (input, shape, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -248,7 +248,7 @@ def record_setitem(out, input, index, value):
     node = new(SetitemBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -274,12 +274,12 @@ def setitem(input, index, value):
     ) and (state := current()).plain:
         try:
             result = kernels.setitem(
-                input._data if a is Tensor else input, index, value._data if b is Tensor else value
+                input._array if a is Tensor else input, index, value._array if b is Tensor else value
             )
         except Exception as error:
             raise explain(OP_setitem, (input, index, value), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else value)._level
@@ -332,7 +332,7 @@ def record__index_put(out, input, index, values, accumulate):
     node = new(IndexPutBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -359,12 +359,12 @@ def _index_put(input, index, values, accumulate):
     ) and (state := current()).plain:
         try:
             result = kernels.index_put(
-                input._data if a is Tensor else input, index, values._data if b is Tensor else values, accumulate
+                input._array if a is Tensor else input, index, values._array if b is Tensor else values, accumulate
             )
         except Exception as error:
             raise explain(OP__index_put, (input, index, values, accumulate), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else values)._level
@@ -399,7 +399,7 @@ def record_gather(out, input, dim, index, sparse_grad):
     node = new(GatherBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -432,12 +432,12 @@ def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET):
     ) and (state := current()).plain:
         try:
             result = kernels.gather(
-                input._data if a is Tensor else input, dim, index._data if b is Tensor else index, sparse_grad
+                input._array if a is Tensor else input, dim, index._array if b is Tensor else index, sparse_grad
             )
         except Exception as error:
             raise explain(OP_gather, (input, dim, index, sparse_grad), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else index)._level
@@ -472,7 +472,7 @@ def record_gather_backward(out, input, shape, dim, index):
     node = new(GatherBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -506,12 +506,12 @@ def gather_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
     ) and (state := current()).plain:
         try:
             result = kernels.gather_backward(
-                input._data if a is Tensor else input, shape, dim, index._data if b is Tensor else index
+                input._array if a is Tensor else input, shape, dim, index._array if b is Tensor else index
             )
         except Exception as error:
             raise explain(OP_gather_backward, (input, shape, dim, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else index)._level
@@ -551,7 +551,7 @@ def record_scatter(out, input, dim, index, src):
     node = new(ScatterBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -587,11 +587,11 @@ def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
         and (state := current()).plain
     ):
         try:
-            result = kernels.scatter(input._data, dim, index._data, src._data)
+            result = kernels.scatter(input._array, dim, index._array, src._array)
         except Exception as error:
             raise explain(OP_scatter, (input, dim, index, src), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -639,7 +639,7 @@ def record_scatter_value(out, input, dim, index, value):
     node = new(ScatterBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -673,12 +673,12 @@ def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
     ) and (state := current()).plain:
         try:
             result = kernels.scatter_value(
-                input._data if a is Tensor else input, dim, index._data if b is Tensor else index, value
+                input._array if a is Tensor else input, dim, index._array if b is Tensor else index, value
             )
         except Exception as error:
             raise explain(OP_scatter_value, (input, dim, index, value), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else index)._level
@@ -733,11 +733,11 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNS
         and (state := current()).plain
     ):
         try:
-            result = kernels.scatter_with(input._data, dim, index._data, src._data, reduce)
+            result = kernels.scatter_with(input._array, dim, index._array, src._array, reduce)
         except Exception as error:
             raise explain(OP_scatter_reduce, (input, dim, index, src, reduce), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -790,7 +790,7 @@ def record_scatter_add(out, input, dim, index, src):
     node = new(ScatterAddBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -829,11 +829,11 @@ def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
         and (state := current()).plain
     ):
         try:
-            result = kernels.scatter_add(input._data, dim, index._data, src._data)
+            result = kernels.scatter_add(input._array, dim, index._array, src._array)
         except Exception as error:
             raise explain(OP_scatter_add, (input, dim, index, src), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -881,7 +881,7 @@ def record_index_select(out, input, dim, index):
     node = new(IndexSelectBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -914,12 +914,12 @@ def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
     ) and (state := current()).plain:
         try:
             result = kernels.index_select(
-                input._data if a is Tensor else input, dim, index._data if b is Tensor else index
+                input._array if a is Tensor else input, dim, index._array if b is Tensor else index
             )
         except Exception as error:
             raise explain(OP_index_select, (input, dim, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else index)._level
@@ -954,7 +954,7 @@ def record_index_select_backward(out, input, shape, dim, index):
     node = new(IndexSelectBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -988,12 +988,12 @@ def index_select_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
     ) and (state := current()).plain:
         try:
             result = kernels.index_select_backward(
-                input._data if a is Tensor else input, shape, dim, index._data if b is Tensor else index
+                input._array if a is Tensor else input, shape, dim, index._array if b is Tensor else index
             )
         except Exception as error:
             raise explain(OP_index_select_backward, (input, shape, dim, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else index)._level
@@ -1035,7 +1035,7 @@ def record_index_add(out, input, dim, index, source, alpha):
     node = new(IndexAddBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1073,11 +1073,11 @@ def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSE
         and (state := current()).plain
     ):
         try:
-            result = kernels.index_add(input._data, dim, index._data, source._data, alpha)
+            result = kernels.index_add(input._array, dim, index._array, source._array, alpha)
         except Exception as error:
             raise explain(OP_index_add, (input, dim, index, source, alpha), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1130,7 +1130,7 @@ def record_index_copy(out, input, dim, index, source):
     node = new(IndexCopyBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1168,11 +1168,11 @@ def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET):
         and (state := current()).plain
     ):
         try:
-            result = kernels.index_copy(input._data, dim, index._data, source._data)
+            result = kernels.index_copy(input._array, dim, index._array, source._array)
         except Exception as error:
             raise explain(OP_index_copy, (input, dim, index, source), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1225,7 +1225,7 @@ def record_index_fill(out, input, dim, index, value):
     node = new(IndexFillBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1262,11 +1262,11 @@ def index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
         and (state := current()).plain
     ):
         try:
-            result = kernels.index_fill(input._data, dim, index._data, value._data)
+            result = kernels.index_fill(input._array, dim, index._array, value._array)
         except Exception as error:
             raise explain(OP_index_fill, (input, dim, index, value), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1314,7 +1314,7 @@ def record_take(out, input, index):
     node = new(TakeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1339,11 +1339,11 @@ def take(input, index):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.take(input._data if a is Tensor else input, index._data if b is Tensor else index)
+            result = kernels.take(input._array if a is Tensor else input, index._array if b is Tensor else index)
         except Exception as error:
             raise explain(OP_take, (input, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else index)._level
@@ -1378,7 +1378,7 @@ def record_take_backward(out, input, shape, index):
     node = new(TakeBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1403,12 +1403,12 @@ def take_backward(input, shape, index):
     ) and (state := current()).plain:
         try:
             result = kernels.take_backward(
-                input._data if a is Tensor else input, shape, index._data if b is Tensor else index
+                input._array if a is Tensor else input, shape, index._array if b is Tensor else index
             )
         except Exception as error:
             raise explain(OP_take_backward, (input, shape, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else index)._level
@@ -1448,7 +1448,7 @@ def record_put(out, input, index, source, accumulate):
     node = new(PutBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1476,11 +1476,11 @@ def put(input, index, source, accumulate=False):
         and (state := current()).plain
     ):
         try:
-            result = kernels.put(input._data, index._data, source._data, accumulate)
+            result = kernels.put(input._array, index._array, source._array, accumulate)
         except Exception as error:
             raise explain(OP_put, (input, index, source, accumulate), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1535,7 +1535,7 @@ def record_masked_fill(out, input, mask, value):
     node = new(MaskedFillBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1563,11 +1563,11 @@ def masked_fill(input, mask, value):
         and (state := current()).plain
     ):
         try:
-            result = kernels.masked_fill(input._data, mask._data, value._data)
+            result = kernels.masked_fill(input._array, mask._array, value._array)
         except Exception as error:
             raise explain(OP_masked_fill, (input, mask, value), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1607,7 +1607,7 @@ def record_masked_select(out, input, mask):
     node = new(MaskedSelectBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1632,11 +1632,11 @@ def masked_select(input, mask):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.masked_select(input._data if a is Tensor else input, mask._data if b is Tensor else mask)
+            result = kernels.masked_select(input._array if a is Tensor else input, mask._array if b is Tensor else mask)
         except Exception as error:
             raise explain(OP_masked_select, (input, mask), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else mask)._level
@@ -1671,7 +1671,7 @@ def record_masked_select_backward(out, input, shape, mask):
     node = new(MaskedSelectBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1701,12 +1701,12 @@ def masked_select_backward(input, shape, mask):
     ) and (state := current()).plain:
         try:
             result = kernels.masked_select_backward(
-                input._data if a is Tensor else input, shape, mask._data if b is Tensor else mask
+                input._array if a is Tensor else input, shape, mask._array if b is Tensor else mask
             )
         except Exception as error:
             raise explain(OP_masked_select_backward, (input, shape, mask), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else mask)._level
@@ -1746,7 +1746,7 @@ def record_masked_scatter(out, input, mask, source):
     node = new(MaskedScatterBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1775,11 +1775,11 @@ def masked_scatter(input, mask, source):
         and (state := current()).plain
     ):
         try:
-            result = kernels.masked_scatter(input._data, mask._data, source._data)
+            result = kernels.masked_scatter(input._array, mask._array, source._array)
         except Exception as error:
             raise explain(OP_masked_scatter, (input, mask, source), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1843,7 +1843,7 @@ def record_diagonal_scatter(out, input, src, offset, dim1, dim2):
     node = new(DiagonalScatterBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1869,12 +1869,12 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     ) and (state := current()).plain:
         try:
             result = kernels.diagonal_scatter(
-                input._data if a is Tensor else input, src._data if b is Tensor else src, offset, dim1, dim2
+                input._array if a is Tensor else input, src._array if b is Tensor else src, offset, dim1, dim2
             )
         except Exception as error:
             raise explain(OP_diagonal_scatter, (input, src, offset, dim1, dim2), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else src)._level
@@ -1904,11 +1904,11 @@ def argwhere(input):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.argwhere(input._data)
+            result = kernels.argwhere(input._array)
         except Exception as error:
             raise explain(OP_argwhere, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1944,7 +1944,7 @@ def record_sort(out, input, dim, descending, stable):
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
-    node.saved_indices = out[1]._data
+    node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
@@ -1973,11 +1973,11 @@ def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
         dim = axis
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.argsort(input._data, dim, descending, stable)
+            result = kernels.argsort(input._array, dim, descending, stable)
         except Exception as error:
             raise explain(OP_argsort, (input, dim, descending, stable), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2021,7 +2021,7 @@ def record_topk(out, input, k, dim, largest, sorted):
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
-    node.saved_indices = out[1]._data
+    node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 

@@ -25,7 +25,7 @@ def record_cat(out, tensors, dim):
     node = new(CatBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = tuple(port(x) for x in tensors)
@@ -63,7 +63,7 @@ def record_stack(out, tensors, dim):
     node = new(StackBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = tuple(port(x) for x in tensors)

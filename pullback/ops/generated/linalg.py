@@ -44,7 +44,7 @@ def record_mm(out, input, mat2):
     node = new(MmBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -75,11 +75,11 @@ def mm(input, mat2, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.mm(input._data if a is Tensor else input, mat2._data if b is Tensor else mat2)
+            result = kernels.mm(input._array if a is Tensor else input, mat2._array if b is Tensor else mat2)
         except Exception as error:
             raise explain(OP_mm, (input, mat2), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else mat2)._level
@@ -122,7 +122,7 @@ def record_bmm(out, input, mat2):
     node = new(BmmBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -153,11 +153,11 @@ def bmm(input, mat2, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.bmm(input._data if a is Tensor else input, mat2._data if b is Tensor else mat2)
+            result = kernels.bmm(input._array if a is Tensor else input, mat2._array if b is Tensor else mat2)
         except Exception as error:
             raise explain(OP_bmm, (input, mat2), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else mat2)._level
@@ -200,7 +200,7 @@ def record_matmul(out, input, other):
     node = new(MatmulBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -229,11 +229,11 @@ def matmul(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.matmul(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.matmul(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_matmul, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -276,7 +276,7 @@ def record_mv(out, input, vec):
     node = new(MvBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -302,11 +302,11 @@ def mv(input, vec):
         a is Tensor and (b is Tensor and input._level == vec._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.mv(input._data if a is Tensor else input, vec._data if b is Tensor else vec)
+            result = kernels.mv(input._array if a is Tensor else input, vec._array if b is Tensor else vec)
         except Exception as error:
             raise explain(OP_mv, (input, vec), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else vec)._level
@@ -349,7 +349,7 @@ def record_dot(out, input, tensor):
     node = new(DotBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -380,11 +380,11 @@ def dot(input, tensor):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.dot(input._data if a is Tensor else input, tensor._data if b is Tensor else tensor)
+            result = kernels.dot(input._array if a is Tensor else input, tensor._array if b is Tensor else tensor)
         except Exception as error:
             raise explain(OP_dot, (input, tensor), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else tensor)._level
@@ -427,7 +427,7 @@ def record_vdot(out, input, other):
     node = new(VdotBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -456,11 +456,11 @@ def vdot(input, other):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.vdot(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.vdot(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_vdot, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -511,7 +511,7 @@ def record_outer(out, input, vec2):
     node = new(OuterBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -540,11 +540,11 @@ def outer(input, vec2):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.outer(input._data if a is Tensor else input, vec2._data if b is Tensor else vec2)
+            result = kernels.outer(input._array if a is Tensor else input, vec2._array if b is Tensor else vec2)
         except Exception as error:
             raise explain(OP_outer, (input, vec2), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else vec2)._level
@@ -598,7 +598,7 @@ def record__einsum_pair(out, input, other, equation):
     node = new(EinsumPairBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -629,12 +629,12 @@ def _einsum_pair(input, other, equation):
     ) and (state := current()).plain:
         try:
             result = kernels.einsum_pair(
-                input._data if a is Tensor else input, other._data if b is Tensor else other, equation
+                input._array if a is Tensor else input, other._array if b is Tensor else other, equation
             )
         except Exception as error:
             raise explain(OP__einsum_pair, (input, other, equation), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -694,7 +694,7 @@ def record_addmm(out, input, mat1, mat2, beta, alpha):
     node = new(AddmmBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = (
@@ -729,11 +729,11 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
         and (state := current()).plain
     ):
         try:
-            result = kernels.addmm(input._data, mat1._data, mat2._data, beta, alpha)
+            result = kernels.addmm(input._array, mat1._array, mat2._array, beta, alpha)
         except Exception as error:
             raise explain(OP_addmm, (input, mat1, mat2, beta, alpha), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -821,7 +821,7 @@ def record_baddbmm(out, input, batch1, batch2, beta, alpha):
     node = new(BaddbmmBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = (
@@ -860,11 +860,11 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
         and (state := current()).plain
     ):
         try:
-            result = kernels.baddbmm(input._data, batch1._data, batch2._data, beta, alpha)
+            result = kernels.baddbmm(input._array, batch1._array, batch2._array, beta, alpha)
         except Exception as error:
             raise explain(OP_baddbmm, (input, batch1, batch2, beta, alpha), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -899,7 +899,7 @@ def record_trace(out, input):
     node = new(TraceBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -916,11 +916,11 @@ def trace(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.trace(input._data)
+            result = kernels.trace(input._array)
         except Exception as error:
             raise explain(OP_trace, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -956,7 +956,7 @@ def record_diag_embed(out, input, offset, dim1, dim2):
     node = new(DiagEmbedBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -975,11 +975,11 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.diag_embed(input._data, offset, dim1, dim2)
+            result = kernels.diag_embed(input._array, offset, dim1, dim2)
         except Exception as error:
             raise explain(OP_diag_embed, (input, offset, dim1, dim2), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1028,7 +1028,7 @@ def record_cross(out, input, other, dim):
     node = new(CrossBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1059,11 +1059,11 @@ def cross(input, other, dim=None, *, axis=UNSET):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.cross(input._data if a is Tensor else input, other._data if b is Tensor else other, dim)
+            result = kernels.cross(input._array if a is Tensor else input, other._array if b is Tensor else other, dim)
         except Exception as error:
             raise explain(OP_cross, (input, other, dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level

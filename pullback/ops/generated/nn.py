@@ -57,7 +57,7 @@ def record_linear(out, input, weight, bias):
     node = new(LinearBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = (
@@ -92,11 +92,11 @@ def linear(input, weight, bias=None):
         and (state := current()).plain
     ):
         try:
-            result = kernels.linear(input._data, weight._data, None if bias is None else bias._data)
+            result = kernels.linear(input._array, weight._array, None if bias is None else bias._array)
         except Exception as error:
             raise explain(OP_linear, (input, weight, bias), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -136,7 +136,7 @@ def record_native_dropout(out, input, p, train):
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_p = p
     node.arg_train = train
-    node.saved_mask = out[1]._data
+    node.saved_mask = out[1]._array
     node.version_mask = watch_output(out[1])
 
 
@@ -192,7 +192,7 @@ def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
     node = new(EmbeddingRowsBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
@@ -222,15 +222,15 @@ def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
     ) and (state := current()).plain:
         try:
             result = kernels.embedding_rows(
-                input._data if a is Tensor else input,
-                weight._data if b is Tensor else weight,
+                input._array if a is Tensor else input,
+                weight._array if b is Tensor else weight,
                 padding_idx,
                 scale_grad_by_freq,
             )
         except Exception as error:
             raise explain(OP_embedding_rows, (input, weight, padding_idx, scale_grad_by_freq), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else weight)._level
@@ -269,7 +269,7 @@ def record_embedding_rows_backward(out, grad_output, indices, num_weights, paddi
     node = new(EmbeddingRowsBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
@@ -304,8 +304,8 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
     ) and (state := current()).plain:
         try:
             result = kernels.embedding_rows_backward(
-                grad_output._data if a is Tensor else grad_output,
-                indices._data if b is Tensor else indices,
+                grad_output._array if a is Tensor else grad_output,
+                indices._array if b is Tensor else indices,
                 num_weights,
                 padding_idx,
                 scale_grad_by_freq,
@@ -315,7 +315,7 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
                 OP_embedding_rows_backward, (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq), error
             ) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (grad_output if a is Tensor else indices)._level
@@ -374,11 +374,11 @@ def one_hot(input, num_classes=-1):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.one_hot(input._data, num_classes)
+            result = kernels.one_hot(input._array, num_classes)
         except Exception as error:
             raise explain(OP_one_hot, (input, num_classes), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -412,14 +412,14 @@ def record_gelu(out, input, approximate):
     node = new(GeluBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
     node.arg_approximate = approximate
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -433,11 +433,11 @@ def gelu(input, *, approximate="none"):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.gelu(input._data, approximate)
+            result = kernels.gelu(input._array, approximate)
         except Exception as error:
             raise explain(OP_gelu, (input, approximate), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -489,7 +489,7 @@ def record_gelu_backward(out, grad_output, input, output, approximate):
     node = new(GeluBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
@@ -534,11 +534,11 @@ def gelu_backward(grad_output, input, output, *, approximate="none"):
         and (state := current()).plain
     ):
         try:
-            result = kernels.gelu_backward(grad_output._data, input._data, output._data, approximate)
+            result = kernels.gelu_backward(grad_output._array, input._array, output._array, approximate)
         except Exception as error:
             raise explain(OP_gelu_backward, (grad_output, input, output, approximate), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = grad_output._level
@@ -573,7 +573,7 @@ def record_softplus(out, input, beta, threshold):
     node = new(SoftplusBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -593,11 +593,11 @@ def softplus(input, beta=1, threshold=20):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.softplus(input._data, beta, threshold)
+            result = kernels.softplus(input._array, beta, threshold)
         except Exception as error:
             raise explain(OP_softplus, (input, beta, threshold), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -776,12 +776,12 @@ def record_softmax(out, input, dim, dtype):
     node = new(SoftmaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -799,11 +799,11 @@ def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
         raise missing_argument("softmax", "dim")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.softmax(input._data, dim, dtype)
+            result = kernels.softmax(input._array, dim, dtype)
         except Exception as error:
             raise explain(OP_softmax, (input, dim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -848,7 +848,7 @@ def record_softmax_backward(out, grad_output, output, dim):
     node = new(SoftmaxBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
@@ -894,12 +894,12 @@ def softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
     ) and (state := current()).plain:
         try:
             result = kernels.softmax_backward(
-                grad_output._data if a is Tensor else grad_output, output._data if b is Tensor else output, dim
+                grad_output._array if a is Tensor else grad_output, output._array if b is Tensor else output, dim
             )
         except Exception as error:
             raise explain(OP_softmax_backward, (grad_output, output, dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (grad_output if a is Tensor else output)._level
@@ -934,12 +934,12 @@ def record_log_softmax(out, input, dim, dtype):
     node = new(LogSoftmaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -957,11 +957,11 @@ def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
         raise missing_argument("log_softmax", "dim")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.log_softmax(input._data, dim, dtype)
+            result = kernels.log_softmax(input._array, dim, dtype)
         except Exception as error:
             raise explain(OP_log_softmax, (input, dim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1002,7 +1002,7 @@ def record_log_softmax_backward(out, grad_output, output, dim):
     node = new(LogSoftmaxBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
@@ -1048,12 +1048,12 @@ def log_softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
     ) and (state := current()).plain:
         try:
             result = kernels.log_softmax_backward(
-                grad_output._data if a is Tensor else grad_output, output._data if b is Tensor else output, dim
+                grad_output._array if a is Tensor else grad_output, output._array if b is Tensor else output, dim
             )
         except Exception as error:
             raise explain(OP_log_softmax_backward, (grad_output, output, dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (grad_output if a is Tensor else output)._level
@@ -1108,7 +1108,7 @@ def record_mse_loss(out, input, target, reduction):
     node = new(MseLossBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1139,12 +1139,12 @@ def mse_loss(input, target, *, reduction="mean"):
     ) and (state := current()).plain:
         try:
             result = kernels.mse_loss(
-                input._data if a is Tensor else input, target._data if b is Tensor else target, reduction
+                input._array if a is Tensor else input, target._array if b is Tensor else target, reduction
             )
         except Exception as error:
             raise explain(OP_mse_loss, (input, target, reduction), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else target)._level
@@ -1221,7 +1221,7 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     node = new(NllLossBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1257,12 +1257,12 @@ def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100)
     ):
         try:
             result = kernels.nll_loss(
-                input._data, target._data, None if weight is None else weight._data, reduction, ignore_index
+                input._array, target._array, None if weight is None else weight._array, reduction, ignore_index
             )
         except Exception as error:
             raise explain(OP_nll_loss, (input, target, weight, reduction, ignore_index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1314,7 +1314,7 @@ def record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction,
     node = new(NllLossBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
@@ -1354,10 +1354,10 @@ def nll_loss_backward(grad_output, sizes, target, weight=None, *, reduction="mea
     ):
         try:
             result = kernels.nll_loss_backward(
-                grad_output._data,
+                grad_output._array,
                 sizes,
-                target._data,
-                None if weight is None else weight._data,
+                target._array,
+                None if weight is None else weight._array,
                 reduction,
                 ignore_index,
             )
@@ -1366,7 +1366,7 @@ def nll_loss_backward(grad_output, sizes, target, weight=None, *, reduction="mea
                 OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index), error
             ) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = grad_output._level
@@ -1425,7 +1425,7 @@ def record_binary_cross_entropy_elements(out, input, target):
     node = new(BinaryCrossEntropyElementsBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1462,12 +1462,12 @@ def binary_cross_entropy_elements(input, target):
     ) and (state := current()).plain:
         try:
             result = kernels.binary_cross_entropy_elements(
-                input._data if a is Tensor else input, target._data if b is Tensor else target
+                input._array if a is Tensor else input, target._array if b is Tensor else target
             )
         except Exception as error:
             raise explain(OP_binary_cross_entropy_elements, (input, target), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else target)._level

@@ -53,7 +53,7 @@ def record_add(out, input, other):
     node = new(AddBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -78,11 +78,11 @@ def add_plain(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.add(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.add(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_add, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -122,7 +122,7 @@ def record_add_alpha(out, input, other, alpha):
     node = new(AddBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -149,12 +149,12 @@ def add_alpha(input, other, *, alpha, out=None):
     ) and (state := current()).plain:
         try:
             result = kernels.add_alpha(
-                input._data if a is Tensor else input, other._data if b is Tensor else other, alpha
+                input._array if a is Tensor else input, other._array if b is Tensor else other, alpha
             )
         except Exception as error:
             raise explain(OP_add_alpha, (input, other, alpha), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -194,7 +194,7 @@ def record_sub(out, input, other):
     node = new(SubBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -219,11 +219,11 @@ def sub_plain(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.sub(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.sub(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_sub, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -263,7 +263,7 @@ def record_sub_alpha(out, input, other, alpha):
     node = new(SubBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -290,12 +290,12 @@ def sub_alpha(input, other, *, alpha, out=None):
     ) and (state := current()).plain:
         try:
             result = kernels.sub_alpha(
-                input._data if a is Tensor else input, other._data if b is Tensor else other, alpha
+                input._array if a is Tensor else input, other._array if b is Tensor else other, alpha
             )
         except Exception as error:
             raise explain(OP_sub_alpha, (input, other, alpha), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -335,7 +335,7 @@ def record_rsub(out, input, other, alpha):
     node = new(RsubBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -359,11 +359,11 @@ def rsub(input, other, *, alpha=1):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.rsub(input._data if a is Tensor else input, other._data if b is Tensor else other, alpha)
+            result = kernels.rsub(input._array if a is Tensor else input, other._array if b is Tensor else other, alpha)
         except Exception as error:
             raise explain(OP_rsub, (input, other, alpha), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -406,7 +406,7 @@ def record_mul(out, input, other):
     node = new(MulBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -437,11 +437,11 @@ def mul(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.mul(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.mul(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_mul, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -489,7 +489,7 @@ def record_div(out, input, other):
     node = new(DivBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -519,11 +519,11 @@ def div_plain(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.div(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.div(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_div, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -573,7 +573,7 @@ def record_div_rounding_mode(out, input, other, rounding_mode):
     node = new(DivBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -607,12 +607,12 @@ def div_rounding_mode(input, other, *, rounding_mode, out=None):
     ) and (state := current()).plain:
         try:
             result = kernels.div_rounded(
-                input._data if a is Tensor else input, other._data if b is Tensor else other, rounding_mode
+                input._array if a is Tensor else input, other._array if b is Tensor else other, rounding_mode
             )
         except Exception as error:
             raise explain(OP_div_rounding_mode, (input, other, rounding_mode), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -652,7 +652,7 @@ def record_floor_divide(out, input, other):
     node = new(FloorDivideBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -677,11 +677,13 @@ def floor_divide(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.floor_divide(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.floor_divide(
+                input._array if a is Tensor else input, other._array if b is Tensor else other
+            )
         except Exception as error:
             raise explain(OP_floor_divide, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -729,7 +731,7 @@ def record_remainder(out, input, other):
     node = new(RemainderBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -761,11 +763,11 @@ def remainder(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.remainder(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.remainder(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_remainder, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -813,7 +815,7 @@ def record_fmod(out, input, other):
     node = new(FmodBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -843,11 +845,11 @@ def fmod(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.fmod(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.fmod(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_fmod, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -882,7 +884,7 @@ def record_neg(out, input):
     node = new(NegBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -900,11 +902,11 @@ def neg(input, *, out=None):
         return write_out(OP_neg, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.neg(input._data)
+            result = kernels.neg(input._array)
         except Exception as error:
             raise explain(OP_neg, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -959,7 +961,7 @@ def record_addcmul(out, input, tensor1, tensor2, value):
     node = new(AddcmulBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = (
@@ -999,11 +1001,11 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
         and (state := current()).plain
     ):
         try:
-            result = kernels.addcmul(input._data, tensor1._data, tensor2._data, value)
+            result = kernels.addcmul(input._array, tensor1._array, tensor2._array, value)
         except Exception as error:
             raise explain(OP_addcmul, (input, tensor1, tensor2, value), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1052,7 +1054,7 @@ def record_addcdiv(out, input, tensor1, tensor2, value):
     node = new(AddcdivBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = (
@@ -1091,11 +1093,11 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
         and (state := current()).plain
     ):
         try:
-            result = kernels.addcdiv(input._data, tensor1._data, tensor2._data, value)
+            result = kernels.addcdiv(input._array, tensor1._array, tensor2._array, value)
         except Exception as error:
             raise explain(OP_addcdiv, (input, tensor1, tensor2, value), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1147,7 +1149,7 @@ def record_lerp(out, input, end, weight):
     node = new(LerpBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = (
@@ -1185,11 +1187,11 @@ def lerp(input, end, weight, *, out=None):
         and (state := current()).plain
     ):
         try:
-            result = kernels.lerp(input._data, end._data, weight._data)
+            result = kernels.lerp(input._array, end._array, weight._array)
         except Exception as error:
             raise explain(OP_lerp, (input, end, weight), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1240,7 +1242,7 @@ def record_pow(out, input, exponent):
     node = new(PowBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1252,7 +1254,7 @@ def record_pow(out, input, exponent):
         exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
     )
     if node._next1 is not None:
-        node.saved_result = out._data
+        node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
@@ -1274,11 +1276,11 @@ def pow(input, exponent, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.pow(input._data if a is Tensor else input, exponent._data if b is Tensor else exponent)
+            result = kernels.pow(input._array if a is Tensor else input, exponent._array if b is Tensor else exponent)
         except Exception as error:
             raise explain(OP_pow, (input, exponent), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else exponent)._level
@@ -1329,7 +1331,7 @@ def record_float_power(out, input, exponent):
     node = new(FloatPowerBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1341,7 +1343,7 @@ def record_float_power(out, input, exponent):
         exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
     )
     if node._next1 is not None:
-        node.saved_result = out._data
+        node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
@@ -1364,12 +1366,12 @@ def float_power(input, exponent):
     ) and (state := current()).plain:
         try:
             result = kernels.float_power(
-                input._data if a is Tensor else input, exponent._data if b is Tensor else exponent
+                input._array if a is Tensor else input, exponent._array if b is Tensor else exponent
             )
         except Exception as error:
             raise explain(OP_float_power, (input, exponent), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else exponent)._level
@@ -1409,7 +1411,7 @@ def record_square(out, input):
     node = new(SquareBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1429,11 +1431,11 @@ def square(input, *, out=None):
         return write_out(OP_square, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.square(input._data)
+            result = kernels.square(input._array)
         except Exception as error:
             raise explain(OP_square, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1471,11 +1473,11 @@ def record_sqrt(out, input):
     node = new(SqrtBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1491,11 +1493,11 @@ def sqrt(input, *, out=None):
         return write_out(OP_sqrt, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.sqrt(input._data)
+            result = kernels.sqrt(input._array)
         except Exception as error:
             raise explain(OP_sqrt, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1533,11 +1535,11 @@ def record_rsqrt(out, input):
     node = new(RsqrtBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1553,11 +1555,11 @@ def rsqrt(input, *, out=None):
         return write_out(OP_rsqrt, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.rsqrt(input._data)
+            result = kernels.rsqrt(input._array)
         except Exception as error:
             raise explain(OP_rsqrt, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1595,11 +1597,11 @@ def record_reciprocal(out, input):
     node = new(ReciprocalBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1615,11 +1617,11 @@ def reciprocal(input, *, out=None):
         return write_out(OP_reciprocal, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.reciprocal(input._data)
+            result = kernels.reciprocal(input._array)
         except Exception as error:
             raise explain(OP_reciprocal, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1657,11 +1659,11 @@ def record_exp(out, input):
     node = new(ExpBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1677,11 +1679,11 @@ def exp(input, *, out=None):
         return write_out(OP_exp, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.exp(input._data)
+            result = kernels.exp(input._array)
         except Exception as error:
             raise explain(OP_exp, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1719,11 +1721,11 @@ def record_exp2(out, input):
     node = new(Exp2Backward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1739,11 +1741,11 @@ def exp2(input, *, out=None):
         return write_out(OP_exp2, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.exp2(input._data)
+            result = kernels.exp2(input._array)
         except Exception as error:
             raise explain(OP_exp2, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1781,11 +1783,11 @@ def record_expm1(out, input):
     node = new(Expm1Backward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1801,11 +1803,11 @@ def expm1(input, *, out=None):
         return write_out(OP_expm1, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.expm1(input._data)
+            result = kernels.expm1(input._array)
         except Exception as error:
             raise explain(OP_expm1, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1843,7 +1845,7 @@ def record_log(out, input):
     node = new(LogBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1863,11 +1865,11 @@ def log(input, *, out=None):
         return write_out(OP_log, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.log(input._data)
+            result = kernels.log(input._array)
         except Exception as error:
             raise explain(OP_log, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1905,7 +1907,7 @@ def record_log2(out, input):
     node = new(Log2Backward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1925,11 +1927,11 @@ def log2(input, *, out=None):
         return write_out(OP_log2, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.log2(input._data)
+            result = kernels.log2(input._array)
         except Exception as error:
             raise explain(OP_log2, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1967,7 +1969,7 @@ def record_log10(out, input):
     node = new(Log10Backward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1987,11 +1989,11 @@ def log10(input, *, out=None):
         return write_out(OP_log10, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.log10(input._data)
+            result = kernels.log10(input._array)
         except Exception as error:
             raise explain(OP_log10, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2029,7 +2031,7 @@ def record_log1p(out, input):
     node = new(Log1pBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2049,11 +2051,11 @@ def log1p(input, *, out=None):
         return write_out(OP_log1p, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.log1p(input._data)
+            result = kernels.log1p(input._array)
         except Exception as error:
             raise explain(OP_log1p, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2099,7 +2101,7 @@ def record_logaddexp(out, input, other):
     node = new(LogaddexpBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -2130,11 +2132,11 @@ def logaddexp(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.logaddexp(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.logaddexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_logaddexp, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -2177,7 +2179,7 @@ def record_logaddexp2(out, input, other):
     node = new(Logaddexp2Backward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -2208,11 +2210,11 @@ def logaddexp2(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.logaddexp2(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.logaddexp2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_logaddexp2, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -2255,7 +2257,7 @@ def record_xlogy(out, input, other):
     node = new(XlogyBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -2284,11 +2286,11 @@ def xlogy(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.xlogy(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.xlogy(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_xlogy, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -2328,11 +2330,11 @@ def record_sigmoid(out, input):
     node = new(SigmoidBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -2348,11 +2350,11 @@ def sigmoid(input, *, out=None):
         return write_out(OP_sigmoid, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.sigmoid(input._data)
+            result = kernels.sigmoid(input._array)
         except Exception as error:
             raise explain(OP_sigmoid, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2390,7 +2392,7 @@ def record_erf(out, input):
     node = new(ErfBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2410,11 +2412,11 @@ def erf(input, *, out=None):
         return write_out(OP_erf, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.erf(input._data)
+            result = kernels.erf(input._array)
         except Exception as error:
             raise explain(OP_erf, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2452,7 +2454,7 @@ def record_erfc(out, input):
     node = new(ErfcBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2472,11 +2474,11 @@ def erfc(input, *, out=None):
         return write_out(OP_erfc, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.erfc(input._data)
+            result = kernels.erfc(input._array)
         except Exception as error:
             raise explain(OP_erfc, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2514,7 +2516,7 @@ def record_sin(out, input):
     node = new(SinBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2534,11 +2536,11 @@ def sin(input, *, out=None):
         return write_out(OP_sin, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.sin(input._data)
+            result = kernels.sin(input._array)
         except Exception as error:
             raise explain(OP_sin, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2576,7 +2578,7 @@ def record_cos(out, input):
     node = new(CosBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2596,11 +2598,11 @@ def cos(input, *, out=None):
         return write_out(OP_cos, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.cos(input._data)
+            result = kernels.cos(input._array)
         except Exception as error:
             raise explain(OP_cos, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2638,11 +2640,11 @@ def record_tan(out, input):
     node = new(TanBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -2658,11 +2660,11 @@ def tan(input, *, out=None):
         return write_out(OP_tan, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.tan(input._data)
+            result = kernels.tan(input._array)
         except Exception as error:
             raise explain(OP_tan, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2700,7 +2702,7 @@ def record_asin(out, input):
     node = new(AsinBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2720,11 +2722,11 @@ def asin(input, *, out=None):
         return write_out(OP_asin, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.asin(input._data)
+            result = kernels.asin(input._array)
         except Exception as error:
             raise explain(OP_asin, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2762,7 +2764,7 @@ def record_acos(out, input):
     node = new(AcosBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2782,11 +2784,11 @@ def acos(input, *, out=None):
         return write_out(OP_acos, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.acos(input._data)
+            result = kernels.acos(input._array)
         except Exception as error:
             raise explain(OP_acos, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2824,7 +2826,7 @@ def record_atan(out, input):
     node = new(AtanBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2844,11 +2846,11 @@ def atan(input, *, out=None):
         return write_out(OP_atan, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.atan(input._data)
+            result = kernels.atan(input._array)
         except Exception as error:
             raise explain(OP_atan, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -2894,7 +2896,7 @@ def record_atan2(out, input, other):
     node = new(Atan2Backward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -2923,11 +2925,11 @@ def atan2(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.atan2(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.atan2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_atan2, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -2967,7 +2969,7 @@ def record_sinh(out, input):
     node = new(SinhBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -2987,11 +2989,11 @@ def sinh(input, *, out=None):
         return write_out(OP_sinh, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.sinh(input._data)
+            result = kernels.sinh(input._array)
         except Exception as error:
             raise explain(OP_sinh, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3029,7 +3031,7 @@ def record_cosh(out, input):
     node = new(CoshBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3049,11 +3051,11 @@ def cosh(input, *, out=None):
         return write_out(OP_cosh, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.cosh(input._data)
+            result = kernels.cosh(input._array)
         except Exception as error:
             raise explain(OP_cosh, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3091,11 +3093,11 @@ def record_tanh(out, input):
     node = new(TanhBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -3111,11 +3113,11 @@ def tanh(input, *, out=None):
         return write_out(OP_tanh, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.tanh(input._data)
+            result = kernels.tanh(input._array)
         except Exception as error:
             raise explain(OP_tanh, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3153,7 +3155,7 @@ def record_asinh(out, input):
     node = new(AsinhBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3173,11 +3175,11 @@ def asinh(input, *, out=None):
         return write_out(OP_asinh, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.asinh(input._data)
+            result = kernels.asinh(input._array)
         except Exception as error:
             raise explain(OP_asinh, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3215,7 +3217,7 @@ def record_acosh(out, input):
     node = new(AcoshBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3235,11 +3237,11 @@ def acosh(input, *, out=None):
         return write_out(OP_acosh, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.acosh(input._data)
+            result = kernels.acosh(input._array)
         except Exception as error:
             raise explain(OP_acosh, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3277,7 +3279,7 @@ def record_atanh(out, input):
     node = new(AtanhBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3297,11 +3299,11 @@ def atanh(input, *, out=None):
         return write_out(OP_atanh, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.atanh(input._data)
+            result = kernels.atanh(input._array)
         except Exception as error:
             raise explain(OP_atanh, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3350,12 +3352,12 @@ def record_hypot(out, input, other):
     node = new(HypotBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
     if node._next0 is not None:
         node.saved_self = input
@@ -3383,11 +3385,11 @@ def hypot(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.hypot(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.hypot(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_hypot, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -3422,7 +3424,7 @@ def record_deg2rad(out, input):
     node = new(Deg2radBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3440,11 +3442,11 @@ def deg2rad(input, *, out=None):
         return write_out(OP_deg2rad, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.deg2rad(input._data)
+            result = kernels.deg2rad(input._array)
         except Exception as error:
             raise explain(OP_deg2rad, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3477,7 +3479,7 @@ def record_rad2deg(out, input):
     node = new(Rad2degBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3495,11 +3497,11 @@ def rad2deg(input, *, out=None):
         return write_out(OP_rad2deg, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.rad2deg(input._data)
+            result = kernels.rad2deg(input._array)
         except Exception as error:
             raise explain(OP_rad2deg, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3540,7 +3542,7 @@ def record_conj_physical(out, input):
     node = new(ConjPhysicalBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3558,11 +3560,11 @@ def conj_physical(input, *, out=None):
         return write_out(OP_conj_physical, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.conj(input._data)
+            result = kernels.conj(input._array)
         except Exception as error:
             raise explain(OP_conj_physical, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3595,7 +3597,7 @@ def record_real(out, input):
     node = new(RealBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3611,17 +3613,17 @@ def real(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.real(input._data)
+            result = kernels.real(input._array)
         except Exception as error:
             raise explain(OP_real, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_real(out, input)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_real, (input,))
@@ -3645,7 +3647,7 @@ def record_imag(out, input):
     node = new(ImagBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3661,17 +3663,17 @@ def imag(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.imag(input._data)
+            result = kernels.imag(input._array)
         except Exception as error:
             raise explain(OP_imag, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_imag(out, input)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_imag, (input,))
@@ -3700,7 +3702,7 @@ def record_angle(out, input):
     node = new(AngleBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3720,11 +3722,11 @@ def angle(input, *, out=None):
         return write_out(OP_angle, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.angle(input._data)
+            result = kernels.angle(input._array)
         except Exception as error:
             raise explain(OP_angle, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3757,7 +3759,7 @@ def record_complex(out, real, imag):
     node = new(ComplexBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = real._fn if type(real) is Tensor and real._extra is None else port(real)
@@ -3777,11 +3779,11 @@ def complex(real, imag):
         a is Tensor and (b is Tensor and real._level == imag._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.complex(real._data if a is Tensor else real, imag._data if b is Tensor else imag)
+            result = kernels.complex(real._array if a is Tensor else real, imag._array if b is Tensor else imag)
         except Exception as error:
             raise explain(OP_complex, (real, imag), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (real if a is Tensor else imag)._level
@@ -3824,7 +3826,7 @@ def record_polar(out, abs, angle):
     node = new(PolarBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = abs._fn if type(abs) is Tensor and abs._extra is None else port(abs)
@@ -3833,7 +3835,7 @@ def record_polar(out, abs, angle):
         node.saved_angle = angle
         node.version_angle = angle._counter and angle._counter.n if type(angle) is Tensor else version_when_saved(angle)
     if node._next1 is not None:
-        node.saved_result = out._data
+        node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
@@ -3850,11 +3852,11 @@ def polar(abs, angle):
         a is Tensor and (b is Tensor and abs._level == angle._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.polar(abs._data if a is Tensor else abs, angle._data if b is Tensor else angle)
+            result = kernels.polar(abs._array if a is Tensor else abs, angle._array if b is Tensor else angle)
         except Exception as error:
             raise explain(OP_polar, (abs, angle), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (abs if a is Tensor else angle)._level
@@ -3889,7 +3891,7 @@ def record_abs(out, input):
     node = new(AbsBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3909,11 +3911,11 @@ def abs(input, *, out=None):
         return write_out(OP_abs, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.abs(input._data)
+            result = kernels.abs(input._array)
         except Exception as error:
             raise explain(OP_abs, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -3946,7 +3948,7 @@ def record_sign(out, input):
     node = new(SignBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -3964,11 +3966,11 @@ def sign(input, *, out=None):
         return write_out(OP_sign, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.sign(input._data)
+            result = kernels.sign(input._array)
         except Exception as error:
             raise explain(OP_sign, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4009,13 +4011,13 @@ def record_sgn(out, input):
     node = new(SgnBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -4031,11 +4033,11 @@ def sgn(input, *, out=None):
         return write_out(OP_sgn, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.sgn(input._data)
+            result = kernels.sgn(input._array)
         except Exception as error:
             raise explain(OP_sgn, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4081,7 +4083,7 @@ def record_copysign(out, input, other):
     node = new(CopysignBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -4089,7 +4091,7 @@ def record_copysign(out, input, other):
     if node._next0 is not None:
         node.saved_self = input
         node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_result = out._data
+        node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
@@ -4111,11 +4113,11 @@ def copysign(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.copysign(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.copysign(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_copysign, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -4150,7 +4152,7 @@ def record_floor(out, input):
     node = new(FloorBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -4168,11 +4170,11 @@ def floor(input, *, out=None):
         return write_out(OP_floor, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.floor(input._data)
+            result = kernels.floor(input._array)
         except Exception as error:
             raise explain(OP_floor, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4205,7 +4207,7 @@ def record_ceil(out, input):
     node = new(CeilBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -4223,11 +4225,11 @@ def ceil(input, *, out=None):
         return write_out(OP_ceil, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.ceil(input._data)
+            result = kernels.ceil(input._array)
         except Exception as error:
             raise explain(OP_ceil, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4260,7 +4262,7 @@ def record_trunc(out, input):
     node = new(TruncBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -4278,11 +4280,11 @@ def trunc(input, *, out=None):
         return write_out(OP_trunc, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.trunc(input._data)
+            result = kernels.trunc(input._array)
         except Exception as error:
             raise explain(OP_trunc, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4315,7 +4317,7 @@ def record_round(out, input, decimals):
     node = new(RoundBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -4333,11 +4335,11 @@ def round(input, decimals=0, *, out=None):
         return write_out(OP_round, (input, decimals), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.round(input._data, decimals)
+            result = kernels.round(input._array, decimals)
         except Exception as error:
             raise explain(OP_round, (input, decimals), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4370,7 +4372,7 @@ def record_frac(out, input):
     node = new(FracBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -4388,11 +4390,11 @@ def frac(input, *, out=None):
         return write_out(OP_frac, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.frac(input._data)
+            result = kernels.frac(input._array)
         except Exception as error:
             raise explain(OP_frac, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4442,7 +4444,7 @@ def record_clamp(out, input, min, max):
     node = new(ClampBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = (
@@ -4475,11 +4477,13 @@ def clamp(input, min=None, max=None, *, out=None):
         and (state := current()).plain
     ):
         try:
-            result = kernels.clamp(input._data, None if min is None else min._data, None if max is None else max._data)
+            result = kernels.clamp(
+                input._array, None if min is None else min._array, None if max is None else max._array
+            )
         except Exception as error:
             raise explain(OP_clamp, (input, min, max), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4527,7 +4531,7 @@ def record_clamp_min(out, input, min):
     node = new(ClampMinBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -4553,11 +4557,11 @@ def clamp_min(input, min, *, out=None):
         a is Tensor and (b is Tensor and input._level == min._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.clamp_min(input._data if a is Tensor else input, min._data if b is Tensor else min)
+            result = kernels.clamp_min(input._array if a is Tensor else input, min._array if b is Tensor else min)
         except Exception as error:
             raise explain(OP_clamp_min, (input, min), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else min)._level
@@ -4605,7 +4609,7 @@ def record_clamp_max(out, input, max):
     node = new(ClampMaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -4631,11 +4635,11 @@ def clamp_max(input, max, *, out=None):
         a is Tensor and (b is Tensor and input._level == max._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.clamp_max(input._data if a is Tensor else input, max._data if b is Tensor else max)
+            result = kernels.clamp_max(input._array if a is Tensor else input, max._array if b is Tensor else max)
         except Exception as error:
             raise explain(OP_clamp_max, (input, max), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else max)._level
@@ -4675,11 +4679,11 @@ def record_relu(out, input):
     node = new(ReluBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -4693,11 +4697,11 @@ def relu(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.relu(input._data)
+            result = kernels.relu(input._array)
         except Exception as error:
             raise explain(OP_relu, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -4743,7 +4747,7 @@ def record_maximum(out, input, other):
     node = new(MaximumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -4772,11 +4776,11 @@ def maximum(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.maximum(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.maximum(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_maximum, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -4819,7 +4823,7 @@ def record_minimum(out, input, other):
     node = new(MinimumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -4848,11 +4852,11 @@ def minimum(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.minimum(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.minimum(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_minimum, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -4895,7 +4899,7 @@ def record_fmax(out, input, other):
     node = new(FmaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -4924,11 +4928,11 @@ def fmax(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.fmax(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.fmax(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_fmax, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -4971,7 +4975,7 @@ def record_fmin(out, input, other):
     node = new(FminBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -5000,11 +5004,11 @@ def fmin(input, other, *, out=None):
         and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.fmin(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.fmin(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_fmin, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5044,7 +5048,7 @@ def record_where(out, condition, input, other):
     node = new(WhereBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -5076,11 +5080,11 @@ def where(condition, input, other, *, out=None):
         and (state := current()).plain
     ):
         try:
-            result = kernels.where(condition._data, input._data, other._data)
+            result = kernels.where(condition._array, input._array, other._array)
         except Exception as error:
             raise explain(OP_where, (condition, input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = condition._level
@@ -5115,7 +5119,7 @@ def record_nan_to_num(out, input, nan, posinf, neginf):
     node = new(NanToNumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -5135,11 +5139,11 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
         return write_out(OP_nan_to_num, (input, nan, posinf, neginf), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.nan_to_num(input._data, nan, posinf, neginf)
+            result = kernels.nan_to_num(input._array, nan, posinf, neginf)
         except Exception as error:
             raise explain(OP_nan_to_num, (input, nan, posinf, neginf), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5172,11 +5176,11 @@ def eq(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.eq(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.eq(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_eq, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5207,11 +5211,11 @@ def ne(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.ne(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.ne(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_ne, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5242,11 +5246,11 @@ def lt(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.lt(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.lt(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_lt, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5277,11 +5281,11 @@ def le(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.le(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.le(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_le, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5312,11 +5316,11 @@ def gt(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.gt(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.gt(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_gt, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5347,11 +5351,11 @@ def ge(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.ge(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.ge(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_ge, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5392,12 +5396,12 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     ) and current().plain:
         try:
             result = kernels.isclose(
-                input._data if a is Tensor else input, other._data if b is Tensor else other, rtol, atol, equal_nan
+                input._array if a is Tensor else input, other._array if b is Tensor else other, rtol, atol, equal_nan
             )
         except Exception as error:
             raise explain(OP_isclose, (input, other, rtol, atol, equal_nan), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5426,11 +5430,11 @@ def isnan(input):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.isnan(input._data)
+            result = kernels.isnan(input._array)
         except Exception as error:
             raise explain(OP_isnan, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5448,11 +5452,11 @@ def isinf(input):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.isinf(input._data)
+            result = kernels.isinf(input._array)
         except Exception as error:
             raise explain(OP_isinf, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5470,11 +5474,11 @@ def isfinite(input):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.isfinite(input._data)
+            result = kernels.isfinite(input._array)
         except Exception as error:
             raise explain(OP_isfinite, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5494,11 +5498,11 @@ def isposinf(input, *, out=None):
         return write_out(OP_isposinf, (input,), out)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.isposinf(input._data)
+            result = kernels.isposinf(input._array)
         except Exception as error:
             raise explain(OP_isposinf, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5518,11 +5522,11 @@ def isneginf(input, *, out=None):
         return write_out(OP_isneginf, (input,), out)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.isneginf(input._data)
+            result = kernels.isneginf(input._array)
         except Exception as error:
             raise explain(OP_isneginf, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5540,11 +5544,11 @@ def isreal(input):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.isreal(input._data)
+            result = kernels.isreal(input._array)
         except Exception as error:
             raise explain(OP_isreal, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5564,11 +5568,11 @@ def signbit(input, *, out=None):
         return write_out(OP_signbit, (input,), out)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.signbit(input._data)
+            result = kernels.signbit(input._array)
         except Exception as error:
             raise explain(OP_signbit, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5594,11 +5598,11 @@ def logical_and(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.logical_and(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.logical_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_logical_and, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5629,11 +5633,11 @@ def logical_or(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.logical_or(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.logical_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_logical_or, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5664,11 +5668,11 @@ def logical_xor(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.logical_xor(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.logical_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_logical_xor, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5693,11 +5697,11 @@ def logical_not(input, *, out=None):
         return write_out(OP_logical_not, (input,), out)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.logical_not(input._data)
+            result = kernels.logical_not(input._array)
         except Exception as error:
             raise explain(OP_logical_not, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5728,11 +5732,11 @@ def bitwise_and(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.bitwise_and(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.bitwise_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_bitwise_and, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5763,11 +5767,11 @@ def bitwise_or(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.bitwise_or(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.bitwise_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_bitwise_or, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5798,11 +5802,11 @@ def bitwise_xor(input, other, *, out=None):
         and a in CONSTANTS
     ) and current().plain:
         try:
-            result = kernels.bitwise_xor(input._data if a is Tensor else input, other._data if b is Tensor else other)
+            result = kernels.bitwise_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
             raise explain(OP_bitwise_xor, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5834,12 +5838,12 @@ def bitwise_left_shift(input, other, *, out=None):
     ) and current().plain:
         try:
             result = kernels.bitwise_left_shift(
-                input._data if a is Tensor else input, other._data if b is Tensor else other
+                input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
             raise explain(OP_bitwise_left_shift, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5871,12 +5875,12 @@ def bitwise_right_shift(input, other, *, out=None):
     ) and current().plain:
         try:
             result = kernels.bitwise_right_shift(
-                input._data if a is Tensor else input, other._data if b is Tensor else other
+                input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
             raise explain(OP_bitwise_right_shift, (input, other), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
@@ -5901,11 +5905,11 @@ def bitwise_not(input, *, out=None):
         return write_out(OP_bitwise_not, (input,), out)
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.bitwise_not(input._data)
+            result = kernels.bitwise_not(input._array)
         except Exception as error:
             raise explain(OP_bitwise_not, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5936,7 +5940,7 @@ def record_to(out, input, dtype):
     node = new(ToBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -5952,11 +5956,11 @@ def to(input, dtype):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.to(input._data, dtype)
+            result = kernels.to(input._array, dtype)
         except Exception as error:
             raise explain(OP_to, (input, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -5984,7 +5988,7 @@ def record_clone(out, input):
     node = new(CloneBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -6000,11 +6004,11 @@ def clone(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.clone(input._data)
+            result = kernels.clone(input._array)
         except Exception as error:
             raise explain(OP_clone, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -6037,7 +6041,7 @@ def record_copy(out, input, src):
     node = new(CopyBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -6057,11 +6061,11 @@ def copy(input, src):
         a is Tensor and (b is Tensor and input._level == src._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.copy(input._data if a is Tensor else input, src._data if b is Tensor else src)
+            result = kernels.copy(input._array if a is Tensor else input, src._array if b is Tensor else src)
         except Exception as error:
             raise explain(OP_copy, (input, src), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else src)._level

@@ -36,11 +36,11 @@ def rand_like(input, *, dtype=None, generator=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.rand_like(input._data, dtype, generator)
+            result = kernels.rand_like(input._array, dtype, generator)
         except Exception as error:
             raise explain(OP_rand_like, (input, dtype, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -74,11 +74,11 @@ def randn_like(input, *, dtype=None, generator=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.randn_like(input._data, dtype, generator)
+            result = kernels.randn_like(input._array, dtype, generator)
         except Exception as error:
             raise explain(OP_randn_like, (input, dtype, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -126,11 +126,11 @@ def randint_like_plain(input, high, *, dtype=None, generator=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.randint_like(input._data, high, dtype, generator)
+            result = kernels.randint_like(input._array, high, dtype, generator)
         except Exception as error:
             raise explain(OP_randint_like, (input, high, dtype, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -148,11 +148,11 @@ def randint_like_low(input, low, high, *, dtype=None, generator=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.randint_like_low(input._data, low, high, dtype, generator)
+            result = kernels.randint_like_low(input._array, low, high, dtype, generator)
         except Exception as error:
             raise explain(OP_randint_like_low, (input, low, high, dtype, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -198,7 +198,7 @@ def record_normal(out, mean, std, generator):
     node = new(NormalBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = mean._fn if type(mean) is Tensor and mean._extra is None else port(mean)
@@ -218,11 +218,11 @@ def normal_plain(mean, std, *, generator=None):
         a is Tensor and (b is Tensor and mean._level == std._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
     ) and (state := current()).plain:
         try:
-            result = kernels.normal(mean._data if a is Tensor else mean, std._data if b is Tensor else std, generator)
+            result = kernels.normal(mean._array if a is Tensor else mean, std._array if b is Tensor else std, generator)
         except Exception as error:
             raise explain(OP_normal, (mean, std, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (mean if a is Tensor else std)._level
@@ -252,7 +252,7 @@ def record_normal_Tensor_float(out, mean, std, generator):
     node = new(NormalBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = mean._fn if mean._extra is None else port(mean)
@@ -268,11 +268,11 @@ def normal_Tensor_float(mean, std=1, *, generator=None):
     """
     if type(mean) is Tensor and (state := current()).plain:
         try:
-            result = kernels.normal(mean._data, std, generator)
+            result = kernels.normal(mean._array, std, generator)
         except Exception as error:
             raise explain(OP_normal_Tensor_float, (mean, std, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = mean._level
@@ -315,7 +315,7 @@ def record_bernoulli(out, input, generator):
     node = new(BernoulliBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -331,11 +331,11 @@ def bernoulli_plain(input, *, generator=None):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.bernoulli(input._data, generator)
+            result = kernels.bernoulli(input._array, generator)
         except Exception as error:
             raise explain(OP_bernoulli, (input, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -363,7 +363,7 @@ def record_bernoulli_p(out, input, p, generator):
     node = new(BernoulliBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -379,11 +379,11 @@ def bernoulli_p(input, p, *, generator=None):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.bernoulli_p(input._data, p, generator)
+            result = kernels.bernoulli_p(input._array, p, generator)
         except Exception as error:
             raise explain(OP_bernoulli_p, (input, p, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -403,11 +403,11 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     """
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.multinomial(input._data, num_samples, replacement, generator)
+            result = kernels.multinomial(input._array, num_samples, replacement, generator)
         except Exception as error:
             raise explain(OP_multinomial, (input, num_samples, replacement, generator), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -433,7 +433,7 @@ def record_uniform_(out, input, low, high, generator):
     node = new(UniformBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -468,7 +468,7 @@ def record_normal_(out, input, mean, std, generator):
     node = new(NormalBackward3)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -503,7 +503,7 @@ def record_log_normal_(out, input, mean, std, generator):
     node = new(LogNormalBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -538,7 +538,7 @@ def record_exponential_(out, input, lambd, generator):
     node = new(ExponentialBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -573,7 +573,7 @@ def record_cauchy_(out, input, median, sigma, generator):
     node = new(CauchyBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -608,7 +608,7 @@ def record_geometric_(out, input, p, generator):
     node = new(GeometricBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -648,7 +648,7 @@ def record_bernoulli_(out, input, p, generator):
     node = new(BernoulliBackward2)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -684,7 +684,7 @@ def record_bernoulli__float(out, input, p, generator):
     node = new(BernoulliBackward3)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -719,7 +719,7 @@ def record_random_(out, input, generator):
     node = new(RandomBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -754,7 +754,7 @@ def record_random__to(out, input, low, high, generator):
     node = new(RandomBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)

@@ -49,7 +49,7 @@ def record_sum(out, input, dim, keepdim, dtype):
     node = new(SumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -72,11 +72,11 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSE
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.sum(input._data, dim, keepdim, dtype)
+            result = kernels.sum(input._array, dim, keepdim, dtype)
         except Exception as error:
             raise explain(OP_sum, (input, dim, keepdim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -109,7 +109,7 @@ def record_nansum(out, input, dim, keepdim, dtype):
     node = new(NansumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -133,11 +133,11 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=U
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.nansum(input._data, dim, keepdim, dtype)
+            result = kernels.nansum(input._array, dim, keepdim, dtype)
         except Exception as error:
             raise explain(OP_nansum, (input, dim, keepdim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -165,7 +165,7 @@ def record_mean(out, input, dim, keepdim, dtype):
     node = new(MeanBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -188,11 +188,11 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.mean(input._data, dim, keepdim, dtype)
+            result = kernels.mean(input._array, dim, keepdim, dtype)
         except Exception as error:
             raise explain(OP_mean, (input, dim, keepdim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -237,7 +237,7 @@ def record_prod(out, input, dim, keepdim, dtype):
     node = new(ProdBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -261,11 +261,11 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.prod(input._data, dim, keepdim, dtype)
+            result = kernels.prod(input._array, dim, keepdim, dtype)
         except Exception as error:
             raise explain(OP_prod, (input, dim, keepdim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -322,7 +322,7 @@ def record_var_correction(out, input, dim, correction, keepdim):
     node = new(VarBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -347,11 +347,11 @@ def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.var(input._data, dim, correction, keepdim)
+            result = kernels.var(input._array, dim, correction, keepdim)
         except Exception as error:
             raise explain(OP_var_correction, (input, dim, correction, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -423,7 +423,7 @@ def record_std_correction(out, input, dim, correction, keepdim):
     node = new(StdBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -432,7 +432,7 @@ def record_std_correction(out, input, dim, correction, keepdim):
     node.arg_dim = dim
     node.arg_correction = correction
     node.arg_keepdim = keepdim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -450,11 +450,11 @@ def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.std(input._data, dim, correction, keepdim)
+            result = kernels.std(input._array, dim, correction, keepdim)
         except Exception as error:
             raise explain(OP_std_correction, (input, dim, correction, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -562,7 +562,7 @@ def record_amax(out, input, dim, keepdim):
     node = new(AmaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -570,7 +570,7 @@ def record_amax(out, input, dim, keepdim):
     node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -588,11 +588,11 @@ def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.amax(input._data, dim, keepdim)
+            result = kernels.amax(input._array, dim, keepdim)
         except Exception as error:
             raise explain(OP_amax, (input, dim, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -628,7 +628,7 @@ def record_amin(out, input, dim, keepdim):
     node = new(AminBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -636,7 +636,7 @@ def record_amin(out, input, dim, keepdim):
     node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -654,11 +654,11 @@ def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.amin(input._data, dim, keepdim)
+            result = kernels.amin(input._array, dim, keepdim)
         except Exception as error:
             raise explain(OP_amin, (input, dim, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -706,13 +706,13 @@ def record_max(out, input):
     node = new(MaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -726,11 +726,11 @@ def max_plain(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.max(input._data)
+            result = kernels.max(input._array)
         except Exception as error:
             raise explain(OP_max, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -769,7 +769,7 @@ def record_max_dim(out, input, dim, keepdim):
     node.self_shape = input.shape
     node.arg_dim = dim
     node.arg_keepdim = keepdim
-    node.saved_indices = out[1]._data
+    node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
@@ -826,13 +826,13 @@ def record_min(out, input):
     node = new(MinBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -846,11 +846,11 @@ def min_plain(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.min(input._data)
+            result = kernels.min(input._array)
         except Exception as error:
             raise explain(OP_min, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -889,7 +889,7 @@ def record_min_dim(out, input, dim, keepdim):
     node.self_shape = input.shape
     node.arg_dim = dim
     node.arg_keepdim = keepdim
-    node.saved_indices = out[1]._data
+    node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
@@ -943,7 +943,7 @@ def record_value_selecting_reduction_backward(out, grad_output, dim, indices, si
     node = new(ValueSelectingReductionBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
@@ -991,9 +991,9 @@ def value_selecting_reduction_backward(
     ) and (state := current()).plain:
         try:
             result = kernels.value_selecting_reduction_backward(
-                grad_output._data if a is Tensor else grad_output,
+                grad_output._array if a is Tensor else grad_output,
                 dim,
-                indices._data if b is Tensor else indices,
+                indices._array if b is Tensor else indices,
                 sizes,
                 keepdim,
             )
@@ -1002,7 +1002,7 @@ def value_selecting_reduction_backward(
                 OP_value_selecting_reduction_backward, (grad_output, dim, indices, sizes, keepdim), error
             ) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (grad_output if a is Tensor else indices)._level
@@ -1028,11 +1028,11 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.argmax(input._data, dim, keepdim)
+            result = kernels.argmax(input._array, dim, keepdim)
         except Exception as error:
             raise explain(OP_argmax, (input, dim, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1054,11 +1054,11 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.argmin(input._data, dim, keepdim)
+            result = kernels.argmin(input._array, dim, keepdim)
         except Exception as error:
             raise explain(OP_argmin, (input, dim, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1080,11 +1080,11 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.all(input._data, dim, keepdim)
+            result = kernels.all(input._array, dim, keepdim)
         except Exception as error:
             raise explain(OP_all, (input, dim, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1106,11 +1106,11 @@ def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.any(input._data, dim, keepdim)
+            result = kernels.any(input._array, dim, keepdim)
         except Exception as error:
             raise explain(OP_any, (input, dim, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1130,11 +1130,11 @@ def count_nonzero(input, dim=None, *, axis=UNSET):
         dim = axis
     if type(input) is Tensor and current().plain:
         try:
-            result = kernels.count_nonzero(input._data, dim)
+            result = kernels.count_nonzero(input._array, dim)
         except Exception as error:
             raise explain(OP_count_nonzero, (input, dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1171,7 +1171,7 @@ def record_logsumexp(out, input, dim, keepdim):
     node = new(LogsumexpBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1179,7 +1179,7 @@ def record_logsumexp(out, input, dim, keepdim):
     node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
     node.arg_keepdim = keepdim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1199,11 +1199,11 @@ def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         raise missing_argument("logsumexp", "dim")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.logsumexp(input._data, dim, keepdim)
+            result = kernels.logsumexp(input._array, dim, keepdim)
         except Exception as error:
             raise explain(OP_logsumexp, (input, dim, keepdim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1231,7 +1231,7 @@ def record_cumsum(out, input, dim, dtype):
     node = new(CumsumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1254,11 +1254,11 @@ def cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         return write_out(OP_cumsum, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.cumsum(input._data, dim, dtype)
+            result = kernels.cumsum(input._array, dim, dtype)
         except Exception as error:
             raise explain(OP_cumsum, (input, dim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1303,14 +1303,14 @@ def record_cumprod(out, input, dim, dtype):
     node = new(CumprodBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1330,11 +1330,11 @@ def cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         return write_out(OP_cumprod, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.cumprod(input._data, dim, dtype)
+            result = kernels.cumprod(input._array, dim, dtype)
         except Exception as error:
             raise explain(OP_cumprod, (input, dim, dtype), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1382,14 +1382,14 @@ def record_logcumsumexp(out, input, dim):
     node = new(LogcumsumexpBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
     node.arg_dim = dim
-    node.saved_result = out._data
+    node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
@@ -1407,11 +1407,11 @@ def logcumsumexp(input, dim=UNSET, *, axis=UNSET):
         raise missing_argument("logcumsumexp", "dim")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.logcumsumexp(input._data, dim)
+            result = kernels.logcumsumexp(input._array, dim)
         except Exception as error:
             raise explain(OP_logcumsumexp, (input, dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1448,7 +1448,7 @@ def record_cummax(out, input, dim):
     node = start_multi(CummaxBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
-    node.saved_indices = out[1]._data
+    node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
@@ -1496,7 +1496,7 @@ def record_cummin(out, input, dim):
     node = start_multi(CumminBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
-    node.saved_indices = out[1]._data
+    node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
@@ -1557,7 +1557,7 @@ def record_linear_recurrence(out, input, coefficients, dim, reverse):
     node = new(LinearRecurrenceBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
@@ -1573,7 +1573,7 @@ def record_linear_recurrence(out, input, coefficients, dim, reverse):
     node.arg_dim = dim
     node.arg_reverse = reverse
     if node._next1 is not None:
-        node.saved_result = out._data
+        node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
@@ -1600,12 +1600,15 @@ def linear_recurrence(input, coefficients, dim=UNSET, reverse=False, *, axis=UNS
     ) and (state := current()).plain:
         try:
             result = kernels.linear_recurrence(
-                input._data if a is Tensor else input, coefficients._data if b is Tensor else coefficients, dim, reverse
+                input._array if a is Tensor else input,
+                coefficients._array if b is Tensor else coefficients,
+                dim,
+                reverse,
             )
         except Exception as error:
             raise explain(OP_linear_recurrence, (input, coefficients, dim, reverse), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else coefficients)._level

@@ -37,7 +37,7 @@ def record_view(out, input, size):
     node = new(ViewBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -55,17 +55,17 @@ def view(input, *size_, size=UNSET):
     size = int_list("view", "size", size_, size, UNSET)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.view(input._data, size)
+            result = kernels.view(input._array, size)
         except Exception as error:
             raise explain(OP_view, (input, size), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_view(out, input, size)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_view, (input, size))
@@ -89,7 +89,7 @@ def record_reshape(out, input, shape):
     node = new(ReshapeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -107,17 +107,17 @@ def reshape(input, *shape_, shape=UNSET):
     shape = int_list("reshape", "shape", shape_, shape, UNSET)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.reshape(input._data, shape)
+            result = kernels.reshape(input._array, shape)
         except Exception as error:
             raise explain(OP_reshape, (input, shape), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_reshape(out, input, shape)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_reshape, (input, shape))
@@ -157,7 +157,7 @@ def record_alias(out, input):
     node = new(AliasBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -173,17 +173,17 @@ def alias(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.alias(input._data)
+            result = kernels.alias(input._array)
         except Exception as error:
             raise explain(OP_alias, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_alias(out, input)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_alias, (input,))
@@ -207,7 +207,7 @@ def record_permute(out, input, dims):
     node = new(PermuteBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -225,17 +225,17 @@ def permute(input, *dims_, dims=UNSET):
     dims = int_list("permute", "dims", dims_, dims, UNSET)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.permute(input._data, dims)
+            result = kernels.permute(input._array, dims)
         except Exception as error:
             raise explain(OP_permute, (input, dims), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_permute(out, input, dims)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_permute, (input, dims))
@@ -259,7 +259,7 @@ def record_transpose(out, input, dim0, dim1):
     node = new(TransposeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -277,17 +277,17 @@ def transpose(input, dim0, dim1):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.transpose(input._data, dim0, dim1)
+            result = kernels.transpose(input._array, dim0, dim1)
         except Exception as error:
             raise explain(OP_transpose, (input, dim0, dim1), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_transpose(out, input, dim0, dim1)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_transpose, (input, dim0, dim1))
@@ -311,7 +311,7 @@ def record_t(out, input):
     node = new(TBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -327,17 +327,17 @@ def t(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.t(input._data)
+            result = kernels.t(input._array)
         except Exception as error:
             raise explain(OP_t, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_t(out, input)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_t, (input,))
@@ -361,7 +361,7 @@ def record_numpy_T(out, input):
     node = new(NumpyTBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -377,17 +377,17 @@ def numpy_T(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.numpy_T(input._data)
+            result = kernels.numpy_T(input._array)
         except Exception as error:
             raise explain(OP_numpy_T, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_numpy_T(out, input)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_numpy_T, (input,))
@@ -443,7 +443,7 @@ def record_movedim(out, input, source, destination):
     node = new(MovedimBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -461,17 +461,17 @@ def movedim(input, source, destination):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.movedim(input._data, source, destination)
+            result = kernels.movedim(input._array, source, destination)
         except Exception as error:
             raise explain(OP_movedim, (input, source, destination), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_movedim(out, input, source, destination)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_movedim, (input, source, destination))
@@ -495,7 +495,7 @@ def record_expand(out, input, size, implicit):
     node = new(ExpandBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -512,17 +512,17 @@ def expand(input, *size_, implicit=False, size=UNSET):
     size = int_list("expand", "size", size_, size, UNSET)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.expand(input._data, size, implicit)
+            result = kernels.expand(input._array, size, implicit)
         except Exception as error:
             raise explain(OP_expand, (input, size, implicit), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_expand(out, input, size, implicit)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_expand, (input, size, implicit))
@@ -572,7 +572,7 @@ def record_squeeze(out, input, dim):
     node = new(SqueezeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -591,17 +591,17 @@ def squeeze(input, dim=None, *, axis=UNSET):
         dim = axis
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.squeeze(input._data, dim)
+            result = kernels.squeeze(input._array, dim)
         except Exception as error:
             raise explain(OP_squeeze, (input, dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_squeeze(out, input, dim)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_squeeze, (input, dim))
@@ -625,7 +625,7 @@ def record_unsqueeze(out, input, dim):
     node = new(UnsqueezeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -646,17 +646,17 @@ def unsqueeze(input, dim=UNSET, *, axis=UNSET):
         raise missing_argument("unsqueeze", "dim")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.unsqueeze(input._data, dim)
+            result = kernels.unsqueeze(input._array, dim)
         except Exception as error:
             raise explain(OP_unsqueeze, (input, dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_unsqueeze(out, input, dim)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_unsqueeze, (input, dim))
@@ -680,7 +680,7 @@ def record_flatten(out, input, start_dim, end_dim):
     node = new(FlattenBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -697,17 +697,17 @@ def flatten(input, start_dim=0, end_dim=-1):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.flatten(input._data, start_dim, end_dim)
+            result = kernels.flatten(input._array, start_dim, end_dim)
         except Exception as error:
             raise explain(OP_flatten, (input, start_dim, end_dim), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_flatten(out, input, start_dim, end_dim)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_flatten, (input, start_dim, end_dim))
@@ -761,7 +761,7 @@ def record_contiguous_copy(out, input):
     node = new(ContiguousCopyBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -777,11 +777,11 @@ def contiguous_copy(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.contiguous_copy(input._data)
+            result = kernels.contiguous_copy(input._array)
         except Exception as error:
             raise explain(OP_contiguous_copy, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -820,7 +820,7 @@ def record_narrow(out, input, dim, start, length):
     node = new(NarrowBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -848,17 +848,17 @@ def narrow(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
         raise missing_argument("narrow", "length")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.narrow(input._data, dim, start, length)
+            result = kernels.narrow(input._array, dim, start, length)
         except Exception as error:
             raise explain(OP_narrow, (input, dim, start, length), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_narrow(out, input, dim, start, length)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_narrow, (input, dim, start, length))
@@ -882,7 +882,7 @@ def record_select(out, input, dim, index):
     node = new(SelectBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -907,17 +907,17 @@ def select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("select", "index")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.select(input._data, dim, index)
+            result = kernels.select(input._array, dim, index)
         except Exception as error:
             raise explain(OP_select, (input, dim, index), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_select(out, input, dim, index)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_select, (input, dim, index))
@@ -941,7 +941,7 @@ def record_diagonal(out, input, offset, dim1, dim2):
     node = new(DiagonalBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -961,17 +961,17 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.diagonal(input._data, offset, dim1, dim2)
+            result = kernels.diagonal(input._array, offset, dim1, dim2)
         except Exception as error:
             raise explain(OP_diagonal, (input, offset, dim1, dim2), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_diagonal(out, input, offset, dim1, dim2)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_diagonal, (input, offset, dim1, dim2))
@@ -995,7 +995,7 @@ def record_diagonal_backward(out, input, shape, offset, dim1, dim2):
     node = new(DiagonalBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1016,11 +1016,11 @@ def diagonal_backward(input, shape, offset, dim1, dim2):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.diagonal_backward(input._data, shape, offset, dim1, dim2)
+            result = kernels.diagonal_backward(input._array, shape, offset, dim1, dim2)
         except Exception as error:
             raise explain(OP_diagonal_backward, (input, shape, offset, dim1, dim2), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1201,7 +1201,7 @@ def record_unfold(out, input, dimension, size, step):
     node = new(UnfoldBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1221,17 +1221,17 @@ def unfold(input, dimension, size, step):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.unfold(input._data, dimension, size, step)
+            result = kernels.unfold(input._array, dimension, size, step)
         except Exception as error:
             raise explain(OP_unfold, (input, dimension, size, step), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_unfold(out, input, dimension, size, step)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_unfold, (input, dimension, size, step))
@@ -1255,7 +1255,7 @@ def record_unfold_backward(out, input, shape, dim, size, step):
     node = new(UnfoldBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1282,11 +1282,11 @@ def unfold_backward(input, shape, dim=UNSET, size=UNSET, step=UNSET, *, axis=UNS
         raise missing_argument("unfold_backward", "step")
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.unfold_backward(input._data, shape, dim, size, step)
+            result = kernels.unfold_backward(input._array, shape, dim, size, step)
         except Exception as error:
             raise explain(OP_unfold_backward, (input, shape, dim, size, step), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1326,7 +1326,7 @@ def record__strided_view(out, input, size, stride, storage_offset, geometry):
     node = new(StridedViewBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1346,17 +1346,17 @@ def _strided_view(input, size, stride, storage_offset, geometry):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.strided_view(input._data, size, stride, storage_offset, geometry)
+            result = kernels.strided_view(input._array, size, stride, storage_offset, geometry)
         except Exception as error:
             raise explain(OP__strided_view, (input, size, stride, storage_offset, geometry), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record__strided_view(out, input, size, stride, storage_offset, geometry)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP__strided_view, (input, size, stride, storage_offset, geometry))
@@ -1380,7 +1380,7 @@ def record__restride(out, input, source, target, counted):
     node = new(RestrideBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1399,11 +1399,11 @@ def _restride(input, source, target, counted):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.restride(input._data, source, target, counted)
+            result = kernels.restride(input._array, source, target, counted)
         except Exception as error:
             raise explain(OP__restride, (input, source, target, counted), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1442,7 +1442,7 @@ def record_view_as_real(out, input):
     node = new(ViewAsRealBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1458,17 +1458,17 @@ def view_as_real(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.view_as_real(input._data)
+            result = kernels.view_as_real(input._array)
         except Exception as error:
             raise explain(OP_view_as_real, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_view_as_real(out, input)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_view_as_real, (input,))
@@ -1492,7 +1492,7 @@ def record_view_as_complex(out, input):
     node = new(ViewAsComplexBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1510,17 +1510,17 @@ def view_as_complex(input):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.view_as_complex(input._data)
+            result = kernels.view_as_complex(input._array)
         except Exception as error:
             raise explain(OP_view_as_complex, (input,), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_view_as_complex(out, input)
-        if shares_memory(result, input._data):
+        if shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_view_as_complex, (input,))
@@ -1544,7 +1544,7 @@ def record_flip(out, input, dims):
     node = new(FlipBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1562,11 +1562,11 @@ def flip(input, *dims_, dims=UNSET):
     dims = int_list("flip", "dims", dims_, dims, UNSET)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.flip(input._data, dims)
+            result = kernels.flip(input._array, dims)
         except Exception as error:
             raise explain(OP_flip, (input, dims), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1610,7 +1610,7 @@ def record_roll(out, input, shifts, dims):
     node = new(RollBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1628,11 +1628,11 @@ def roll(input, shifts, dims=()):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.roll(input._data, shifts, dims)
+            result = kernels.roll(input._array, shifts, dims)
         except Exception as error:
             raise explain(OP_roll, (input, shifts, dims), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1660,7 +1660,7 @@ def record_rot90(out, input, k, dims):
     node = new(Rot90Backward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1678,11 +1678,11 @@ def rot90(input, k=1, dims=(0, 1)):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.rot90(input._data, k, dims)
+            result = kernels.rot90(input._array, k, dims)
         except Exception as error:
             raise explain(OP_rot90, (input, k, dims), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1710,7 +1710,7 @@ def record_repeat(out, input, repeats):
     node = new(RepeatBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1729,11 +1729,11 @@ def repeat(input, *repeats_, repeats=UNSET):
     repeats = int_list("repeat", "repeats", repeats_, repeats, UNSET)
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.repeat(input._data, repeats)
+            result = kernels.repeat(input._array, repeats)
         except Exception as error:
             raise explain(OP_repeat, (input, repeats), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1770,7 +1770,7 @@ def record_tril(out, input, diagonal):
     node = new(TrilBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1787,11 +1787,11 @@ def tril(input, diagonal=0):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.tril(input._data, diagonal)
+            result = kernels.tril(input._array, diagonal)
         except Exception as error:
             raise explain(OP_tril, (input, diagonal), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
@@ -1824,7 +1824,7 @@ def record_triu(out, input, diagonal):
     node = new(TriuBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._data
+    data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
@@ -1841,11 +1841,11 @@ def triu(input, diagonal=0):
     """
     if type(input) is Tensor and (state := current()).plain:
         try:
-            result = kernels.triu(input._data, diagonal)
+            result = kernels.triu(input._array, diagonal)
         except Exception as error:
             raise explain(OP_triu, (input, diagonal), error) from error
         out = new(Tensor)
-        out._data = result if type(result) is ndarray else asarray(result)
+        out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
