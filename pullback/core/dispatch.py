@@ -290,7 +290,7 @@ def created(out, device, requires_grad):
         raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
     state = modes.current()
     if not isinstance(out, Tensor):
-        out = wrap_result(out, state.level)  # inside a transform its own, so that results can be written into it
+        out = wrap_result(out, 0)  # formulas of every level make constants this way
     if state.inference:
         extra_of(out).inference = True
     return out.requires_grad_() if requires_grad else out

@@ -65,7 +65,8 @@ def value_and_grad(function, argnums=0, has_aux=False):
     Examples
     --------
     >>> import numpy as np
-    >>> pb.func.value_and_grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
+    >>> value, gradient = pb.func.value_and_grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
+    >>> value.item(), gradient
     (0.0, array([1., 1.]))
     """
     several = isinstance(argnums, tuple)
