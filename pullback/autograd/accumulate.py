@@ -23,12 +23,12 @@ def _references_when_alone():
 _ALONE = _references_when_alone()
 _adding = threading.RLock()  # threads that add to one leaf must not lose each other's gradients
 # Below this many elements asking whether an array may be reused costs more than a new one.
-_WORTH_REUSING = 2000
+FEW = 2000
 
 
 def add(held, grad):
     """held + grad; in the memory of `held` if that is a large array which the caller has let go of."""
-    if type(held) is ndarray and held.size > _WORTH_REUSING and grad.shape == held.shape and grad.dtype == held.dtype:
+    if type(held) is ndarray and held.size > FEW and grad.shape == held.shape and grad.dtype == held.dtype:
         # Handed over by an expression, not a variable, so this function's argument is the only holder.
         if held.base is None and held.flags.writeable and sys.getrefcount(held) < _ALONE:
             held += grad

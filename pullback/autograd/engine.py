@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 from pullback.arrays.numpy.quiet import quiet
 from pullback.autograd import node_hooks
-from pullback.autograd.accumulate import accumulate_grad, add, add_pending
+from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending
 from pullback.autograd.fit import fit
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR, table_of
@@ -82,7 +82,8 @@ def _count_dependencies(roots, needed):
                 if type(edge) is Port:
                     edge = edge._node
                 if edge in awaited:
-                    awaited[edge] = min(awaited[edge], -1) - 1
+                    count = awaited[edge]
+                    awaited[edge] = -2 if count == 1 else count - 1
                 elif needed is None or edge in needed:
                     awaited[edge] = 1
                     if following is None:
@@ -125,7 +126,7 @@ def _run_ready(run, roots, awaited, needed):
     `_run_special` and `_deliver`, which say the same in general.
     """
     ops, unpack, release = run.ops, run.unpack, not run.keep_graph
-    targets = () if needed is None else run.targets
+    targets = None if needed is None else run.targets
     heap = []  # complete nodes: (-sequence number, node, gradient)
     buffers = {}  # incomplete nodes: the sum so far, or a list of sums for a node with several outputs
     for edge, grad in roots:
@@ -133,8 +134,11 @@ def _run_ready(run, roots, awaited, needed):
     while heap:
         _, node, grad = heappop(heap)
         while True:
-            if node._extra is not None or grad is None or node in targets:
+            if node._extra is not None or grad is None or (targets is not None and node in targets):
                 box, grad = [grad], None
+                if node._extra is LEAF:
+                    _run_plain_leaf(run, node, box)
+                    break
                 grads = _run_special(run, node, box, needed)
             else:
                 grads = node.apply(ops, grad, unpack)
@@ -158,10 +162,15 @@ def _run_ready(run, roots, awaited, needed):
                         count = awaited[edge]
                         if count != 1:
                             count = awaited[edge] = count + 1
-                            if edge in buffers:
-                                g = buffers.pop(edge) if g is None else add(buffers.pop(edge), g)
-                            if count and g is not None:
-                                buffers[edge] = g
+                            if g is None:
+                                g = buffers.pop(edge, None)
+                            elif edge in buffers:
+                                g = buffers[edge] + g if g.size < FEW else add(buffers.pop(edge), g)
+                            if count:
+                                if g is not None:
+                                    buffers[edge] = g
+                            else:
+                                buffers.pop(edge, None)
                         if count >= 0:  # complete
                             if following is None:
                                 following, grad = edge, g
@@ -201,11 +210,12 @@ def _deliver(edge, g, run, buffers, awaited, heap, needed=None):
 
 def _run_special(run, node, box, needed):
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
-    extra = node._extra if node._extra is not LEAF else None
+    extra = node._extra
     if extra is not None:
         node_hooks.of_tensors(run, node, box)
     if type(node) is AccumulateGrad:
-        return _run_leaf(run, node, box, extra)
+        _run_leaf(run, node, box, extra)
+        return ()
     if run.captures is not None:
         _capture(run, node, box[0])
     if needed is not None and not _leads_on(node, needed):
@@ -225,6 +235,18 @@ def _run_special(run, node, box, needed):
     return grads
 
 
+def _run_plain_leaf(run, node, box):
+    """Capture the gradient of a leaf, or keep it for `.grad`; the quick way where no hook wants to see it."""
+    variable = node.variable
+    extra = variable._extra
+    if extra.hooks or extra.post_accumulate_hooks:
+        _run_leaf(run, node, box, None)
+    elif run.captures is not None:
+        _capture(run, node, box[0])
+    elif box[0] is not None and variable._requires_grad:
+        run.pending.append((variable, box))
+
+
 def _run_leaf(run, node, box, extra):
     """Let hooks see the gradient of a leaf; capture it or add it to `.grad`."""
     hooks = node.variable._extra.hooks
@@ -232,14 +254,13 @@ def _run_leaf(run, node, box, extra):
         box[0] = node_hooks.pass_through(run, hooks, box[0], node)
     if run.captures is not None:
         _capture(run, node, box[0])
-        return ()
+        return
     if extra is not None and extra.pre_hooks:
         node_hooks.before(run, node, box)
     seen = box[0] if extra is not None and extra.post_hooks else None
     accumulate_grad(run, node, box)
     if seen is not None:
         node_hooks.after(run, node, (), seen)
-    return ()
 
 
 def _leads_on(node, needed):

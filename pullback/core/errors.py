@@ -12,11 +12,15 @@
 Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work.
 """
 
+from __future__ import annotations
+
+from pullback.core.types import DType, Shape
+
 
 class BackwardTwiceError(RuntimeError):
     """A node ran backward again after its saved tensors had been released."""
 
-    def __init__(self, node_name):
+    def __init__(self, node_name: str) -> None:
         self.node = node_name
         super().__init__(
             f"Trying to backward through the graph a second time: {node_name} has already released the tensors it "
@@ -28,7 +32,16 @@ class BackwardTwiceError(RuntimeError):
 class SavedTensorModifiedError(RuntimeError):
     """A tensor that a node saved for its backward was modified in place afterwards."""
 
-    def __init__(self, node_name, saved_name, shape, dtype, expected, found, culprit):
+    def __init__(
+        self,
+        node_name: str,
+        saved_name: str,
+        shape: Shape,
+        dtype: DType,
+        expected: int,
+        found: int,
+        culprit: str | None,
+    ) -> None:
         self.node, self.saved, self.culprit = node_name, saved_name, culprit
         self.expected_version, self.found_version = expected, found
         super().__init__(

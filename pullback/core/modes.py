@@ -1,13 +1,20 @@
 """Grad modes: what is recorded, at which level, in this thread and this asyncio task.
 
-One immutable `Modes` describes everything that can make an operator leave its fast path. All that the
-fast path must ask is whether the state is `plain` and, if it might record, `records_all`. A ContextVar holds it, which threads and asyncio tasks see separately.
+One immutable `Modes` describes everything that can make an operator leave its fast path. All that the fast path must
+ask is whether the state is `plain` and, if it might record, `records_all`. A ContextVar holds it, which threads and
+asyncio tasks see separately.
 """
+
+from __future__ import annotations
 
 import contextvars
 import functools
 import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
 from threading import get_ident
+from typing import Any, Self, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Modes:
@@ -18,7 +25,10 @@ class Modes:
 
     __slots__ = ("_deeper", "_off_here", "inference", "level", "off", "plain", "records_all")
 
-    def __init__(self, level=0, off=frozenset(), inference=False):
+    _off_here: Modes | None
+    _deeper: Modes | None
+
+    def __init__(self, level: int = 0, off: frozenset[int] = frozenset(), inference: bool = False) -> None:
         self.level = level
         self.off = off
         self.inference = inference
@@ -26,12 +36,12 @@ class Modes:
         self.plain = not inference
         self.records_all = not off
 
-    def records(self, level):
+    def records(self, level: int) -> bool:
         """Whether operators on tensors of `level` record nodes."""
         return level not in self.off
 
-    def with_recording(self, enabled, level=None):
-        """This state with recording at `level` (default: the innermost) switched on or off."""
+    def with_recording(self, enabled: bool, level: int | None = None) -> Modes:
+        """The state with recording at `level` (default: the innermost) switched on or off."""
         level = self.level if level is None else level
         if (level not in self.off) == enabled:
             return self
@@ -41,23 +51,23 @@ class Modes:
             return self._off_here
         return Modes(self.level, self.off - {level} if enabled else self.off | {level}, self.inference)
 
-    def with_inference(self, enabled):
-        """This state inside (or outside) inference mode, which never records."""
+    def with_inference(self, enabled: bool) -> Modes:
+        """The state inside (or outside) inference mode, which never records."""
         modes = self.with_recording(not enabled)
         return Modes(modes.level, modes.off, enabled)
 
-    def deeper(self):
-        """This state one level further in, where everything records anew."""
+    def deeper(self) -> Modes:
+        """The state one level further in, where everything records anew."""
         if self._deeper is None:
             self._deeper = Modes(self.level + 1, self.off, False)
         return self._deeper
 
 
-_state = contextvars.ContextVar("pullback_modes", default=Modes())
+_state = contextvars.ContextVar("pullback_modes", default=Modes())  # noqa: B039 - never changed once made
 current = _state.get
 
 
-def set_modes(modes):
+def set_modes(modes: Modes) -> Modes:
     """Replace the state of this thread or task; returns the one before."""
     before = _state.get()
     _state.set(modes)
@@ -67,52 +77,52 @@ def set_modes(modes):
 class _ModeSwitch:
     """A context manager that is also a decorator; subclasses say how the state changes."""
 
-    def _changed(self, modes):
+    def _changed(self, modes: Modes) -> Modes:
         raise NotImplementedError
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._remember(set_modes(self._changed(current())))
         return self
 
-    def _remember(self, modes):
+    def _remember(self, modes: Modes) -> None:
         """Keep the state to return to: a stack for each thread, since one object may serve several at once."""
         self.__dict__.setdefault(get_ident(), []).append(modes)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         set_modes(self.__dict__[get_ident()].pop())
 
-    def _fresh(self):
+    def _fresh(self) -> Self:
         return type(self)()
 
-    def __call__(self, function):
+    def __call__(self, function: _F) -> _F:
         """Run every call of `function` (or every step of its generator) under this mode."""
         if inspect.isclass(function):
             raise TypeError(
                 f"{type(self).__name__} cannot decorate the class {function.__name__!r}; decorate its methods instead."
             )
         if inspect.isgeneratorfunction(function):
-            return self._around_generator(function)
+            return self._around_generator(function)  # type: ignore[return-value]  # of the same signature
         if inspect.isasyncgenfunction(function):
-            return self._around_async_generator(function)
+            return self._around_async_generator(function)  # type: ignore[return-value]
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def coroutine(*args, **kwargs):
+            async def coroutine(*args: Any, **kwargs: Any) -> Any:
                 with self._fresh():
                     return await function(*args, **kwargs)
 
-            return coroutine
+            return coroutine  # type: ignore[return-value]
 
         @functools.wraps(function)
-        def wrapped(*args, **kwargs):
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             with self._fresh():
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapped  # type: ignore[return-value]
 
-    def _around_async_generator(self, function):
+    def _around_async_generator(self, function: Callable[..., AsyncGenerator[Any, Any]]) -> Callable[..., Any]:
         @functools.wraps(function)
-        async def generator(*args, **kwargs):
+        async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
             inner = function(*args, **kwargs)
             step, value = inner.asend, None
             try:
@@ -134,10 +144,10 @@ class _ModeSwitch:
 
         return generator
 
-    def _around_generator(self, function):
+    def _around_generator(self, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
         # The mode must hold while the generator runs and not while it waits: between steps the caller's mode rules.
         @functools.wraps(function)
-        def generator(*args, **kwargs):
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             inner = function(*args, **kwargs)
             step, value = inner.send, None
             try:
@@ -151,7 +161,7 @@ class _ModeSwitch:
                         step, value = inner.send, (yield out)
                     except GeneratorExit:
                         raise
-                    except BaseException as error:
+                    except BaseException as error:  # noqa: BLE001 - handed to the generator, which may catch it
                         step, value = inner.throw, error
             finally:
                 with self._fresh():
@@ -175,21 +185,21 @@ class no_grad(_ModeSwitch):
     False
     """
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         made = super().__new__(cls)
         return made if function is None else made(function)
 
-    def __init__(self, function=None):
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
         pass
 
-    def _changed(self, modes):
+    def _changed(self, modes: Modes) -> Modes:
         return modes.with_recording(False)
 
 
 class enable_grad(no_grad):
     """Context manager and decorator: inside, operators record again, even within `no_grad`."""
 
-    def _changed(self, modes):
+    def _changed(self, modes: Modes) -> Modes:
         return modes.with_recording(True)
 
 
@@ -201,25 +211,25 @@ class set_grad_enabled(_ModeSwitch):
     mode : bool
     """
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled takes a bool, got {type(mode).__name__}.")
         self.mode = mode
         self._outer = set_modes(current().with_recording(mode))
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         # The constructor has switched already; remember what was before it.
         self._remember(self._outer)
         set_modes(current().with_recording(self.mode))
         return self
 
-    def _changed(self, modes):
+    def _changed(self, modes: Modes) -> Modes:
         return modes.with_recording(self.mode)
 
-    def _fresh(self):
+    def _fresh(self) -> Self:
         return type(self)(self.mode)
 
-    def __call__(self, function):
+    def __call__(self, function: _F) -> _F:
         set_modes(self._outer)  # used as a decorator: the switch belongs to the calls, not to the definition
         return super().__call__(function)
 
@@ -233,29 +243,29 @@ class inference_mode(_ModeSwitch):
         False leaves inference mode for the block.
     """
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         made = super().__new__(cls)
         if callable(mode):
             made.mode = True
             return made(mode)
         return made
 
-    def __init__(self, mode=True):
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
         self.mode = bool(mode)
 
-    def _changed(self, modes):
+    def _changed(self, modes: Modes) -> Modes:
         return modes.with_inference(self.mode)
 
-    def _fresh(self):
+    def _fresh(self) -> Self:
         return type(self)(self.mode)
 
 
-def is_grad_enabled():
+def is_grad_enabled() -> bool:
     """Whether operators record at the current level."""
     modes = current()
     return modes.records(modes.level)
 
 
-def is_inference_mode_enabled():
+def is_inference_mode_enabled() -> bool:
     """Whether the code runs inside `inference_mode`."""
     return current().inference

@@ -200,18 +200,19 @@ def start_multi(cls, outs, differentiable):
 
 def port(x):
     """The edge towards `x`: its Node or Port, the AccumulateGrad of a leaf, None when no gradient is wanted."""
-    if not isinstance(x, Tensor) or not x._requires_grad:
+    if type(x) is not Tensor and not isinstance(x, Tensor) or not x._requires_grad:
         return None
     extra = x._extra
     if extra is None:
         return x._fn
     base = extra.base
     fn = x._fn if base is None or extra.view_version == base._counter.n else slots.refresh_view(x)
-    if fn is not None:
-        return fn
-    reference = extra.accumulator
-    node = reference and reference()
-    return accumulator(x) if node is None else node
+    if fn is None:
+        reference = extra.accumulator
+        fn = reference and reference()
+        if fn is None:
+            fn = accumulator(x)
+    return fn
 
 
 def accumulator(leaf):

@@ -1,5 +1,7 @@
 """The repr of a Tensor: PyTorch's frame around NumPy's numbers."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from pullback.core.errors import InplaceError
@@ -8,7 +10,7 @@ from pullback.core.tensor import Tensor
 _IMPLIED = (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(complex))
 
 
-def tensor_repr(self):
+def tensor_repr(self: Tensor) -> str:
     """tensor([1., 2.], grad_fn=<MulBackward0>): dtype only where the numbers do not imply it."""
     if not isinstance(self._array, np.ndarray):
         return f"tensor(level={self._level}, {self._array!r}{_autograd_part(self)})"
@@ -23,7 +25,7 @@ def tensor_repr(self):
     return f"{text}{_autograd_part(self)})"
 
 
-def _autograd_part(self):
+def _autograd_part(self: Tensor) -> str:
     try:
         fn = self.grad_fn
     except InplaceError:
@@ -33,7 +35,7 @@ def _autograd_part(self):
     return ", requires_grad=True" if self._requires_grad else ""
 
 
-def tensor_format(self, spec):
+def tensor_format(self: Tensor, spec: str) -> str:
     """format(t, spec): that of the number for one element, the repr otherwise."""
     if self._array.ndim == 0:
         return format(self.item(), spec)
@@ -42,5 +44,5 @@ def tensor_format(self, spec):
     return repr(self)
 
 
-Tensor.__repr__ = tensor_repr
-Tensor.__format__ = tensor_format
+Tensor.__repr__ = tensor_repr  # type: ignore[method-assign]  # below this module, which needs it whole
+Tensor.__format__ = tensor_format  # type: ignore[method-assign]

@@ -1,13 +1,21 @@
 """Trees of arrays: nested dicts, lists and tuples taken apart and put together again."""
 
+from __future__ import annotations
 
-def flatten(tree):
+from typing import Any, TypeAlias
+
+Tree: TypeAlias = Any  # a leaf, None, or a dict, list or tuple of trees
+# None, the number of a leaf, or (dict or list, the class of the container, its parts).
+Structure: TypeAlias = Any
+
+
+def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     """(leaves in order, structure). Dicts go by sorted keys when they can be sorted, else in their own order."""
-    leaves = []
+    leaves: list[Any] = []
     return leaves, _take_apart(tree, leaves)
 
 
-def _take_apart(tree, leaves):
+def _take_apart(tree: Tree, leaves: list[Any]) -> Structure:
     if isinstance(tree, dict):
         return dict, type(tree), {key: _take_apart(value, leaves) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
@@ -18,7 +26,7 @@ def _take_apart(tree, leaves):
     return len(leaves) - 1
 
 
-def unflatten(structure, leaves):
+def unflatten(structure: Structure, leaves: list[Any]) -> Tree:
     """The tree of this structure with other leaves."""
     if structure is None:
         return None

@@ -9,8 +9,8 @@ saved output, and a graph of a million nodes stays light for the garbage collect
 from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
 from pullback.core.node import Port
-from pullback.core.tensor import Tensor, wrap
-from pullback.core.version import Counter, counter_of
+from pullback.core.tensor import Tensor, new, wrap
+from pullback.core.version import Counter
 
 
 class Released:
@@ -27,7 +27,12 @@ def version_when_saved(x):
 
 def watch_output(out):
     """What to keep beside a saved output: its counter, with the version now if it is not the first."""
-    counter = counter_of(out)
+    counter = out._counter
+    if counter is None:  # version.counter_of written out: every exp and tanh passes here
+        counter = out._counter = new(Counter)
+        counter.n = 0
+        counter.culprit = None
+        return counter
     return (counter, counter.n) if counter.n else counter
 
 

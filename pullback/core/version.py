@@ -5,6 +5,9 @@ that saved its own output, or the first in-place operation. No counter means ver
 alive for each of the many tensors that are never modified.
 """
 
+from __future__ import annotations
+
+from typing import Protocol
 
 _new = object.__new__
 
@@ -14,8 +17,17 @@ class Counter:
 
     __slots__ = ("culprit", "n")
 
+    n: int
+    culprit: str | None
 
-def counter_of(tensor):
+
+class Versioned(Protocol):
+    """What has a version: a Tensor, which this module stands below."""
+
+    _counter: Counter | None
+
+
+def counter_of(tensor: Versioned) -> Counter:
     """The counter of `tensor`, made if there is none yet; share it with whatever shares the memory."""
     counter = tensor._counter
     if counter is None:
@@ -25,14 +37,14 @@ def counter_of(tensor):
     return counter
 
 
-def bump(tensor, culprit):
+def bump(tensor: Versioned, culprit: str) -> None:
     """Record that `culprit` (an operator's name) has modified the memory of `tensor`."""
     counter = counter_of(tensor)
     counter.n += 1
     counter.culprit = culprit
 
 
-def moved_counter(tensor, culprit):
+def moved_counter(tensor: Versioned, culprit: str) -> Counter:
     """A counter that `tensor` shares with nobody, one version on: its memory was replaced by `culprit`."""
     counter = _new(Counter)
     counter.n = version_of(tensor) + 1
@@ -40,7 +52,7 @@ def moved_counter(tensor, culprit):
     return counter
 
 
-def version_of(tensor):
+def version_of(tensor: Versioned) -> int:
     """The current version as a number."""
     counter = tensor._counter
     return 0 if counter is None else counter.n

@@ -1,12 +1,16 @@
 """View records: which tensor a view shares its memory with, and which part of it."""
 
+from __future__ import annotations
+
 import weakref
+from typing import Any
 
 from pullback.core.tensor import Tensor, extra_of
+from pullback.core.types import RawArray
 from pullback.core.version import counter_of
 
 
-def shares_memory(result, source):
+def shares_memory(result: RawArray, source: RawArray) -> bool:
     """Whether the array `result`, just computed from `source`, is a view of it."""
     if result is source:
         return True
@@ -16,14 +20,14 @@ def shares_memory(result, source):
     return base is not None and (base is source or base is getattr(source, "base", None))
 
 
-def memory_of(data):
+def memory_of(data: Any) -> RawArray:
     """The array at the bottom of nested tensors."""
     while isinstance(data, Tensor):
         data = data._array
     return data
 
 
-def base_of(tensor):
+def base_of(tensor: Tensor) -> Tensor | None:
     """The tensor whose memory `tensor` is a view of, or None."""
     extra = tensor._extra
     base = None if extra is None else extra.base
@@ -31,7 +35,7 @@ def base_of(tensor):
     return base if base is not None and base._counter is tensor._counter else None
 
 
-def make_view(out, source):
+def make_view(out: Tensor, source: Tensor) -> Tensor:
     """Record that `out` is a differentiable view of `source` (of its base, if `source` is a view itself)."""
     extra = source._extra
     base = base_of(source)
@@ -49,7 +53,7 @@ def make_view(out, source):
     return out
 
 
-def _remember(base, view):
+def _remember(base: Tensor, view: Tensor) -> None:
     """Let the base find its view: should an in-place operation make the base require grad, the view does too."""
     extra = extra_of(base)
     if extra.views is None:
@@ -58,7 +62,7 @@ def _remember(base, view):
     views[key] = weakref.ref(view, lambda _: views.pop(key, None))
 
 
-def wake_views(base):
+def wake_views(base: Tensor) -> None:
     """The base has come to require grad: so do the views of it that are alive."""
     extra = base._extra
     if extra is not None and extra.views:
