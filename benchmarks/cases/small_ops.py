@@ -76,7 +76,7 @@ def jax(lib: Any, *, chain: Chain, size: int) -> Run:
 
     grad = lib.jit(lib.grad(partial(chain, lib=jnp), (0, 1)))
     x, w = map(jnp.asarray, numbers(size))
-    return lambda: [g.block_until_ready() for g in grad(x, w)]
+    return lambda: tuple(g.block_until_ready() for g in grad(x, w))
 
 
 def case(name: str, chain: Chain, size: int, goals: dict[str, float]) -> Case:

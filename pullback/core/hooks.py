@@ -1,50 +1,18 @@
-"""Registering hooks, and the handle that removes them again."""
+"""Registering hooks on tensors and nodes."""
 
-import itertools
+from __future__ import annotations
+
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 from pullback.core.errors import GradientError
-from pullback.core.node import node_extra
-from pullback.core.tensor import extra_of
-
-_next_id = itertools.count().__next__
-
-
-class RemovableHandle:
-    """Removes a hook: `handle.remove()`, or a `with` block around the time it is wanted."""
-
-    def __init__(self, hooks):
-        self.id = _next_id()
-        self._hooks = weakref.ref(hooks)
-
-    def remove(self):
-        """Take the hook away; harmless when it has gone already."""
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
+from pullback.core.hook_dict import HookDict, RemovableHandle
+from pullback.core.node import Node, node_extra
+from pullback.core.tensor import Tensor, extra_of
 
 
-class HookDict(dict):
-    """Hooks by handle id, in order of registration; a dict that a handle can refer to weakly."""
-
-    __slots__ = ("__weakref__",)
-
-    def add(self, hook):
-        """Register `hook`; returns its handle."""
-        if not callable(hook):
-            raise TypeError(f"a hook must be callable, got {type(hook).__name__}.")
-        handle = RemovableHandle(self)
-        self[handle.id] = hook
-        return handle
-
-
-def register_hook(self, hook):
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Call `hook(grad)` whenever a gradient with respect to this tensor is computed; it may return a new one.
 
     Returns
@@ -68,7 +36,7 @@ def register_hook(self, hook):
     return hooks.setdefault(self.output_nr, HookDict()).add(hook)
 
 
-def register_post_accumulate_grad_hook(self, hook):
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(tensor)` after a gradient has been added to `.grad` of this leaf."""
     if not self._requires_grad:
         raise GradientError("cannot register a hook on a tensor that doesn't require gradient.")
@@ -80,7 +48,7 @@ def register_post_accumulate_grad_hook(self, hook):
     return extra.post_accumulate_hooks.add(hook)
 
 
-def retain_grad(self):
+def retain_grad(self: Tensor) -> None:
     """Let this non-leaf tensor keep its gradient in `.grad`; does nothing on a leaf."""
     if not self._requires_grad:
         raise GradientError("can't retain_grad on Tensor that has requires_grad=False.")
@@ -92,7 +60,7 @@ def retain_grad(self):
     node_extra(fn).retained[self.output_nr] = weakref.ref(self)
 
 
-def register_node_hook(self, hook):
+def register_node_hook(self: Node, hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(grad_inputs, grad_outputs)` after this node has run; it may return new grad_inputs."""
     extra = node_extra(self)
     if extra.post_hooks is None:
@@ -100,7 +68,7 @@ def register_node_hook(self, hook):
     return extra.post_hooks.add(hook)
 
 
-def register_prehook(self, hook):
+def register_prehook(self: Node, hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(grad_outputs)` before this node runs; it may return new grad_outputs."""
     extra = node_extra(self)
     if extra.pre_hooks is None:

@@ -5,11 +5,18 @@ the slots directly, because they are the hot path; everyone else uses the public
 here: operators become methods when `pullback.ops` is imported, `backward` and hooks when `pullback.autograd` is.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, TypeVar, overload
+
 import numpy as np
 
 from pullback.core import modes, slots
 from pullback.core.errors import DetachingError, GradientError, InplaceError
-from pullback.core.version import counter_of, moved_counter, version_of
+from pullback.core.hook_dict import HookDict
+from pullback.core.types import DType, RawArray, Shape
+from pullback.core.version import Counter, counter_of, moved_counter, version_of
 
 new = object.__new__
 ndarray = np.ndarray
@@ -21,19 +28,19 @@ class Extra:
     The defaults belong to the class: an instance is made for every view and holds the two or three that differ.
     """
 
-    accumulator = None  # weak reference to the AccumulateGrad node of a leaf
-    base = None  # the tensor whose memory a view shares
-    grad = None
-    hooks = None  # of a leaf: its gradient hooks
+    accumulator: Callable[[], Any] | None = None  # weak reference to the AccumulateGrad node of a leaf
+    base: Tensor | None = None  # the tensor whose memory a view shares
+    grad: Tensor | None = None
+    hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
-    made_by = None  # of a view: name of the custom Function that returned it; writing would bypass its backward
-    post_accumulate_hooks = None
+    made_by: str | None = None  # of a view: name of the custom Function that returned it; writing would bypass its backward
+    post_accumulate_hooks: HookDict | None = None
     retains_grad = False
-    view_version = None  # of a view: the version at which its grad_fn was made
-    views = None  # of a base that does not require grad: weak references to its views, by id
+    view_version: int | None = None  # of a view: the version at which its grad_fn was made
+    views: dict[int, weakref.ref[Tensor]] | None = None  # of a base that does not require grad: its views, by id
 
 
-def extra_of(tensor):
+def extra_of(tensor: Tensor) -> Extra:
     """The Extra of `tensor`, made if there is none yet."""
     extra = tensor._extra
     if extra is None:
@@ -47,88 +54,109 @@ class Tensor:
     Make one with `pullback.tensor` (copies), `pullback.from_numpy` (shares memory) or `pullback.asarray`.
     """
 
-    __slots__ = ("__weakref__", "_counter", "_array", "_extra", "_fn", "_level", "_requires_grad")
+    __slots__ = ("__weakref__", "_array", "_counter", "_extra", "_fn", "_level", "_requires_grad")
 
-    def __new__(cls, *args, **kwargs):
+    # What every tensor has. The annotations make no attribute.
+    _array: RawArray
+    _counter: Counter | None
+    _extra: Extra | None
+    _fn: Any  # Node, Port or None: what the edges of consumers lead to
+    _level: int
+    _requires_grad: bool
+
+    if TYPE_CHECKING:
+        # Given to the class by `pullback.ops.methods` and `pullback.autograd`, which stand above. The operators' methods
+        # are generated; what is not listed here is looked up among them.
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError("Tensor is not made by calling it: use pullback.tensor(data) or pullback.from_numpy(array).")
 
     # -- the array -------------------------------------------------------------------------------------------
     @property
-    def shape(self):
+    def shape(self) -> Shape:
         """Tuple of dimensions."""
         return self._array.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         """NumPy dtype."""
         return self._array.dtype
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """Number of dimensions."""
         return self._array.ndim
 
     @property
-    def size(self):
+    def size(self) -> Size:
         """Number of elements, as NumPy has it; called, `size()` or `size(dim)`, the shape, as PyTorch has it."""
         return Size(self._array.size, self._array.shape)
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         """Bytes of one element."""
         return self._array.dtype.itemsize
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of all elements."""
         return self._array.size * self._array.dtype.itemsize
 
     @property
-    def device(self):
+    def device(self) -> str:
         """Where the array lives: 'cpu'."""
         return "cpu" if type(self._array) is ndarray else getattr(self._array, "device", "cpu")
 
-    def dim(self):
+    def dim(self) -> int:
         """Number of dimensions."""
         return self._array.ndim
 
-    def numel(self):
+    def numel(self) -> int:
         """Number of elements."""
         return int(self._array.size)
 
-    def stride(self, dim=None):
+    def stride(self, dim: int | None = None) -> Shape | int:
         """Strides in elements, of all dimensions or of one."""
         strides = tuple(s // self._array.itemsize for s in self._array.strides)
         return strides if dim is None else strides[dim]
 
-    def is_contiguous(self):
+    def is_contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
         return bool(self._array.flags.c_contiguous)
 
-    def is_floating_point(self):
+    def is_floating_point(self) -> bool:
         """Whether the dtype is a real floating-point one."""
         return self._array.dtype.kind == "f"
 
-    def is_complex(self):
+    def is_complex(self) -> bool:
         """Whether the dtype is complex."""
         return self._array.dtype.kind == "c"
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
         return self._array.shape[0]
 
     # -- autograd metadata -----------------------------------------------------------------------------------
     @property
-    def requires_grad(self):
+    def requires_grad(self) -> bool:
         """Whether a gradient with respect to this tensor, or through it, can be asked for."""
         return self._requires_grad
 
     @requires_grad.setter
-    def requires_grad(self, value):
+    def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set `requires_grad` of a leaf; returns the tensor.
 
         Raises
@@ -161,36 +189,33 @@ class Tensor:
         return self
 
     @property
-    def is_leaf(self):
+    def is_leaf(self) -> bool:
         """True unless an operator that recorded a node made this tensor."""
         return not self._requires_grad or self.grad_fn is None
 
     @property
-    def grad_fn(self):
+    def grad_fn(self) -> Any:
         """The Node that made this tensor, or None for a leaf."""
         if not self._requires_grad:
             return None
         extra = self._extra
-        if extra is not None and extra.base is not None:
-            fn = slots.refresh_view(self)
-        else:
-            fn = self._fn
+        fn = slots.refresh_view(self) if extra is not None and extra.base is not None else self._fn
         return fn if fn is None else fn.node()
 
     @property
-    def output_nr(self):
+    def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is."""
         # Asked for first: the function of a view may have to be made anew.
         return 0 if self.grad_fn is None else self._fn.output_nr
 
     @property
-    def grad(self):
+    def grad(self) -> Tensor | None:
         """The gradient accumulated by backward(): a Tensor, or None."""
         extra = self._extra
         return None if extra is None else extra.grad
 
     @grad.setter
-    def grad(self, value):
+    def grad(self, value: Tensor | None) -> None:
         if value is not None:
             _check_new_grad(self, value)
         elif self._extra is None:
@@ -198,11 +223,11 @@ class Tensor:
         extra_of(self).grad = value
 
     @grad.deleter
-    def grad(self):
+    def grad(self) -> None:
         self.grad = None
 
     @property
-    def data(self):
+    def data(self) -> Tensor:
         """The same memory as a tensor outside the graph, with a version counter of its own.
 
         Modifications through it are not tracked: prefer `detach()`.
@@ -210,7 +235,7 @@ class Tensor:
         return wrap(self._array, self._level)
 
     @data.setter
-    def data(self, value):
+    def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
             raise mismatch(self, value)
         self._array = value._array
@@ -218,36 +243,36 @@ class Tensor:
         self._counter = moved_counter(self, "assigning to .data")
 
     @property
-    def _version(self):
+    def _version(self) -> int:
         return version_of(self)
 
     @property
-    def _base(self):
+    def _base(self) -> Tensor | None:
         extra = self._extra
         return None if extra is None else extra.base
 
-    def _is_view(self):
+    def _is_view(self) -> bool:
         return self._base is not None
 
-    def is_inference(self):
+    def is_inference(self) -> bool:
         """Whether this tensor was made in inference mode."""
         extra = self._extra
         return extra is not None and extra.inference
 
     @property
-    def retains_grad(self):
+    def retains_grad(self) -> bool:
         """Whether `retain_grad` was called on this non-leaf tensor."""
         extra = self._extra
         return extra is not None and extra.retains_grad
 
-    def detach(self):
+    def detach(self) -> Tensor:
         """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
         counter_of(self)
         out = wrap(self._array, self._level)
         out._counter = self._counter
         return out
 
-    def detach_(self):
+    def detach_(self) -> Self:
         """Take this tensor itself out of the graph; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
@@ -256,7 +281,7 @@ class Tensor:
         return self
 
     # -- leaving for Python and NumPy ------------------------------------------------------------------------
-    def numpy(self, *, force=False):
+    def numpy(self, *, force: bool = False) -> RawArray:
         """The ndarray inside, sharing memory.
 
         Parameters
@@ -269,7 +294,7 @@ class Tensor:
         RuntimeError
             The tensor requires grad and `force` is False.
         """
-        data = self
+        data: RawArray = self
         while isinstance(data, Tensor):
             if data._requires_grad and not force:
                 raise DetachingError(
@@ -280,7 +305,7 @@ class Tensor:
             data = data._array
         return data
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> ndarray:
         if self._requires_grad or self._level:
             raise DetachingError(
                 "a Tensor that requires grad was about to become a plain ndarray, which would lose its gradient "
@@ -290,17 +315,17 @@ class Tensor:
             )
         return np.array(self._array, dtype=dtype, copy=copy)
 
-    def item(self):
+    def item(self) -> Any:
         """The only element as a Python number."""
         if self._array.size != 1:
             raise not_one_element(self)
         return self.numpy(force=True).item()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """Nested lists of Python numbers."""
         return self.numpy(force=True).tolist()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             raise GradientError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
@@ -314,7 +339,7 @@ class Tensor:
                 out.grad = self.grad.__deepcopy__(memo)
         return out
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise GradientError(
                 f"a tensor computed by {self.grad_fn.name()} cannot be pickled with its graph; pickle t.detach()."
@@ -334,16 +359,18 @@ class NestedTensor(Tensor):
 class Size(int):
     """Number of elements that, called, gives the shape or one dimension of it."""
 
-    def __new__(cls, count, shape):
+    _shape: Shape
+
+    def __new__(cls, count: int, shape: Shape) -> Self:
         made = super().__new__(cls, count)
         made._shape = shape
         return made
 
-    def __call__(self, dim=None):
+    def __call__(self, dim: int | None = None) -> Shape | int:
         return self._shape if dim is None else self._shape[dim]
 
 
-def wrap(data, level=0):
+def wrap(data: RawArray, level: int = 0) -> Tensor:
     """A fresh tensor of `level` around an array, outside any graph."""
     out = new(Tensor if type(data) is ndarray else NestedTensor)
     out._array = data
@@ -353,20 +380,20 @@ def wrap(data, level=0):
     return out
 
 
-def mismatch(tensor, value):
+def mismatch(tensor: Tensor, value: object) -> GradientError:
     """The error of a replacement that does not look like the tensor it replaces."""
     found = f"shape {value.shape}, {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
     return GradientError(f"expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}.")
 
 
-def not_one_element(tensor):
+def not_one_element(tensor: Tensor) -> GradientError:
     """The error of item() on anything but one element."""
     return GradientError(
         f"a Tensor with {tensor.numel()} elements (shape {tensor.shape}) cannot be converted to a scalar."
     )
 
 
-def _check_new_grad(tensor, value):
+def _check_new_grad(tensor: Tensor, value: object) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy.")
     if value is tensor:
@@ -375,7 +402,7 @@ def _check_new_grad(tensor, value):
         raise mismatch(tensor, value)
 
 
-def _unpickle(array, requires_grad):
+def _unpickle(array: RawArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     return out.requires_grad_() if requires_grad else out
 
