@@ -112,12 +112,6 @@ def grad(
     return tuple(results)
 
 
-def collect_raw(outputs, grads, inputs, level):
-    """What `grad` returns, as raw arrays, for transforms: no checks but those of the engine; None where unused."""
-    roots = [(port(out), g) for out, g in zip(outputs, grads, strict=True)]
-    return _collect(roots, level, inputs, False, False)
-
-
 def _collect(roots, level, inputs, keep, create_graph):
     captures, places = {}, _edges_towards(inputs, "grad")
     for i, edge in enumerate(places):
@@ -272,4 +266,4 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
-__all__ = ["Node", "backward", "collect_raw", "grad", "tensor_backward"]
+__all__ = ["Node", "backward", "grad", "tensor_backward"]

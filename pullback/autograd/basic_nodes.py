@@ -1,7 +1,13 @@
 """The nodes that belong to no operator: roots, identities and errors waiting in the graph."""
 
-from pullback.core.node import Node, port
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pullback.core.node import Edge, Node, Unpack, port
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.types import Gradient
 from pullback.core.undifferentiable import NotImplemented
 
 
@@ -11,11 +17,11 @@ class GraphRoot(Node):
     __slots__ = ("gradients",)
     takes_undefined = True
 
-    def __init__(self, edges, gradients):
+    def __init__(self, edges: Iterable[Edge | None], gradients: Iterable[Gradient]) -> None:
         super().__init__(edges)
         self.gradients = tuple(gradients)
 
-    def apply(self, ops, grad, unpack):
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return self.gradients
 
 
@@ -24,7 +30,7 @@ class Identity(Node):
 
     __slots__ = ()
 
-    def apply(self, ops, grad, unpack):
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (grad,)
 
 
@@ -33,11 +39,11 @@ class Error(Node):
 
     __slots__ = ("message",)
 
-    def __init__(self, message, edges=()):
+    def __init__(self, message: str, edges: Iterable[Edge | None] = ()) -> None:
         super().__init__(edges)
         self.message = message
 
-    def apply(self, ops, grad, unpack):
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         raise RuntimeError(self.message)
 
 
@@ -46,7 +52,7 @@ class DelayedError(Error):
 
     __slots__ = ()
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """The inputs again, as tensors that raise when differentiated."""
         outs = []
         for x in inputs:
@@ -64,10 +70,10 @@ class UndefinedGrad(Node):
     __slots__ = ()
     takes_undefined = True
 
-    def apply(self, ops, grad, unpack):
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (None,) * len(self.edges())
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """The inputs again, as tensors whose gradient ends here."""
         outs = []
         for x in inputs:

@@ -13,7 +13,7 @@ from pullback.autograd import node_hooks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending
 from pullback.autograd.fit import fit
 from pullback.core import modes
-from pullback.core.dispatch import TENSOR, table_of
+from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, table_of
 from pullback.core.node import LEAF, AccumulateGrad, Port
 from pullback.core.saved import tensor_unpacker, unpack_raw
 
@@ -30,7 +30,8 @@ class Run:
         self.captures = captures  # (node, output number) -> positions among the results
         self.captured = {}
         self.pending = []  # (leaf, box with its gradient): added to .grad once nothing can fail any more
-        self.ops = TENSOR if create_graph else table_of(raws)
+        plain = len(raws) == 1 and type(raws[0]) in CONSTANTS
+        self.ops = TENSOR if create_graph else NUMPY if plain else table_of(raws)
         self.unpack = tensor_unpacker(level) if create_graph else unpack_raw
 
 

@@ -1,11 +1,17 @@
 """Making a gradient fit the place where it enters: summed over broadcast dimensions, real where the input is real."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
+from pullback.core.node import Edge, Node
 from pullback.core.tensor import Tensor
+from pullback.core.types import DType, Gradient, Shape
 
 
-def fit(g, edge, node, run):
+def fit(g: Gradient, edge: Edge, node: Node, run: Any) -> Gradient:
     """`g` with the shape and dtype of `edge`, or an error that names the node that produced it."""
     if not hasattr(g, "shape"):
         raise GradientError(
@@ -20,10 +26,12 @@ def fit(g, edge, node, run):
     return g
 
 
-def sum_to_shape(g, shape, node, edge, ops):
+def sum_to_shape(g: Gradient, shape: Shape, node: Node, edge: Edge, ops: Any) -> Gradient:
     """The transpose of broadcasting `shape` to `g.shape`: sums over what was repeated."""
     lead = g.ndim - len(shape)
-    if lead < 0 or any(have not in (want, want if want != 1 else have) for have, want in zip(g.shape[lead:], shape, strict=True)):
+    if lead < 0 or any(
+        have not in (want, want if want != 1 else have) for have, want in zip(g.shape[lead:], shape, strict=True)
+    ):
         raise GradientError(
             f"Function {node.name()} returned an invalid gradient: got shape {tuple(g.shape)}, expected a shape that "
             f"sums to {tuple(shape)}, the shape of the input (towards {edge.node().name()})."
@@ -36,7 +44,7 @@ def sum_to_shape(g, shape, node, edge, ops):
     return ops.reshape(g, shape) if lead else g
 
 
-def to_dtype(g, dtype, ops):
+def to_dtype(g: Gradient, dtype: DType, ops: Any) -> Gradient:
     """`g` in the dtype of the input: its real part for a real input, then a cast."""
     if dtype.kind != "c" and g.dtype.kind == "c":
         g = ops.real(g)

@@ -1,15 +1,20 @@
 """Custom Functions: an operation with a backward of its own, written in Python."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from pullback.autograd.basic_nodes import DelayedError
 from pullback.autograd.node_hooks import raw_of
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR, lift, wrap_result
 from pullback.core.errors import GradientError, InplaceError
-from pullback.core.node import MultiNode, Port, next_sequence_nr, port
+from pullback.core.node import Edge, MultiNode, Port, Unpack, next_sequence_nr, port
 from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.types import DType, Gradient, Shape, Version
 from pullback.core.version import counter_of, version_of
 from pullback.core.view import make_view
 
@@ -19,7 +24,7 @@ class FunctionNode(MultiNode):
 
     takes_undefined = True
 
-    def __init__(self, function, level, args):
+    def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
         self._sequence_nr = None
         self._next0 = self._next1 = self._nexts = self._extra = self._shape = self._dtype = None
         self._ports = ()
@@ -33,7 +38,7 @@ class FunctionNode(MultiNode):
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
 
     # -- what forward and setup_context may call -------------------------------------------------------------
-    def save_for_backward(self, *tensors):
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (inputs, outputs or others; None is kept too) for `backward`, checked for modification."""
         for i, x in enumerate(tensors):
             if x is not None and not isinstance(x, Tensor):
@@ -43,36 +48,36 @@ class FunctionNode(MultiNode):
                 )
         self._to_save = tensors
 
-    def mark_dirty(self, *tensors):
+    def mark_dirty(self, *tensors: Tensor) -> None:
         """Say that forward modified these inputs in place."""
         self._dirty = tensors
 
-    def mark_non_differentiable(self, *tensors):
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that these outputs have no gradient."""
         self._non_differentiable = tensors
 
-    def set_materialize_grads(self, value):
+    def set_materialize_grads(self, value: bool) -> None:
         """Whether `backward` gets zeros (True, the default) or None for undefined gradients."""
         self._materialize = bool(value)
 
     @property
-    def saved_tensors(self):
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The tensors given to save_for_backward, after checking that none was modified in place since."""
         return tuple(self._unpack(*kept) for kept in self._saved)
 
-    def _unpack(self, x, version, nr):
+    def _unpack(self, x: Any, version: Version, nr: int | None) -> Tensor | None:
         x = checked(x, version, self)
         return x if nr is None else output_again(x, version, Port(self, nr, *self._ports[nr]), self._level)
 
     # -- as a node -------------------------------------------------------------------------------------------
-    def apply(self, ops, grads, unpack):
+    def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         raw = unpack is unpack_raw
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
         results = self._function.backward(self, *tensors)
         return [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
 
-    def _as_tensor(self, g, nr, raw):
+    def _as_tensor(self, g: Gradient, nr: int, raw: bool) -> Tensor | None:
         if g is None:
             if not self._materialize:
                 return None
@@ -82,7 +87,7 @@ class FunctionNode(MultiNode):
             return wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level)
         return wrap_result(g, self._level) if raw else g
 
-    def _checked(self, results):
+    def _checked(self, results: Any) -> Iterable[tuple[int, Any]]:
         results = results if isinstance(results, tuple) else (results,)
         count = len(self._nexts)
         if len(results) > count and all(r is None for r in results[count:]):
@@ -94,7 +99,7 @@ class FunctionNode(MultiNode):
             )
         return enumerate(results)
 
-    def _from_tensor(self, value, i, raw):
+    def _from_tensor(self, value: Any, i: int, raw: bool) -> Gradient:
         if value is None:
             return None
         if not isinstance(value, Tensor):
@@ -110,14 +115,14 @@ class FunctionNode(MultiNode):
             return None
         return raw_of(value, self._level) if raw else value
 
-    def release(self):
+    def release(self) -> None:
         self._saved = tuple((None, Released, None) for _ in self._saved)
 
 
 class _FunctionMeta(type):
     """Gives every Function its node class, named as PyTorch names it."""
 
-    def __init__(cls, name, bases, namespace):
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
         cls._node_class = type(f"{name}Backward", (FunctionNode,), {"__module__": cls.__module__})
 
@@ -148,30 +153,30 @@ class Function(metaclass=_FunctionMeta):
     """
 
     @staticmethod
-    def forward(*args):
+    def forward(*args: Any) -> Any:
         """Compute the outputs; the first argument is ctx unless `setup_context` is defined."""
         raise NotImplementedError("You must implement the static method forward for a custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Save on ctx what backward needs."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         """The gradients of the inputs."""
         raise NotImplementedError(
             "You must implement the static method backward for a custom autograd.Function to use it with backward()."
         )
 
-    def __init__(self):
+    def __init__(self) -> None:
         raise TypeError(
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
             f"{type(self).__name__}.apply(...)."
         )
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args: Any) -> Any:
         """Run forward, and record a node whose backward is this Function's."""
         level = max((a._level for a in args if isinstance(a, Tensor)), default=0)
         args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
@@ -192,7 +197,7 @@ class Function(metaclass=_FunctionMeta):
         return results[0] if single else tuple(results)
 
     @classmethod
-    def _run_forward(cls, ctx, args):
+    def _run_forward(cls, ctx: FunctionNode, args: tuple[Any, ...]) -> Any:
         if cls.setup_context is Function.setup_context:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)
@@ -200,7 +205,7 @@ class Function(metaclass=_FunctionMeta):
         return output
 
 
-def _check_forward(ctx, args, versions, output):
+def _check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int], output: Any) -> None:
     """Refuse what would lose gradients without a word: a list of outputs, inputs modified without mark_dirty."""
     if isinstance(output, (list, dict)):
         raise TypeError(
@@ -222,7 +227,9 @@ def _check_forward(ctx, args, versions, output):
         )
 
 
-def _finish(ctx, args, outputs, edges, records):
+def _finish(
+    ctx: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...], edges: tuple[Edge | None, ...], records: bool
+) -> list[Any]:
     """The outputs as tensors of the graph, the saved tensors kept, the modified inputs rebased."""
     for x in ctx._dirty:
         if not any(x is out for out in outputs):
@@ -239,7 +246,7 @@ def _finish(ctx, args, outputs, edges, records):
     return results
 
 
-def _own_output(ctx, args, out, records):
+def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: bool) -> Any:
     """An output that may get a function of its own: an input that was returned unchanged is aliased."""
     if not isinstance(out, Tensor) or any(out is x for x in ctx._dirty):
         return out
@@ -256,7 +263,7 @@ def _own_output(ctx, args, out, records):
     return result
 
 
-def _at_level(ctx, out):
+def _at_level(ctx: FunctionNode, out: Tensor) -> Tensor:
     """A tensor that forward made at a lower level (from an ndarray, say) as an output at the level of the arguments."""
     if out._level > ctx._level:
         raise GradientError(
@@ -270,7 +277,7 @@ def _at_level(ctx, out):
     return result
 
 
-def once_differentiable(backward):
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for a `backward` that is not itself differentiable, because it leaves Tensors for NumPy, say.
 
     It runs without recording. Where a second derivative would go through it, an error is raised instead.
@@ -293,7 +300,7 @@ def once_differentiable(backward):
     """
 
     @functools.wraps(backward)
-    def once(ctx, *grads):
+    def once(ctx: FunctionNode, *grads: Tensor | None) -> Any:
         state = modes.current()
         before = modes.set_modes(state.with_recording(False, ctx._level))
         try:
@@ -312,7 +319,7 @@ def once_differentiable(backward):
     return once
 
 
-def _connect(ctx, nr, out, result):
+def _connect(ctx: FunctionNode, nr: int, out: Any, result: Any) -> None:
     if not isinstance(result, Tensor) or result.dtype.kind not in "fc":
         return
     if any(out is x for x in ctx._non_differentiable):
@@ -325,7 +332,9 @@ def _connect(ctx, nr, out, result):
         result._fn, result._requires_grad = entrance, True
 
 
-def _keep(ctx, x, outputs, results):
+def _keep(
+    ctx: FunctionNode, x: Tensor | None, outputs: tuple[Any, ...], results: list[Any]
+) -> tuple[Any, Version, int | None]:
     """(what is kept, its version, which output it is) for one saved tensor; of an output the data, to make no cycle."""
     if x is None:
         return None, None, None

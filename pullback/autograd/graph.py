@@ -1,15 +1,21 @@
 """The graph in a user's hands: looking at what a node saved, and running one node by hand."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from pullback.autograd.fit import fit
 from pullback.core import slots
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
-from pullback.core.node import Node
+from pullback.core.node import InputMetadata, Node
 from pullback.core.saved import tensor_unpacker
 from pullback.core.tensor import Tensor
+from pullback.core.types import Version
 
 
-def call_node(node, grads):
+def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     """The gradients of the inputs of `node` for these gradients of its outputs, as Tensors."""
     metadata = node.input_metadata
     if len(grads) != len(metadata):
@@ -27,7 +33,7 @@ def call_node(node, grads):
     )
 
 
-def _check(node, i, g, expected):
+def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> None:
     if g is None:
         return
     if not isinstance(g, Tensor):
@@ -36,7 +42,7 @@ def _check(node, i, g, expected):
         raise GradientError(f"{node.name()}: gradient {i} has shape {g.shape}; expected {tuple(expected.shape)}.")
 
 
-def show_saved(node, name):
+def show_saved(node: Node, name: str) -> Any:
     """What `node` saved under `name`, as a Tensor where it was one, checked as in a backward."""
     saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)
     if isinstance(saved, tuple) and isinstance(version, tuple):
@@ -44,7 +50,7 @@ def show_saved(node, name):
     return _unpacked(node, saved, version)
 
 
-def _unpacked(node, saved, version):
+def _unpacked(node: Node, saved: Any, version: Version) -> Any:
     level = saved._level + 1 if isinstance(saved, Tensor) else 0  # matters for a saved output alone
     return tensor_unpacker(level)(saved, version, node)
 

@@ -6,18 +6,23 @@ and passes the rest on. Views find their new function when they are next used, b
 place in the base's memory), as `AsStridedBackward0` of the base.
 """
 
+from __future__ import annotations
+
 import weakref
+from collections.abc import Sequence
+from typing import Any
 
 from pullback.autograd.fit import to_dtype
 from pullback.autograd.places import Places
 from pullback.core import modes, slots
 from pullback.core.errors import InplaceError
-from pullback.core.node import Node, next_sequence_nr, node_extra, port
-from pullback.core.tensor import ndarray, new
+from pullback.core.node import Edge, Node, Unpack, next_sequence_nr, node_extra, port
+from pullback.core.tensor import Tensor, ndarray, new
+from pullback.core.types import Gradient
 from pullback.core.view import base_of, memory_of, wake_views
 
 
-def check_inplace(target, name, records):
+def check_inplace(target: Tensor, name: str, records: bool) -> None:
     """Raise where an in-place operation on `target` cannot be allowed; `records` says whether a node is made."""
     extra = target._extra
     base = base_of(target)
@@ -49,8 +54,8 @@ def check_inplace(target, name, records):
             )
         if not isinstance(memory_of(target._array), ndarray):
             raise InplaceError(
-                f"{name}_: a view of a tensor around a {type(memory_of(target._array)).__name__} cannot be written into "
-                "while recording, because such an array has no strides; use the out-of-place form."
+                f"{name}_: a view of a tensor around a {type(memory_of(target._array)).__name__} cannot be written "
+                "into while recording, because such an array has no strides; use the out-of-place form."
             )
 
 
@@ -58,9 +63,12 @@ class CopySlices(Node):
     """A base after an in-place operation on a view of it: the view's part went through `fn`, the rest is as it was."""
 
     __slots__ = ("fn", "places", "target")
+    fn: Node
+    places: Places
+    target: Edge | None
     takes_undefined = False
 
-    def apply(self, ops, grad, unpack):
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         places, indices = self.places, (self.places.indices().reshape(-1),)
         row = places.row_of_base(grad, ops)
         inner = self.fn.apply(ops, places.as_view(ops.take(row, indices[0]), ops), unpack)
@@ -79,7 +87,7 @@ class CopySlices(Node):
             inside = to_dtype(places.row_of_view(own, ops), row.dtype, ops)
         return (places.as_base(ops.index_put(row, indices, inside), ops), *results)
 
-    def release(self):
+    def release(self) -> None:
         self.fn.release()
 
 
@@ -87,16 +95,17 @@ class AsStridedBackward0(Node):
     """A view of a base, by its place in the base's memory."""
 
     __slots__ = ("places",)
+    places: Places
     arity = 1
 
-    def apply(self, ops, grad, unpack):
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         places = self.places
         row = places.row_of_view(grad, ops)
         zeros = ops.zeros((places.count(),), dtype=row.dtype)
         return (places.as_base(ops.index_put(zeros, (places.indices().reshape(-1),), row, True), ops),)
 
 
-def _retain_at(tensor, before, now):
+def _retain_at(tensor: Tensor, before: Edge | None, now: Edge) -> None:
     """Let a tensor that retains its gradient retain that of its new function instead of the old one's."""
     extra = tensor._extra
     if extra is not None and extra.retains_grad and before is not None:
@@ -104,7 +113,7 @@ def _retain_at(tensor, before, now):
         node_extra(now.node()).retained[now.output_nr] = weakref.ref(tensor)
 
 
-def rebase_history(target, node, before, name):
+def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -> None:
     """Make `node`, which has just written into `target`, part of its history, and of its base's."""
     extra, base = target._extra, base_of(target)
     if base is None:
@@ -128,7 +137,16 @@ def rebase_history(target, node, before, name):
     extra.view_version = -1  # its function is made again, from the base's, when next asked for
 
 
-def refresh_view(view):
+def continue_history(target: Tensor, node: Edge) -> None:
+    """Make `node`, which has changed nothing but the shape and strides of `target`, its function."""
+    _retain_at(target, target._fn, node)
+    target._fn = node
+    base = base_of(target)
+    if base is not None:
+        target._extra.view_version = base._counter.n
+
+
+def refresh_view(view: Tensor) -> Edge | None:
     """The function of a view: its own while the base is as it was, else one made from the base's."""
     extra = view._extra
     base = extra.base
@@ -157,4 +175,5 @@ def refresh_view(view):
 
 slots.check_inplace = check_inplace
 slots.rebase_history = rebase_history
+slots.continue_history = continue_history
 slots.refresh_view = refresh_view

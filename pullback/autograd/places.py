@@ -1,12 +1,19 @@
 """Where the elements of a view lie in its base, by geometry: shapes, strides and addresses."""
 
+from __future__ import annotations
+
 import math
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pullback.arrays.numpy.strides import storage_positions
 from pullback.core.errors import InplaceError
+from pullback.core.tensor import ndarray
+from pullback.core.types import Gradient, RawArray, Shape
 from pullback.core.view import memory_of
+
+Geometry: TypeAlias = tuple[Shape, Shape, int]  # shape, strides and offset, in elements
 
 
 class Places:
@@ -17,7 +24,7 @@ class Places:
 
     __slots__ = ("_base", "_view", "base_shape", "pairs_in_base", "pairs_in_view")
 
-    def __init__(self, base, view):
+    def __init__(self, base: RawArray, view: RawArray) -> None:
         base, view = memory_of(base), memory_of(view)
         self.base_shape = base.shape
         self.pairs_in_base = base.dtype != view.dtype and base.dtype.kind == "c"
@@ -31,7 +38,7 @@ class Places:
         self._base = _geometry(base, low, item, self.pairs_in_base)
         self._view = _geometry(view, low, item, self.pairs_in_view)
 
-    def indices(self):
+    def indices(self) -> ndarray:
         """An int array of the view's shape (and 2, for pairs): the position in the base of each element."""
         places = storage_positions(self._view)
         shape, strides, offset = self._base
@@ -45,37 +52,37 @@ class Places:
             raise _beyond("lies between the elements")
         return places
 
-    def count(self):
+    def count(self) -> int:
         """How many numbers the base has."""
         return math.prod(self._base[0])
 
-    def row_of_base(self, grad, ops):
+    def row_of_base(self, grad: Gradient, ops: Any) -> Gradient:
         """A gradient of the base as one row of numbers."""
         return ops.reshape(ops.view_as_real(grad) if self.pairs_in_base else grad, (-1,))
 
-    def row_of_view(self, grad, ops):
+    def row_of_view(self, grad: Gradient, ops: Any) -> Gradient:
         """A gradient of the view as one row of numbers."""
         return ops.reshape(ops.view_as_real(grad) if self.pairs_in_view else grad, (-1,))
 
-    def as_base(self, row, ops):
+    def as_base(self, row: Gradient, ops: Any) -> Gradient:
         """A row of numbers as a gradient of the base."""
         row = ops.reshape(row, self._base[0])
         return ops.view_as_complex(row) if self.pairs_in_base else row
 
-    def as_view(self, row, ops):
+    def as_view(self, row: Gradient, ops: Any) -> Gradient:
         """A row of numbers as a gradient of the view."""
         row = ops.reshape(row, self._view[0])
         return ops.view_as_complex(row) if self.pairs_in_view else row
 
 
-def _beyond(how):
+def _beyond(how: str) -> InplaceError:
     return InplaceError(
         f"a view (made by as_strided) {how} of its base, so an in-place operation cannot be followed through it; work "
         "on a clone()."
     )
 
 
-def _geometry(array, low, item, pairs):
+def _geometry(array: ndarray, low: int, item: int, pairs: bool) -> Geometry:
     """(shape, strides, offset) in elements of `item` bytes from the address `low`."""
     shape, strides = array.shape, tuple(s // item for s in array.strides)
     if pairs:
@@ -83,6 +90,6 @@ def _geometry(array, low, item, pairs):
     return shape, strides, (array.__array_interface__["data"][0] - low) // item if array.size else 0
 
 
-def _row_strides(shape):
+def _row_strides(shape: Shape) -> Shape:
     """The strides of a C-ordered array of this shape, in elements."""
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))

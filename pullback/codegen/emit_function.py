@@ -77,11 +77,15 @@ class FunctionEmitter:
         """The in-place variant, or nothing."""
         if "inplace" not in self.native.variants:
             return ""
-        if self.native.is_composite:
+        doc = f'"""In-place form of `{self.schema.name}`."""'
+        if self.native.is_view:
+            given = [f"{a.name}={parameter(a.name)}" if a.kwarg_only else parameter(a.name) for a in self.schema.args]
+            body = f'return become_view({given[0]}, "{self.schema.name}", {", ".join([self.name, *given[1:]])})'
+            doc = f'"""Make `{given[0]}` itself the view that `{self.schema.name}` gives."""'
+        elif self.native.is_composite:
             body = f"return assign({self.args[0]}, {self._composition()})"
         else:
             body = f"return inplace({self.operator}, {tuple_of(self.args)})"
-        doc = f'"""In-place form of `{self.schema.name}`."""'
         return self._function(self.inplace_name, self.signature.parameters(inplace=True), doc, [body])
 
     def _function(self, name: str, parameters: list[str], doc: str, body: list[str]) -> str:

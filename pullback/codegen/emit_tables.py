@@ -29,7 +29,7 @@ def emit_fill(natives: Sequence[NativeFunction], registry: Registry, homes: Mapp
         if not native.is_composite
     ]
     body = indent("\n".join(lines), "    ")
-    return f'def fill(tables):\n    """Enter every operator in `tables`."""\n{body}'
+    return f'def fill_tables(tables):\n    """Enter every operator in `tables`."""\n{body}'
 
 
 def _group(
@@ -48,9 +48,10 @@ def _group(
     variants = frozenset().union(*(native.variants for native in group))
     aliases = sorted({alias for native in group for alias in native.aliases})
     numpy = sorted({name for native in group for name in native.numpy})
+    hidden = ", internal=True" if all(native.is_internal for native in group) else ""
     lines.append(
-        f"], function={'function' in variants}, method={not variants.isdisjoint(('method', 'inplace'))}, "
-        f"aliases={aliases!r}, numpy={numpy!r}{_refusal(group)})"
+        f"], function={'function' in variants}, method={'method' in variants}, "
+        f"aliases={aliases!r}, numpy={numpy!r}{hidden}{_refusal(group)})"
     )
     return lines
 

@@ -14,7 +14,7 @@ from pullback.codegen.schema import Arg, Schema
 
 VARIANTS: Final = ("function", "method", "inplace", "out")
 NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.arguments.refusing_numbers
-TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable", "variadic", *NUMBER_TAGS)
+TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable", "variadic", "internal", *NUMBER_TAGS)
 AREAS: Final = (
     "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "special", "fft", "nn", "random", "creation",
 )  # fmt: skip
@@ -69,6 +69,11 @@ class NativeFunction:
     def is_view(self) -> bool:
         """Whether an output is a view of an argument."""
         return any(returned.type.alias is not None and not returned.type.is_write for returned in self.schema.returns)
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether formulas, composites and other transforms may call it, and users not."""
+        return "internal" in self.tags
 
     @property
     def is_mutating(self) -> bool:

@@ -16,6 +16,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.dispatch": (
         "CONSTANTS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
     ),
+    "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),
     "pullback.core.mutation": ("assign", "inplace", "mutate", "write_out"),
     "pullback.core.node": ("MultiNode", "Node", "next_sequence_nr", "port", "start_multi"),

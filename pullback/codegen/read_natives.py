@@ -54,6 +54,7 @@ def _native(area: str, entry: Entry) -> NativeFunction:
         line=entry.fields.line,
     )
     _check_view(native, entry)
+    _check_internal(native, entry)
     return native
 
 
@@ -103,15 +104,22 @@ def _variants(entry: Entry, schema: Schema) -> frozenset[str]:
 
 
 def _check_view(native: NativeFunction, entry: Entry) -> None:
-    """A view has neither an inplace nor an out variant, and says by its schema that it is one."""
-    if native.is_view and (wrong := native.variants & {"inplace", "out"}):
+    """A view has no out variant, and says by its schema that it is one."""
+    if native.is_view and "out" in native.variants:
         raise entry.where("variants").error(
-            f"has the variant {', '.join(sorted(wrong))}, but returns a view of an argument",
-            "Remove that variant: a view cannot be written into its own base",
+            "has the variant out, but returns a view of an argument", "Remove that variant: a view has memory already"
         )
     if "view" in native.tags and not native.is_view:
         raise entry.where("tags").error(
             "is tagged view, but its schema returns no alias", "Write `Tensor(a) self` and `-> Tensor(a)` in the schema"
+        )
+
+
+def _check_internal(native: NativeFunction, entry: Entry) -> None:
+    """An internal operator has no public face."""
+    if native.is_internal and ("method" in native.variants or native.aliases or native.numpy):
+        raise entry.where("tags").error(
+            "is tagged internal, but has a method, an alias or a NumPy function", "Remove them, or the tag"
         )
 
 

@@ -141,7 +141,7 @@ def _public_names(party: ThirdParty) -> dict[str, NativeFunction]:
     public: dict[str, NativeFunction] = {}
     for native in registry.natives:
         overloads = [other for other in registry.natives if other.name == native.name]
-        if not any("function" in other.variants for other in overloads):
+        if not any("function" in other.variants for other in overloads) or native.is_internal:
             continue
         for plain in (native.name, *native.aliases):
             for name in (plain, f"{plain}_")[: 2 if "inplace" in native.variants else 1]:
@@ -157,7 +157,7 @@ def _entrance(party: ThirdParty, public: Mapping[str, NativeFunction]) -> str:
     keywords = [f"namespace={party.namespace!r}", f"source={party.source!r}", "tangents=TANGENTS"]
     if any(not native.is_composite for native in natives):
         keywords.append("kernels=kernels")
-    lines = [f"PUBLIC = enter(fill, {', '.join(keywords)})"]
+    lines = [f"PUBLIC = enter(fill_tables, {', '.join(keywords)})"]
     for name, native in public.items():
         overloads = [other for other in natives if other.name == native.name]
         if name != native.name or len(overloads) > 1 or refuses_numbers(overloads) is not None:

@@ -1,31 +1,39 @@
 """Arguments of operators: sizes given one by one, NumPy's spellings, and the choice among overloads."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pullback.core.tensor import Tensor, ndarray
 
+# Of an argument: its name, its type in the schema, whether None will do, whether it is required, whether keyword-only.
+Parameter: TypeAlias = tuple[str, str, bool, bool, bool]
+Overload: TypeAlias = tuple[Callable[..., Any], Sequence[Parameter]]
+
 
 class _Unset:
     """Stands for an argument that was not given."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required>"
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return False
 
 
 UNSET = _Unset()
 
 
-def missing_argument(operator, name):
+def missing_argument(operator: str, name: str) -> TypeError:
     """The error for a required argument that was not given."""
     return TypeError(f"{operator}() missing required argument {name!r}.")
 
 
-def int_list(operator, name, given, by_keyword, default):
+def int_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
     """The int[] argument of a call such as f(x, 2, 3), f(x, (2, 3)) or f(x, shape=(2, 3))."""
     if by_keyword is not UNSET:
         if given:
@@ -38,29 +46,29 @@ def int_list(operator, name, given, by_keyword, default):
     return given or (default if default is not UNSET else ())
 
 
-def tensor_list(operator, name, given, by_keyword, default):
+def tensor_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
     """The Tensor[] argument of a call such as f(x, y), f([x, y]) or f(tensors=[x, y])."""
     if len(given) == 1 and isinstance(given[0], (list, tuple)):
         return given[0]
     return int_list(operator, name, given, by_keyword, default) if by_keyword is not UNSET else given
 
 
-def _is_int(x):
+def _is_int(x: object) -> bool:
     return isinstance(x, (int, np.integer)) or (isinstance(x, (Tensor, ndarray)) and x.ndim == 0)
 
 
 _NUMPY_SPELLING = {"axis": "dim", "keepdims": "keepdim", "self": "input", "x": "input", "a": "input"}
 
 
-def _is_number(x):
+def _is_number(x: object) -> bool:
     return isinstance(x, (int, float, complex, np.generic))
 
 
-def _is_tensor(x, strict):
+def _is_tensor(x: object, strict: bool) -> bool:
     return isinstance(x, (Tensor, ndarray)) or (not strict and _is_number(x))
 
 
-_ACCEPTS = {
+_ACCEPTS: dict[str, Callable[[Any, bool], bool]] = {
     "Tensor": _is_tensor,
     "Tensor[]": lambda x, strict: isinstance(x, (list, tuple)),
     "int": lambda x, strict: isinstance(x, (int, np.integer)) and not isinstance(x, bool),
@@ -73,7 +81,7 @@ _ACCEPTS = {
 }
 
 
-def _matches(params, args, kwargs, strict):
+def _matches(params: Sequence[Parameter], args: tuple[Any, ...], kwargs: Mapping[str, Any], strict: bool) -> bool:
     """Whether a call fits one overload; `strict` takes no numbers for tensors."""
     positional = [p for p in params if not p[4]]
     if len(args) > len(positional):
@@ -104,14 +112,14 @@ def _matches(params, args, kwargs, strict):
     return not given
 
 
-def overloaded(name, overloads):
+def overloaded(name: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
     """One function for several call forms: `overloads` are pairs of function and parameters, the first preferred."""
     primary, params = overloads[0]
     required = sum(p[3] for p in params)
     alone = not any(_may_take(other, required) for _, other in overloads[1:])
     quick = required if alone else -1
 
-    def choose(*args, **kwargs):
+    def choose(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) == quick:
             return primary(*args)
         for strict in (True, False):
@@ -126,7 +134,7 @@ def overloaded(name, overloads):
     return choose
 
 
-def _may_take(params, count):
+def _may_take(params: Sequence[Parameter], count: int) -> bool:
     """Whether `count` positional arguments could be a call of this overload."""
     positional = [p for p in params if not p[4]]
     least = sum(p[3] for p in positional)
@@ -134,21 +142,23 @@ def _may_take(params, count):
     return not keywords and least <= count <= len(positional)
 
 
-def _no_match(name, overloads, args, kwargs):
+def _no_match(name: str, overloads: Sequence[Overload], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     given = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     forms = "\n".join(f"  {name}({', '.join(f'{p[1]} {p[0]}' for p in params)})" for _, params in overloads)
     return f"{name}() received an invalid combination of arguments: ({', '.join(given)}). Expected one of\n{forms}"
 
 
 _NUMBERS = frozenset([bool, int, float, complex])
-_REFUSED = {
+_REFUSED: dict[str, Callable[[list[type]], bool]] = {
     "no_numbers": lambda kinds: any(k in _NUMBERS for k in kinds),
     "tensor_first": lambda kinds: kinds[0] in _NUMBERS,
     "some_tensor": lambda kinds: all(k in _NUMBERS for k in kinds),
 }
 
 
-def refusing_numbers(name, function, rule, tensors):
+def refusing_numbers(
+    name: str, function: Callable[..., Any], rule: str, tensors: Sequence[str]
+) -> Callable[..., Any]:
     """`function`, refusing plain numbers for its Tensor arguments where PyTorch does.
 
     The rule (a tag in native_functions.yaml) is "no_numbers", "tensor_first" (the first may be none) or "some_tensor"
@@ -158,7 +168,7 @@ def refusing_numbers(name, function, rule, tensors):
     count = len(tensors)
 
     @functools.wraps(function)
-    def checked(*args, **kwargs):
+    def checked(*args: Any, **kwargs: Any) -> Any:
         kinds = [type(x) for x in args[:count]]
         if kwargs:
             kinds += [type(kwargs[t]) for t in tensors if t in kwargs]

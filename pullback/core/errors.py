@@ -46,8 +46,8 @@ class SavedTensorModifiedError(RuntimeError):
         self.expected_version, self.found_version = expected, found
         super().__init__(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"{node_name} saved {saved_name!r} (shape {tuple(shape)}, {dtype}) at version {expected}, but {culprit} has "
-            f"modified it since (now version {found}).\n"
+            f"{node_name} saved {saved_name!r} (shape {tuple(shape)}, {dtype}) at version {expected}, but {culprit} "
+            f"has modified it since (now version {found}).\n"
             f"Use the out-of-place form (y = y + 1 for y += 1), or let {culprit} work on a clone()."
         )
 

@@ -1,6 +1,9 @@
 """Tensors from data: `tensor` copies, `from_numpy` shares memory, `asarray` shares when it can."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +14,7 @@ from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 _KINDS = "biufc"
 
 
-def tensor(data, *, dtype=None, device="cpu", requires_grad=False):
+def tensor(data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data`.
 
     Parameters
@@ -44,7 +47,7 @@ def tensor(data, *, dtype=None, device="cpu", requires_grad=False):
     return _leaf(_array(data, dtype, copy=True), requires_grad)
 
 
-def from_numpy(array):
+def from_numpy(array: ndarray) -> Tensor:
     """A tensor that shares memory with an ndarray.
 
     Parameters
@@ -67,7 +70,9 @@ def from_numpy(array):
     return wrap(_checked(np.asarray(array)))
 
 
-def asarray(data, *, dtype=None, device="cpu", requires_grad=False, copy=None):
+def asarray(
+    data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False, copy: bool | None = None
+) -> Tensor:
     """A tensor of `data`, sharing memory with an ndarray or Tensor of the wanted dtype unless `copy` is True.
 
     Parameters
@@ -94,7 +99,7 @@ def asarray(data, *, dtype=None, device="cpu", requires_grad=False, copy=None):
     return _leaf(_array(data, dtype, copy=copy), requires_grad)
 
 
-def _array(data, dtype, copy):
+def _array(data: Any, dtype: Any, copy: bool | None) -> ndarray:
     if dtype is not None:
         dtype = np.dtype(dtype)
     try:
@@ -104,7 +109,7 @@ def _array(data, dtype, copy):
     return _checked(array)
 
 
-def _checked(array):
+def _checked(array: ndarray) -> ndarray:
     if array.dtype.kind not in _KINDS:
         raise TypeError(
             f"can't convert an array of dtype {array.dtype} to a Tensor: the supported dtypes are floating point, "
@@ -113,7 +118,7 @@ def _checked(array):
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _plain(data):
+def _plain(data: Any) -> Any:
     """A nested sequence with the Tensors in it (0-d or not) turned into arrays; those that require grad are refused."""
     if isinstance(data, Tensor):
         if data._requires_grad or data._level:
@@ -127,26 +132,26 @@ def _plain(data):
     return data
 
 
-def _leaf(array, requires_grad):
+def _leaf(array: ndarray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if modes.current().inference:
         extra_of(out).inference = True
     return out.requires_grad_() if requires_grad else out
 
 
-def _say_that_copies_are_detached(data):
+def _say_that_copies_are_detached(data: Tensor) -> None:
     if data._level:
         raise UnsupportedError(
             "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. "
             "Use t.clone() for a copy that is differentiated, t.detach().clone() for a constant."
         )
     warnings.warn(
-        "pullback.tensor(t) copies a Tensor that requires grad out of the graph; write t.detach().clone() to say so, or "
-        "t.clone() for a copy that stays in it.",
+        "pullback.tensor(t) copies a Tensor that requires grad out of the graph; write t.detach().clone() to say so, "
+        "or t.clone() for a copy that stays in it.",
         stacklevel=3,
     )
 
 
-def _only_cpu(device):
+def _only_cpu(device: Any) -> None:
     if str(device) != "cpu":
         raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")

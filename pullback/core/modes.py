@@ -86,10 +86,10 @@ class _ModeSwitch:
 
     def _remember(self, modes: Modes) -> None:
         """Keep the state to return to: a stack for each thread, since one object may serve several at once."""
-        self.__dict__.setdefault(get_ident(), []).append(modes)
+        self.__dict__.setdefault(get_ident(), []).append(modes)  # type: ignore[call-overload]  # numbers as names
 
     def __exit__(self, *_: object) -> None:
-        set_modes(self.__dict__[get_ident()].pop())
+        set_modes(self.__dict__[get_ident()].pop())  # type: ignore[index]
 
     def _fresh(self) -> Self:
         return type(self)()

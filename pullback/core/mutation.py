@@ -93,6 +93,7 @@ def _prepare(op, args):
             f"{target._level}, which cannot hold its derivative. Use the out-of-place form."
         )
     wanted = any(t._requires_grad and t._level == level for t in tensors)
+    wanted = wanted and target._array.dtype.kind in "fc"  # whole numbers have no derivative
     records = op.record is not None and wanted and modes.current().records(level)
     slots.check_inplace(target, op.name, records)
     return target, level, records

@@ -5,12 +5,26 @@ entrance; a node with several has one `Port` for each. So an edge is one referen
 consumers' edges point to.
 """
 
+from __future__ import annotations
+
 import itertools
 import threading
 import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias, TypeVar, final
 
 from pullback.core import slots
+from pullback.core.hook_dict import HookDict
 from pullback.core.tensor import Tensor, extra_of, new
+from pullback.core.types import DType, Gradient, Shape
+
+# What a gradient flows along: the Node of one output, or the Port of one with several, that it enters.
+Edge: TypeAlias = "Node | Port"
+# Gives what a node saved back to its formulas: unpack(saved, version, node).
+Unpack: TypeAlias = "Callable[[Any, Any, Node], Any]"
+
+_N = TypeVar("_N", bound="Node")
+_M = TypeVar("_M", bound="MultiNode")
 
 next_sequence_nr = itertools.count().__next__
 # Gradients are accumulated as soon as they are complete: above every number that an operator's node gets.
@@ -23,10 +37,10 @@ class InputMetadata:
 
     __slots__ = ("device", "dtype", "shape")
 
-    def __init__(self, shape, dtype, device="cpu"):
+    def __init__(self, shape: Shape | None, dtype: DType | None, device: str = "cpu") -> None:
         self.shape, self.dtype, self.device = shape, dtype, device
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"InputMetadata(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
 
 
@@ -34,12 +48,15 @@ class NodeExtra:
     """What few nodes have: hooks, retained gradients, user metadata."""
 
     __slots__ = ("metadata", "post_hooks", "pre_hooks", "retained", "tensor_hooks")
+    pre_hooks: HookDict | None
+    post_hooks: HookDict | None
 
-    def __init__(self):
-        self.metadata = {}
+    def __init__(self) -> None:
+        self.metadata: dict[Any, Any] = {}
         self.pre_hooks = self.post_hooks = None
-        self.tensor_hooks = {}  # output number -> hooks of that tensor, in order of registration
-        self.retained = {}  # output number -> weak reference to the tensor that retains its grad
+        self.tensor_hooks: dict[int, HookDict] = {}  # by output number, in order of registration
+        # By output number: the tensor that retains its grad.
+        self.retained: dict[int, weakref.ref[Tensor]] = {}
 
 
 # Stands in the `_extra` of an AccumulateGrad without hooks: it tells the engine's fast path to leave the node alone.
@@ -56,62 +73,72 @@ class Node:
 
     __slots__ = ("__weakref__", "_dtype", "_extra", "_next0", "_next1", "_nexts", "_sequence_nr", "_shape")
 
+    _next0: Edge | None
+    _next1: Edge | None
+    _nexts: tuple[Edge | None, ...] | None  # None: the edges are _next0 and _next1
+    _extra: NodeExtra | None
+    _sequence_nr: int
+    _shape: Shape | None  # this and the next: of the gradient that the only output takes
+    _dtype: DType | None
+
     output_nr = 0  # of a single-output node, which is its own port
     outputs = 1
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
 
-    def __init__(self, edges=(), shape=None, dtype=None):
+    def __init__(
+        self, edges: Iterable[Edge | None] = (), shape: Shape | None = None, dtype: DType | None = None
+    ) -> None:
         self._sequence_nr = next_sequence_nr()
         self._next0 = self._next1 = self._extra = None
         self._nexts = tuple(edges)
         self._shape, self._dtype = shape, dtype
 
-    def apply(self, ops, grad, unpack):
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         """The gradients of the inputs, one for each edge."""
         raise NotImplementedError(f"{self.name()} has no apply().")
 
-    def release(self):
+    def release(self) -> None:
         """Let go of the saved tensors; a second backward then raises."""
 
-    def node(self):
+    def node(self) -> Node:
         """The node that this entrance belongs to: itself."""
         return self
 
-    def name(self):
+    def name(self) -> str:
         """Name of the node's class, as PyTorch has it: 'MulBackward0'."""
         return type(self).__name__
 
-    def edges(self):
+    def edges(self) -> tuple[Edge | None, ...]:
         """Where the gradients go: a Node, a Port or None for each input."""
         return (self._next0, self._next1)[: self.arity] if self._nexts is None else self._nexts
 
     arity = 0  # number of edges held in _next0 and _next1, for generated nodes of at most two
 
     @property
-    def next_functions(self):
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Tuple of (node, output number) for each input; (None, 0) where no gradient goes."""
         return tuple((None, 0) if e is None else (e.node(), e.output_nr) for e in self.edges())
 
     @property
-    def input_metadata(self):
+    def input_metadata(self) -> list[InputMetadata]:
         """Shape, dtype and device of each gradient that this node takes."""
         return [InputMetadata(self._shape, self._dtype)]
 
     @property
-    def metadata(self):
+    def metadata(self) -> dict[Any, Any]:
         """A dict for whatever the user wants to attach."""
         return node_extra(self).metadata
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # Only missing attributes get here: `_saved_x` shows what the slot `saved_x` holds, as in PyTorch.
         if name.startswith("_saved_") and hasattr(type(self), name[1:]):
             return slots.show_saved(self, name[7:])
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
 
-    def __call__(self, *grads):
+    def __call__(self, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         """Run this node's backward on tensors, recording it when grad mode is on."""
         return slots.call_node(self, grads)
 
@@ -121,19 +148,21 @@ class MultiNode(Node):
 
     __slots__ = ("_ports",)
 
-    output_names = ()
-    differentiable_outputs = ()
+    _ports: tuple[tuple[Shape, DType], ...]  # shape and dtype of each output
+
+    output_names: tuple[str, ...] = ()
+    differentiable_outputs: tuple[bool, ...] = ()
 
     @property
-    def outputs(self):
+    def outputs(self) -> int:  # type: ignore[override]  # read alone, here as there
         """Number of outputs."""
         return len(self._ports)
 
     @property
-    def input_metadata(self):
+    def input_metadata(self) -> list[InputMetadata]:
         return [InputMetadata(shape, dtype) for shape, dtype in self._ports]
 
-    def materialize(self, grads, ops):
+    def materialize(self, grads: Gradient, ops: Any) -> list[Gradient]:
         """The same gradients with zeros for the undefined ones; that of a single output comes bare."""
         if len(self._ports) == 1 and not isinstance(grads, (list, tuple)):
             grads = (grads,)
@@ -143,16 +172,17 @@ class MultiNode(Node):
         ]
 
 
+@final
 class Port:
     """Where the gradient of one output of a MultiNode enters."""
 
     __slots__ = ("_dtype", "_node", "_shape", "output_nr")
 
-    def __init__(self, node, output_nr, shape, dtype):
+    def __init__(self, node: MultiNode, output_nr: int, shape: Shape, dtype: DType) -> None:
         self._node, self.output_nr = node, output_nr
         self._shape, self._dtype = shape, dtype
 
-    def node(self):
+    def node(self) -> MultiNode:
         """The node that this entrance belongs to."""
         return self._node
 
@@ -161,7 +191,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("variable",)
 
-    def __init__(self, variable):
+    def __init__(self, variable: Tensor) -> None:
         data = variable._array
         self._sequence_nr = _FIRST_LEAF_NR + next_sequence_nr()
         self._next0 = self._next1 = None
@@ -171,7 +201,7 @@ class AccumulateGrad(Node):
         self.variable = variable
 
 
-def start_node(cls, out):
+def start_node(cls: type[_N], out: Tensor) -> _N:
     """A fresh node of this class, with what every node has, as the function of its only output."""
     node = new(cls)
     node._sequence_nr = next_sequence_nr()
@@ -184,7 +214,7 @@ def start_node(cls, out):
     return node
 
 
-def start_multi(cls, outs, differentiable):
+def start_multi(cls: type[_M], outs: Sequence[Tensor], differentiable: Sequence[bool]) -> _M:
     """The same for a node of several outputs; those that are not differentiable get no port."""
     node = new(cls)
     node._sequence_nr = next_sequence_nr()
@@ -198,7 +228,7 @@ def start_multi(cls, outs, differentiable):
     return node
 
 
-def port(x):
+def port(x: object) -> Edge | None:
     """The edge towards `x`: its Node or Port, the AccumulateGrad of a leaf, None when no gradient is wanted."""
     if type(x) is not Tensor and not isinstance(x, Tensor) or not x._requires_grad:
         return None
@@ -215,7 +245,7 @@ def port(x):
     return fn
 
 
-def accumulator(leaf):
+def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The AccumulateGrad node of a leaf: one for all edges, kept alive by them, not by the leaf."""
     extra = extra_of(leaf)
     with _one_accumulator:  # threads that use a leaf for the first time must find the same node
@@ -226,7 +256,7 @@ def accumulator(leaf):
     return node
 
 
-def node_extra(node):
+def node_extra(node: Node) -> NodeExtra:
     """The NodeExtra of `node`, made if there is none yet."""
     if node._extra is None or node._extra is LEAF:
         node._extra = NodeExtra()

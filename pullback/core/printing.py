@@ -44,5 +44,5 @@ def tensor_format(self: Tensor, spec: str) -> str:
     return repr(self)
 
 
-Tensor.__repr__ = tensor_repr  # type: ignore[method-assign]  # printing needs a Tensor that is all there
-Tensor.__format__ = tensor_format  # type: ignore[method-assign]
+Tensor.__repr__ = tensor_repr  # type: ignore[method-assign, assignment]  # printing needs a Tensor that is all there
+Tensor.__format__ = tensor_format  # type: ignore[method-assign, assignment]

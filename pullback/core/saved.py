@@ -6,10 +6,16 @@ Constants (numbers, ndarrays) are kept as they are, with no version. So saving m
 saved output, and a graph of a million nodes stays light for the garbage collector.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
-from pullback.core.node import Port
+from pullback.core.node import Edge, Node, Port
 from pullback.core.tensor import Tensor, new, wrap
+from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter
 
 
@@ -17,7 +23,7 @@ class Released:
     """Stands where a version was, once the saved tensor is gone."""
 
 
-def version_when_saved(x):
+def version_when_saved(x: object) -> Version:
     """What to keep beside a saved input: its version, or None while it has no counter (and for constants)."""
     if type(x) is Tensor or isinstance(x, Tensor):
         counter = x._counter
@@ -25,7 +31,7 @@ def version_when_saved(x):
     return None
 
 
-def watch_output(out):
+def watch_output(out: Tensor) -> Version:
     """What to keep beside a saved output: its counter, with the version now if it is not the first."""
     counter = out._counter
     if counter is None:  # version.counter_of written out: every exp and tanh passes here
@@ -36,7 +42,7 @@ def watch_output(out):
     return (counter, counter.n) if counter.n else counter
 
 
-def unpack_raw(saved, version, node):
+def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
     """The raw array behind a saved tensor, for an ordinary backward. Raises if it was modified or released."""
     if version is None:
         if type(saved) is not Tensor and not isinstance(saved, Tensor):
@@ -50,15 +56,15 @@ def unpack_raw(saved, version, node):
     return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._array
 
 
-def _is_output(version):
+def _is_output(version: Version) -> bool:
     """Whether the saved thing is an output of the node, kept as data: beside it stands a counter, not a number."""
     return type(version) is Counter or type(version) is tuple
 
 
-def tensor_unpacker(level):
+def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:
     """The `unpack` of a backward that is itself recorded at `level`: gives Tensors instead of raw arrays."""
 
-    def unpack_tensor(saved, version, node):
+    def unpack_tensor(saved: Any, version: Version, node: Any) -> Any:
         saved = checked(saved, version, node)
         if not _is_output(version):
             return saved
@@ -71,7 +77,7 @@ def tensor_unpacker(level):
     return unpack_tensor
 
 
-def checked(saved, version, node):
+def checked(saved: Any, version: Version, node: Node) -> Any:
     """`saved`, after making sure that it is still what was saved."""
     if version is Released:
         raise BackwardTwiceError(node.name())
@@ -88,7 +94,7 @@ def checked(saved, version, node):
     return saved
 
 
-def output_again(data, version, entrance, level):
+def output_again(data: RawArray, version: Version, entrance: Edge | None, level: int) -> Tensor:
     """A node's saved output as a Tensor, with that node (or its port) as its function."""
     out = wrap(data, level)
     out._counter = version[0] if type(version) is tuple else version
@@ -97,7 +103,7 @@ def output_again(data, version, entrance, level):
     return out
 
 
-def saved_name(node, saved):
+def saved_name(node: Node, saved: object) -> str:
     """The name under which a node keeps `saved`."""
     for cls in type(node).__mro__:
         for slot in getattr(cls, "__slots__", ()):
@@ -108,7 +114,7 @@ def saved_name(node, saved):
     return "tensor"
 
 
-def show_saved(node, name):
+def show_saved(node: Node, name: str) -> Any:
     """What a node saved under `name`, as `node._saved_<name>` shows it: a Tensor, a tuple of them, or a constant."""
     unpack = tensor_unpacker(0)
     saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}")

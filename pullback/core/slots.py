@@ -23,3 +23,5 @@ check_inplace: Callable[..., None] = _unfilled
 show_saved: Callable[..., Any] = _unfilled
 # (tensor, node, its function before, operator name): the tensor was modified in place by that node
 rebase_history: Callable[..., None] = _unfilled
+# (tensor, node): the tensor has become the view of itself that this node made
+continue_history: Callable[..., None] = _unfilled

@@ -7,8 +7,9 @@ here: operators become methods when `pullback.ops` is imported, `backward` and h
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from pullback.core.hook_dict import HookDict
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter, counter_of, moved_counter, version_of
 
-new = object.__new__
+_T = TypeVar("_T")
+
+new: Callable[[type[_T]], _T] = object.__new__
 ndarray = np.ndarray
 
 
@@ -28,7 +31,7 @@ class Extra:
     The defaults belong to the class: an instance is made for every view and holds the two or three that differ.
     """
 
-    accumulator: Callable[[], Any] | None = None  # weak reference to the AccumulateGrad node of a leaf
+    accumulator: weakref.ref[Any] | None = None  # the AccumulateGrad node of a leaf
     base: Tensor | None = None  # the tensor whose memory a view shares
     grad: Tensor | None = None
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
@@ -37,7 +40,8 @@ class Extra:
     post_accumulate_hooks: HookDict | None = None
     retains_grad = False
     view_version: int | None = None  # of a view: the version at which its grad_fn was made
-    views: dict[int, weakref.ref[Tensor]] | None = None  # of a base that does not require grad: its views, by id
+    # Of a base that does not require grad: weak references to its views, by id.
+    views: dict[int, weakref.ref[Tensor]] | None = None
 
 
 def extra_of(tensor: Tensor) -> Extra:
@@ -65,8 +69,8 @@ class Tensor:
     _requires_grad: bool
 
     if TYPE_CHECKING:
-        # Given to the class by `pullback.ops.methods` and `pullback.autograd`, which stand above. The operators' methods
-        # are generated; what is not listed here is looked up among them.
+        # Given to the class from above, by `pullback.ops.methods` and `pullback.autograd`. Most of the operators'
+        # methods are generated: they are what __getattr__ stands for here.
         def __getattr__(self, name: str) -> Any: ...
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
@@ -77,7 +81,7 @@ class Tensor:
         def __truediv__(self, other: Any) -> Tensor: ...
         def __rtruediv__(self, other: Any) -> Tensor: ...
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         raise TypeError("Tensor is not made by calling it: use pullback.tensor(data) or pullback.from_numpy(array).")
 
     # -- the array -------------------------------------------------------------------------------------------
@@ -126,12 +130,12 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Shape | int:
         """Strides in elements, of all dimensions or of one."""
-        strides = tuple(s // self._array.itemsize for s in self._array.strides)
+        strides = tuple(s // self._array.itemsize for s in self._array.strides)  # type: ignore[attr-defined]
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self) -> bool:
         """Whether the elements lie in C order without gaps."""
-        return bool(self._array.flags.c_contiguous)
+        return bool(self._array.flags.c_contiguous)  # type: ignore[attr-defined]
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a real floating-point one."""
@@ -281,7 +285,7 @@ class Tensor:
         return self
 
     # -- leaving for Python and NumPy ------------------------------------------------------------------------
-    def numpy(self, *, force: bool = False) -> RawArray:
+    def numpy(self, *, force: bool = False) -> Any:
         """The ndarray inside, sharing memory.
 
         Parameters
@@ -380,7 +384,7 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
     return out
 
 
-def mismatch(tensor: Tensor, value: object) -> GradientError:
+def mismatch(tensor: Tensor, value: Any) -> GradientError:
     """The error of a replacement that does not look like the tensor it replaces."""
     found = f"shape {value.shape}, {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
     return GradientError(f"expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}.")
@@ -393,7 +397,7 @@ def not_one_element(tensor: Tensor) -> GradientError:
     )
 
 
-def _check_new_grad(tensor: Tensor, value: object) -> None:
+def _check_new_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy.")
     if value is tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from pullback.core.tensor import Tensor, extra_of
+from pullback.core.tensor import Tensor, extra_of, ndarray
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
 
@@ -14,13 +14,16 @@ def shares_memory(result: RawArray, source: RawArray) -> bool:
     """Whether the array `result`, just computed from `source`, is a view of it."""
     if result is source:
         return True
+    if type(result) is ndarray and type(source) is ndarray:
+        base = result.base
+        return base is not None and (base is source or base is source.base)
     if isinstance(result, Tensor):  # nested levels: the memory is at the bottom
         result, source = memory_of(result), memory_of(source)
     base = getattr(result, "base", None)
     return base is not None and (base is source or base is getattr(source, "base", None))
 
 
-def memory_of(data: Any) -> RawArray:
+def memory_of(data: Any) -> Any:
     """The array at the bottom of nested tensors."""
     while isinstance(data, Tensor):
         data = data._array
@@ -70,6 +73,6 @@ def wake_views(base: Tensor) -> None:
             view = reference()
             if view is not None:
                 view._requires_grad = True
-                view._extra.view_version = -1
+                view._extra.view_version = -1  # type: ignore[union-attr]  # every view has an Extra
         extra.views = None
 

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 
-from pullback.autograd.accumulate import owned
-from pullback.autograd.api import collect_raw
+from pullback.autograd.engine import execute
 from pullback.core import modes
 from pullback.core.errors import GradientError
+from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 
@@ -159,12 +159,8 @@ def _gradients(value, leaves, level):
         _check_scalar(value)
         return [_zeros(leaf) for leaf in leaves]
     _check_scalar(value)
-    raws = collect_raw([value], [_one(value)], leaves, level)
-    results = []
-    for i, leaf in enumerate(leaves):
-        box, raws[i] = [raws[i]], None
-        results.append(_zeros(leaf) if box[0] is None else owned(box))
-    return results
+    execute([(port(value), _one(value))], level=level)  # the leaves are ours alone, and so is their .grad
+    return [_zeros(leaf) if leaf.grad is None else leaf.grad._array for leaf in leaves]
 
 
 def _check_scalar(value):

@@ -1,4 +1,4 @@
-"""NumPy's forms of methods that PyTorch names too, where PyTorch's own form would be an error; and `copy`.
+"""NumPy's forms of methods that PyTorch names too, where PyTorch's own form would be an error; and `copy`, `fill`.
 
 A call that means something in PyTorch keeps that meaning: `t.repeat(2, 2)` tiles, `t.std()` divides by n - 1.
 """
@@ -18,6 +18,11 @@ def copy(self, order="C"):
 def compress(self, condition, axis=None):
     """The elements, or the slices along `axis`, where `condition` holds: np.compress."""
     return np.compress(condition, self, axis)
+
+
+def fill(self, value):
+    """Write one number everywhere, as ndarray.fill does; `fill_` returns the tensor too."""
+    self.fill_(value)
 
 
 def _extended(name, form):
@@ -72,7 +77,7 @@ def _along(name):
 
 def attach():
     """Give Tensor these methods."""
-    Tensor.copy, Tensor.compress = copy, compress
+    Tensor.copy, Tensor.compress, Tensor.fill = copy, compress, fill
     forms = {"transpose": _transpose, "dot": _dot, "take": _along("take"), "repeat": _along("repeat")}
     forms |= {name: _spread(name) for name in ("var", "std")}
     forms |= {name: _running(name) for name in ("cumsum", "cumprod")}

@@ -7,7 +7,7 @@ from pullback.ops import tables
 from pullback.ops.generated import tables as generated
 
 NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
-generated.fill(tables)
+generated.fill_tables(tables)
 NUMPY.register(IN_FORMULAS)
 
 

@@ -18,12 +18,12 @@ class NameTakenError(ValueError):
     """A third party's operator would take a name that means something else already."""
 
 
-def enter(fill, *, namespace, source, kernels=None, tangents=types.MappingProxyType({})):
-    """Enter the operators that `fill(tables)` lists, and return the functions by public name.
+def enter(fill_tables, *, namespace, source, kernels=None, tangents=types.MappingProxyType({})):
+    """Enter the operators that `fill_tables(tables)` lists, and return the functions by public name.
 
     Parameters
     ----------
-    fill : function
+    fill_tables : function
         Generated: calls `add` and `kernel` of what it is given.
     namespace, source : str
         Entering a namespace again replaces it, so that a file may be loaded again after a change; but only `source`,
@@ -38,7 +38,7 @@ def enter(fill, *, namespace, source, kernels=None, tangents=types.MappingProxyT
         has changed.
     """
     extension = Extension(namespace, source, kernels, tangents)
-    fill(extension)
+    fill_tables(extension)
     before = _entered.get(namespace)
     extension.check(before)
     if before is not None:
@@ -58,11 +58,13 @@ class Extension:
         self.array_kernels, self.tensor_kernels = {}, {}
         self.tangents = {f"{namespace}.{name}": function for name, function in tangents.items()}
 
-    def add(self, name, home, overloads, *, function, method, aliases=(), numpy=(), refuses=None):
-        """Note an operator with all its overloads."""
+    def add(self, name, home, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None):
+        """Note an operator with all its overloads; an internal one has no public name."""
         faces = tables.Faces(name, overloads, aliases, refuses)
         setattr(self.on_tensors, name, faces.on_tensors)
         setattr(self.on_arrays, name, faces.on_arrays)
+        if internal:
+            return
         if function:
             self.public.update(faces.public | faces.changing)
         if method:

@@ -57,6 +57,9 @@ def _operators():
     return methods
 
 
+_setitem = OPERATORS["setitem"][0].inplace
+
+
 def getitem(self, index):
     """self[index]: a view for integers, slices, Ellipsis and None; a copy for integer and boolean arrays."""
     if type(index) is slice or type(index) is int:
@@ -67,7 +70,7 @@ def getitem(self, index):
 
 def setitem(self, index, value):
     """self[index] = value, recorded like any in-place operation."""
-    METHODS["setitem_"](self, plain_index(index), value)
+    _setitem(self, plain_index(index), value)
 
 
 def iterate(self):

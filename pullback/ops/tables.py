@@ -35,13 +35,15 @@ class Faces:
             self.changing = dict.fromkeys((f"{n}_" for n in (name, *aliases)), _one(f"{name}_", in_place))
 
 
-def add(name, home, overloads, *, function, method, aliases=(), numpy=(), refuses=None):
-    """Enter an operator with all its overloads."""
+def add(name, home, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None):
+    """Enter an operator with all its overloads; an internal one has no public name."""
     faces = Faces(name, overloads, aliases, refuses)
     OPERATORS.setdefault(name, []).extend(overloads)
     if home == "" or name not in TENSOR.__dict__:
         TENSOR.register({name: faces.on_tensors})
         NUMPY.register({name: faces.on_arrays})
+    if internal:
+        return
     if function:
         PUBLIC.setdefault(home, {}).update(faces.public | faces.changing)
     if method:

@@ -335,9 +335,14 @@ NATIVE_REFUSALS = {
         "'f_a' is declared twice",
         "Remove",
     ),
-    "inplace variant of a view": (
-        "- func: f(Tensor(a) self) -> Tensor(a)\n  variants: method, inplace  #!",
-        "variant inplace, but returns a view",
+    "internal method": (
+        "- func: f(Tensor self) -> Tensor\n  variants: method\n  tags: internal  #!",
+        "tagged internal, but has a method",
+        "Remove",
+    ),
+    "out variant of a view": (
+        "- func: f(Tensor(a) self) -> Tensor(a)\n  variants: method, out  #!",
+        "variant out, but returns a view",
         "Remove",
     ),
     "inplace variant of two outputs": (

@@ -250,7 +250,7 @@ TANGENTS = {
 }
 
 
-def fill(tables):
+def fill_tables(tables):
     """Enter every operator in `tables`."""
     tables.add(
         "langevin",
@@ -301,7 +301,7 @@ def fill(tables):
     tables.kernel("brillouin", OP_brillouin)
 
 
-PUBLIC = enter(fill, namespace="paramagnet", source="paramagnet.yaml", tangents=TANGENTS, kernels=kernels)
+PUBLIC = enter(fill_tables, namespace="paramagnet", source="paramagnet.yaml", tangents=TANGENTS, kernels=kernels)
 langevin_ = PUBLIC["langevin_"]
 arc_langevin = PUBLIC["arc_langevin"]
 __all__ = ["arc_langevin", "brillouin", "inverse_langevin", "langevin", "langevin_", "magnetization"]

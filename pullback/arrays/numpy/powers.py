@@ -9,9 +9,9 @@ __all__ = ["pow", "reciprocal", "rsqrt"]
 
 def pow(self, exponent):
     """self ** exponent. A Python number as exponent of a real array takes the fast ways of `real_power`."""
-    if type(exponent) is int or type(exponent) is float:
-        kind = self.dtype.kind if hasattr(self, "dtype") else ""
-        if exponent == 2 and kind in ("f", "c"):
+    if (type(exponent) is int or type(exponent) is float) and hasattr(self, "dtype"):
+        kind = self.dtype.kind
+        if exponent == 2 and (kind == "f" or kind == "c"):
             return np.square(self)
         if kind == "f":
             return real_power(self, exponent)

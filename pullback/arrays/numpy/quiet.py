@@ -9,11 +9,11 @@ except ImportError:  # not in this version of NumPy
     class quiet:
         """np.errstate(all="ignore"), which cannot be entered twice."""
 
-        def __enter__(self):
+        def __enter__(self) -> None:
             self._state = np.errstate(all="ignore")
             self._state.__enter__()
 
-        def __exit__(self, *_):
+        def __exit__(self, *_: object) -> None:
             self._state.__exit__()
 else:
     _IGNORE = _make_extobj(all="ignore")
@@ -23,8 +23,8 @@ else:
 
         __slots__ = ("_token",)
 
-        def __enter__(self):
+        def __enter__(self) -> None:
             self._token = _extobj_contextvar.set(_IGNORE)
 
-        def __exit__(self, *_):
+        def __exit__(self, *_: object) -> None:
             _extobj_contextvar.reset(self._token)

@@ -62,7 +62,7 @@ def restride(self, source, target, counted):
     return storage[go]
 
 
-def storage_positions(geometry):
+def storage_positions(geometry: tuple[tuple[int, ...], tuple[int, ...], int]) -> np.ndarray:
     """The place in the storage of every element of an array with this (shape, strides, offset)."""
     shape, strides, offset = geometry
     places = np.full(shape, offset, np.intp)

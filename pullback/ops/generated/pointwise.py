@@ -6080,3 +6080,123 @@ def copy(input, src):
 def inplace_copy(input, src):
     """In-place form of `copy`."""
     return inplace(OP_copy, (input, src))
+
+
+class FillBackward0(Node):
+    """fill(Tensor self, Tensor value) -> Tensor
+
+    Generated from the entry `fill` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ()
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        grad_of_self = grad_of_value = None
+        if self._next0 is not None:
+            grad_of_self = ops.zeros_like(grad)
+        if self._next1 is not None:
+            grad_of_value = ops.sum(grad)
+        return grad_of_self, grad_of_value
+
+
+def record_fill(out, input, value):
+    """Make `out` the result of a FillBackward0 node."""
+    node = new(FillBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
+
+
+OP_fill = Operator("fill", "fill", ((0, "input"), (1, "value")), record=record_fill)
+
+
+def fill(input, value):
+    """The shape and dtype of self, filled with a number or a 0-d Tensor.
+
+    fill(Tensor self, Tensor value) -> Tensor
+    """
+    a, b = type(input), type(value)
+    if (
+        a is Tensor
+        and (b is Tensor and input._level == value._level or b in CONSTANTS)
+        or b is Tensor
+        and a in CONSTANTS
+    ) and (state := current()).plain:
+        try:
+            result = kernels.fill(input._array if a is Tensor else input, value._array if b is Tensor else value)
+        except Exception as error:
+            raise explain(OP_fill, (input, value), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else value)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and value._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else value)._level)
+        ):
+            record_fill(out, input, value)
+        return out
+    return dispatch(OP_fill, (input, value))
+
+
+def inplace_fill(input, value):
+    """In-place form of `fill`."""
+    return inplace(OP_fill, (input, value))
+
+
+class ZeroBackward0(Node):
+    """zero(Tensor self) -> Tensor
+
+    Generated from the entry `zero` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ()
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        return (ops.zeros_like(grad),)
+
+
+def record_zero(out, input):
+    """Make `out` the result of a ZeroBackward0 node."""
+    node = new(ZeroBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+
+
+OP_zero = Operator("zero", "zero", ((0, "input"),), record=record_zero)
+
+
+def zero(input):
+    """Zeros of the shape and dtype of self.
+
+    zero(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.zero(input._array)
+        except Exception as error:
+            raise explain(OP_zero, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_zero(out, input)
+        return out
+    return dispatch(OP_zero, (input,))
+
+
+def inplace_zero(input):
+    """In-place form of `zero`."""
+    return inplace(OP_zero, (input,))

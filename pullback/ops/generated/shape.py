@@ -3,6 +3,7 @@
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, int_list, missing_argument, tensor_list
 from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
+from pullback.core.inplace_views import become_view
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
@@ -293,6 +294,11 @@ def transpose(input, dim0, dim1):
     return dispatch(OP_transpose, (input, dim0, dim1))
 
 
+def inplace_transpose(input, dim0, dim1):
+    """Make `input` itself the view that `transpose` gives."""
+    return become_view(input, "transpose", transpose, dim0, dim1)
+
+
 class TBackward0(Node):
     """t(Tensor(a) self) -> Tensor(a)
 
@@ -341,6 +347,11 @@ def t(input):
             make_view(out, input)
         return out
     return dispatch(OP_t, (input,))
+
+
+def inplace_t(input):
+    """Make `input` itself the view that `t` gives."""
+    return become_view(input, "t", t)
 
 
 class NumpyTBackward0(Node):
@@ -607,6 +618,13 @@ def squeeze(input, dim=None, *, axis=UNSET):
     return dispatch(OP_squeeze, (input, dim))
 
 
+def inplace_squeeze(input, dim=None, *, axis=UNSET):
+    """Make `input` itself the view that `squeeze` gives."""
+    if axis is not UNSET:
+        dim = axis
+    return become_view(input, "squeeze", squeeze, dim)
+
+
 class UnsqueezeBackward0(Node):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)
 
@@ -660,6 +678,15 @@ def unsqueeze(input, dim=UNSET, *, axis=UNSET):
             make_view(out, input)
         return out
     return dispatch(OP_unsqueeze, (input, dim))
+
+
+def inplace_unsqueeze(input, dim=UNSET, *, axis=UNSET):
+    """Make `input` itself the view that `unsqueeze` gives."""
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("unsqueeze", "dim")
+    return become_view(input, "unsqueeze", unsqueeze, dim)
 
 
 class FlattenBackward0(Node):
@@ -1302,6 +1329,11 @@ def as_strided(input, size, stride, storage_offset=None):
     as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)
     """
     return composite_shape.as_strided(input, size, stride, storage_offset, ops=TENSOR)
+
+
+def inplace_as_strided(input, size, stride, storage_offset=None):
+    """Make `input` itself the view that `as_strided` gives."""
+    return become_view(input, "as_strided", as_strided, size, stride, storage_offset)
 
 
 class StridedViewBackward0(Node):

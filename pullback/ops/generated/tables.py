@@ -20,7 +20,7 @@ from pullback.ops.generated import random
 from pullback.ops.generated import creation
 
 
-def fill(tables):
+def fill_tables(tables):
     """Enter every operator in `tables`."""
     tables.add(
         "add",
@@ -1248,7 +1248,29 @@ def fill(tables):
             Overload(pointwise.copy, kernels.copy, False, pointwise.inplace_copy, ()),
         ],
         function=False,
-        method=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "fill",
+        "",
+        [
+            Overload(pointwise.fill, kernels.fill, False, pointwise.inplace_fill, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "zero",
+        "",
+        [
+            Overload(pointwise.zero, kernels.zero, False, pointwise.inplace_zero, ()),
+        ],
+        function=False,
+        method=False,
         aliases=[],
         numpy=[],
     )
@@ -1578,6 +1600,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "argmax",
@@ -1710,6 +1733,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "view",
@@ -1765,6 +1789,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "permute",
@@ -1781,7 +1806,7 @@ def fill(tables):
         "transpose",
         "",
         [
-            Overload(shape.transpose, kernels.transpose, False, None, ()),
+            Overload(shape.transpose, kernels.transpose, False, shape.inplace_transpose, ()),
         ],
         function=True,
         method=True,
@@ -1792,7 +1817,7 @@ def fill(tables):
         "t",
         "",
         [
-            Overload(shape.t, kernels.t, False, None, ()),
+            Overload(shape.t, kernels.t, False, shape.inplace_t, ()),
         ],
         function=True,
         method=True,
@@ -1809,6 +1834,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "mT",
@@ -1820,6 +1846,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "mH",
@@ -1831,6 +1858,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "matrix_H",
@@ -1842,6 +1870,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "adjoint",
@@ -1913,7 +1942,7 @@ def fill(tables):
         "squeeze",
         "",
         [
-            Overload(shape.squeeze, kernels.squeeze, False, None, ()),
+            Overload(shape.squeeze, kernels.squeeze, False, shape.inplace_squeeze, ()),
         ],
         function=True,
         method=True,
@@ -1924,7 +1953,7 @@ def fill(tables):
         "unsqueeze",
         "",
         [
-            Overload(shape.unsqueeze, kernels.unsqueeze, False, None, ()),
+            Overload(shape.unsqueeze, kernels.unsqueeze, False, shape.inplace_unsqueeze, ()),
         ],
         function=True,
         method=True,
@@ -1985,6 +2014,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "is_contiguous",
@@ -2040,6 +2070,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "split",
@@ -2117,12 +2148,13 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "as_strided",
         "",
         [
-            Overload(shape.as_strided, composite_shape.as_strided, True, None, ()),
+            Overload(shape.as_strided, composite_shape.as_strided, True, shape.inplace_as_strided, ()),
         ],
         function=True,
         method=True,
@@ -2139,6 +2171,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "_restride",
@@ -2150,6 +2183,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "_storage_geometry",
@@ -2161,6 +2195,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "view_as_real",
@@ -2365,6 +2400,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "slice_backward",
@@ -2376,6 +2412,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "advanced_index",
@@ -2387,6 +2424,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "index_accumulate",
@@ -2398,6 +2436,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "setitem",
@@ -2406,9 +2445,10 @@ def fill(tables):
             Overload(indexing.setitem, kernels.setitem, False, indexing.inplace_setitem, ()),
         ],
         function=True,
-        method=True,
+        method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "index_put",
@@ -2431,6 +2471,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "gather",
@@ -2453,6 +2494,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "scatter",
@@ -2533,6 +2575,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "index_add",
@@ -2588,6 +2631,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "put",
@@ -2643,6 +2687,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "masked_scatter",
@@ -2929,6 +2974,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "tensordot",
@@ -3105,6 +3151,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "embedding_rows_backward",
@@ -3116,6 +3163,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "embedding",
@@ -3193,6 +3241,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "softplus",
@@ -3424,6 +3473,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "log_softmax",
@@ -3446,6 +3496,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "softmin",
@@ -3523,6 +3574,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "cross_entropy",
@@ -3545,6 +3597,7 @@ def fill(tables):
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
     )
     tables.add(
         "binary_cross_entropy",
@@ -4303,6 +4356,8 @@ def fill(tables):
     tables.kernel("to", pointwise.OP_to)
     tables.kernel("clone", pointwise.OP_clone)
     tables.kernel("copy", pointwise.OP_copy)
+    tables.kernel("fill", pointwise.OP_fill)
+    tables.kernel("zero", pointwise.OP_zero)
     tables.kernel("sum", reductions.OP_sum)
     tables.kernel("nansum", reductions.OP_nansum)
     tables.kernel("mean", reductions.OP_mean)

@@ -510,6 +510,18 @@ def copy_tangent(self_p, self_t, src_p, src_t, result, *, ops):
     return (ops.copy(self_p, src_t),)
 
 
+def fill_tangent(self_p, self_t, value_p, value_t, result, *, ops):
+    """Tangent of fill."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    value_t = tangent_or_zeros(value_t, value_p, ops)
+    return (ops.fill(self_t, value_t),)
+
+
+def zero_tangent(self_p, self_t, result, *, ops):
+    """Tangent of zero."""
+    return (ops.zero(self_t),)
+
+
 def sum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
     """Tangent of sum."""
     return (ops.sum(self_t, dim_p, keepdim_p, dtype=dtype_p),)
@@ -1314,6 +1326,8 @@ TANGENTS = {
     "to": to_tangent,
     "clone": clone_tangent,
     "copy": copy_tangent,
+    "fill": fill_tangent,
+    "zero": zero_tangent,
     "sum": sum_tangent,
     "nansum": nansum_tangent,
     "mean": mean_tangent,

@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback.arrays.numpy.random import manual_seed
 from pullback.autograd.api import grad
+from pullback.core.dispatch import TENSOR
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 from pullback.ops.tables import OPERATORS
@@ -51,19 +52,22 @@ def function_of(info: OpInfo) -> Callable:
 
 
 def _public(name: str) -> Callable:
-    """pullback.<name>, or Tensor.<name>."""
+    """pullback.<name>, or Tensor.<name>, or an internal operator."""
     *modules, leaf = name.split(".")
     # The public face is on a floor above this one, so it is looked up by name, as an outsider would.
     module = importlib.import_module(".".join(["pullback", *modules]))
-    found = getattr(module, leaf, None) or getattr(Tensor, leaf, None)
-    if found is None:
-        raise AttributeError(f"OpInfo {name!r}: neither pullback.{name} nor Tensor.{leaf} exists.")
-    return found
+    for home in (module, Tensor, TENSOR):
+        found = getattr(home, leaf, None)
+        if callable(found):  # Tensor.mT is a property
+            return found
+    raise AttributeError(f"OpInfo {name!r}: neither pullback.{name} nor Tensor.{leaf} exists, nor such an operator.")
 
 
 def inplace_method(info: OpInfo) -> Callable | None:
-    """The method `name_` of Tensor, when the operator has one."""
+    """The method `name_` of Tensor (or in-place form of an internal operator), when the operator has one."""
     found = getattr(Tensor, info.name.split(".")[-1] + "_", None)
+    if found is None and info.name in OPERATORS:
+        found = OPERATORS[info.name][0].inplace
     wanted = info.inplace if info.inplace is not None else found is not None and info.call is None
     if wanted and found is None:
         raise AttributeError(f"OpInfo {info.full_name!r} says inplace=True, but Tensor has no such method.")

@@ -28,7 +28,7 @@ The sample makers (`unary`, `broadcasting_pairs`, `reductions`, `cases` with `on
 import dataclasses
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -146,7 +146,7 @@ class OpInfo:
     ----------
     name : str
         Public dotted name below `pullback`, such as "mul" or "nn.functional.gelu"; where the package has no such
-        function, the Tensor method of that name is meant.
+        function, the Tensor method of that name is meant, or the operator that is tagged internal.
     reference : callable or None
         The same function on ndarrays, called with the sample's arguments (`by_axis` translates dim and keepdim). None
         needs `because`.
@@ -155,7 +155,8 @@ class OpInfo:
     grad_dtypes : dtypes of the gradient checks; default those of float64 and complex128 that are in `dtypes`.
     order : highest derivative that is checked against differences: 0 (not differentiable), 1 or 2.
     inplace, out : bool or None
-        Whether `x.name_(...)` and `out=` exist; None (default): as native_functions.yaml says.
+        Whether `x.name_(...)` and `out=` exist; None (default): as native_functions.yaml says. `inplace="view"`: the
+        in-place form writes nothing, but makes x itself that view.
     limits, errors, skips : lists of Limit, Raises, Skip
     call : callable, optional
         What to call instead of the public name, for operators with a call form of their own.
@@ -183,7 +184,7 @@ class OpInfo:
     grad_dtypes: tuple | None = None
     complex: bool = False
     order: int = 2
-    inplace: bool | None = None
+    inplace: bool | Literal["view"] | None = None
     out: bool | None = None
     limits: Sequence[Limit] = ()
     errors: Sequence[Raises] = ()

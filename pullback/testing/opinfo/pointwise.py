@@ -447,6 +447,11 @@ CASTS_AND_COPIES = [
     OpInfo("clone", np.array, unary(), complex=True),
     OpInfo("copy_", lambda x, src: np.broadcast_to(src, x.shape), cases(on((2, 3), T((2, 3))), on((2, 3), T((3,)))),
            call=lambda x, src: x.clone().copy_(src), complex=True),
+    OpInfo("fill", np.full_like, cases(on((2, 3), 2), on((2, 3), 0.5), on((), True), on((2, 3), T(())), on((0, 2), 1)),
+           complex=True,
+           errors=[Raises(RuntimeError, ("fill", "(2,)"), (np.ones(2), np.ones(2))),
+                   Raises(RuntimeError, ("fill", "complex"), (np.ones(2), 1j))]),
+    OpInfo("zero_", np.zeros_like, unary(), call=lambda x: x.clone().zero_(), complex=True),
 ]  # fmt: skip
 
 OPINFOS = [

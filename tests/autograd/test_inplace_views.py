@@ -1,0 +1,220 @@
+"""In-place operators that make a tensor another view of its memory: squeeze_, unsqueeze_, transpose_, t_, as_strided_."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+
+X = np.arange(6.0).reshape(2, 3)
+CHANGES = {
+    "t_": (lambda y: y.t_(), (3, 2)),
+    "transpose_": (lambda y: y.transpose_(0, 1), (3, 2)),
+    "swapaxes_": (lambda y: y.swapaxes_(0, 1), (3, 2)),
+    "swapdims_": (lambda y: y.swapdims_(0, 1), (3, 2)),
+    "unsqueeze_": (lambda y: y.unsqueeze_(1), (2, 1, 3)),
+    "squeeze_": (lambda y: y.unsqueeze_(1).squeeze_(), (2, 3)),
+    "squeeze_ of a dim": (lambda y: y.unsqueeze_(0).squeeze_(0), (2, 3)),
+    "as_strided_": (lambda y: y.as_strided_((2, 2), (3, 1), 1), (2, 2)),
+}
+
+
+def leaf():
+    return pb.tensor(X, requires_grad=True)
+
+
+def weights(t):
+    return pb.from_numpy(np.arange(1.0, t.numel() + 1).reshape(t.shape))
+
+
+@pytest.mark.parametrize(("change", "shape"), CHANGES.values(), ids=CHANGES)
+def test_the_tensor_itself_changes_and_its_memory_does_not(change, shape):
+    x = pb.tensor(X)
+    memory, version = x.numpy(), x._version
+    assert change(x) is x
+    assert x.shape == shape
+    assert np.shares_memory(x.numpy(), memory)
+    assert x._version > version
+
+
+@pytest.mark.parametrize(("change", "shape"), CHANGES.values(), ids=CHANGES)
+def test_gradients_find_their_way(change, shape):
+    x = leaf()
+    y = x * 2
+    change(y)
+    (y * y * weights(y)).sum().backward()
+    z = pb.tensor(X, requires_grad=True)
+    out = change((z * 2).clone())
+    (expected,) = pb.autograd.grad((out * out * weights(out)).sum(), z)
+    assert np.allclose(x.grad.numpy(), expected.numpy())
+    assert x.grad.shape == X.shape
+
+
+def test_nodes_are_those_of_the_operators():
+    y = leaf() * 2
+    assert y.unsqueeze_(0).grad_fn.name() == "UnsqueezeBackward0"
+    assert y.transpose_(0, 1).grad_fn.name() == "TransposeBackward0"
+
+
+def test_a_view_changes_alone():
+    x = leaf()
+    base = x * 2
+    view = base[:, :2]
+    view.t_()
+    assert (base.shape, view.shape) == ((2, 3), (2, 2))
+    (view * weights(view)).sum().backward()
+    assert x.grad.tolist() == [[2, 6, 0], [4, 8, 0]]
+
+
+def test_a_changed_view_still_writes_into_its_base():
+    x = leaf()
+    base = x * 2
+    view = base[:, :2]
+    view.t_().mul_(weights(view))
+    assert view.grad_fn.name() == "AsStridedBackward0"
+    base.sum().backward()
+    assert x.grad.tolist() == [[2, 6, 2], [4, 8, 2]]
+
+
+def test_views_follow_a_base_that_changes():
+    x = leaf()
+    base = x * 2
+    view = base[0]
+    base.t_()
+    view.mul_(3)
+    (base * pb.from_numpy(np.arange(6.0).reshape(3, 2))).sum().backward()
+    assert x.grad.tolist() == [[0, 12, 24], [2, 6, 10]]  # as PyTorch's
+
+
+def test_a_view_of_a_base_that_does_not_require_grad_yet():
+    base, w = pb.zeros(2, 2), pb.tensor(3.0, requires_grad=True)
+    view = base[0]
+    view.unsqueeze_(0)
+    base.mul_(0).add_(w)
+    assert view.requires_grad
+    view.sum().backward()
+    assert w.grad.item() == 2
+
+
+def test_what_saved_it_notices():
+    for other in (lambda y: y.sin(), lambda y: y * y, lambda y: y[0].exp()):
+        y = leaf() * 1
+        z = other(y)
+        y.unsqueeze_(0)
+        with pytest.raises(RuntimeError, match="unsqueeze_ has modified it"):
+            z.sum().backward()
+    y = leaf().exp()
+    y.unsqueeze_(0)
+    with pytest.raises(RuntimeError, match="ExpBackward0 saved 'result'"):
+        y.sum().backward()
+
+
+def test_a_retained_gradient_has_the_new_shape():
+    y = leaf() * 2
+    y.retain_grad()
+    y.t_()
+    (y * weights(y)).sum().backward()
+    assert np.array_equal(y.grad.numpy(), weights(y).numpy())
+
+
+def test_a_leaf_that_requires_grad_is_refused():
+    x = leaf()
+    for change in (lambda: x.t_(), lambda: x[0].unsqueeze_(0)):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+            change()
+    assert x.shape == (2, 3)
+
+
+def test_a_leaf_may_change_under_no_grad_while_nothing_has_its_old_shape():
+    x = leaf()
+    with pb.no_grad():
+        x.t_()
+    (x * weights(x)).sum().backward()
+    assert np.array_equal(x.grad.numpy(), weights(x).numpy())
+    with pb.no_grad(), pytest.raises(RuntimeError, match=r"\.grad has the old shape"):
+        x.t_()
+    x.grad = None
+    y = x * 2
+    with pb.no_grad(), pytest.raises(RuntimeError, match="graph recorded before leads to it"):
+        x.t_()
+    del y
+    with pb.no_grad():
+        assert x.t_().shape == (2, 3)
+
+
+def test_a_result_is_refused_under_no_grad():
+    y = leaf() * 2
+    with pb.no_grad(), pytest.raises(RuntimeError, match=r"MulBackward0.*new shape"):
+        y.t_()
+    assert y.shape == (2, 3)
+    with pb.no_grad():
+        assert y.detach().t_().shape == (3, 2)
+
+
+def test_bad_arguments_change_nothing():
+    y = leaf() * 2
+    with pytest.raises(IndexError):
+        y.unsqueeze_(5)
+    with pytest.raises(RuntimeError):
+        y.unsqueeze(0).t_()
+    with pytest.raises(RuntimeError):
+        y.as_strided_((9,), (1,))
+    assert (y.shape, y._version, y.grad_fn.name()) == ((2, 3), 0, "MulBackward0")
+
+
+def test_inside_functions_being_differentiated():
+    def f(x):
+        y = x * x
+        return np.sum(y.t_() * np.arange(6.0).reshape(3, 2))
+
+    assert np.allclose(pb.func.grad(f)(X), 2 * X * np.arange(6.0).reshape(3, 2).T)
+    second = pb.func.grad(lambda x: np.sum(pb.func.grad(f)(x) ** 2))(X)
+    assert np.allclose(second, 8 * X * np.arange(6.0).reshape(3, 2).T ** 2)
+
+
+def test_zero_and_fill():
+    x, w = leaf(), pb.tensor(3.0, requires_grad=True)
+    y = x * 2
+    assert y.fill_(w) is y
+    (y * weights(y)).sum().backward()
+    assert x.grad.tolist() == [[0] * 3] * 2
+    assert w.grad.item() == 21
+    x.grad.zero_()
+    z = x * 2
+    z.zero_().add_(x)
+    z.sum().backward()
+    assert x.grad.tolist() == [[1] * 3] * 2
+    assert pb.zeros(2, dtype=pb.int64).fill_(2.5).tolist() == [2, 2]
+    assert pb.zeros(2, dtype=pb.bool).fill_(2).tolist() == [True, True]
+    x.grad.fill(7)  # NumPy's name
+    assert x.grad.tolist() == [[7] * 3] * 2
+
+
+def test_zero_and_fill_on_views_and_leaves():
+    x = leaf()
+    with pb.no_grad():
+        x[0].zero_()
+        x[1].fill_(4)
+    assert x.tolist() == [[0, 0, 0], [4, 4, 4]]
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        x.zero_()
+    y = x * 2
+    y[0].fill_(5)
+    y.sum().backward()
+    assert x.grad.tolist() == [[0] * 3, [2] * 3]
+
+
+def test_no_integer_tensor_comes_to_require_grad():
+    w = pb.tensor(2.5, requires_grad=True)
+    target = pb.zeros(3, dtype=pb.int64)
+    writes = (
+        lambda: target.copy_(w),
+        lambda: target.fill_(w),
+        lambda: target.masked_fill_(pb.tensor([True, False, True]), w),
+        lambda: target[1:].copy_(w),
+    )
+    for write in writes:
+        write()
+        assert target.tolist()[2] == 2
+        assert not target.requires_grad
+        assert target.grad_fn is None
+        target.zero_()
