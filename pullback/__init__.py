@@ -5,11 +5,24 @@
 >>> (x * x).sum().backward()
 >>> x.grad
 tensor([2., 4.])
+
+Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
+
+    autograd    backward, grad, Function, gradcheck, hooks on the graph
+    func        grad and value_and_grad of plain functions, ndarray in and out
+    nn          nn.functional: activations, losses, layers as functions
+    random      the default generator: seeding, saving its state
+    ops         ops.load: operators of your own, from your YAML
+    viz         pictures of the graph
+    testing     OpInfo, check_operator, make_tensor, assert_close
+    extend      everything that other packages may build on, in one place
 """
 
-import numpy as _np
+from importlib import import_module as _import_module
 
-from pullback.core import printing as _printing
+import numpy as np
+
+from pullback.core import printing
 from pullback.core.factory import asarray, from_numpy, tensor
 from pullback.core.modes import (
     enable_grad,
@@ -20,21 +33,51 @@ from pullback.core.modes import (
     set_grad_enabled,
 )
 from pullback.core.tensor import Tensor
-from pullback.ops import methods as _methods
-from pullback.ops import tables as _tables
+from pullback.ops import methods
+from pullback.ops.tables import PUBLIC
 
-_methods.attach()
+methods.attach()
 
-from pullback import autograd, func, interop, nn, ops, random  # noqa: E402 - they need Tensor's methods
+from pullback import autograd, func, nn, ops, random  # noqa: E402 - they need Tensor's methods
+from pullback.interop import from_dlpack  # noqa: E402
 from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state  # noqa: E402
 
 __version__ = "0.1.0"
 
-for _name in ("float64", "float32", "float16", "complex128", "complex64", "int64", "int32", "int16", "int8", "uint8",
-              "uint16", "uint32", "uint64"):  # fmt: skip
-    globals()[_name] = _np.dtype(_name)
-bool = _np.dtype("bool")
-double, half, long, cdouble, cfloat = (_np.dtype(c) for c in ("f8", "f2", "i8", "c16", "c8"))
-inf, nan, pi, e, newaxis = _np.inf, _np.nan, _np.pi, _np.e, None
+float64 = double = np.dtype("float64")
+float32 = np.dtype("float32")
+float16 = half = np.dtype("float16")
+complex128 = cdouble = np.dtype("complex128")
+complex64 = cfloat = np.dtype("complex64")
+int64 = long = np.dtype("int64")
+int32, int16, int8 = np.dtype("int32"), np.dtype("int16"), np.dtype("int8")
+uint64, uint32, uint16, uint8 = np.dtype("uint64"), np.dtype("uint32"), np.dtype("uint16"), np.dtype("uint8")
+bool = np.dtype("bool")
+inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 
-globals().update(_tables.PUBLIC[""])
+globals().update(PUBLIC[""])
+
+_LATER = ("extend", "testing", "viz")  # imported when first used: most programs never do
+
+__all__ = [  # noqa: RUF022 - by kind
+    "Tensor", "asarray", "from_dlpack", "from_numpy", "tensor",
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
+    "default_generator", "get_rng_state", "manual_seed", "set_rng_state",
+    "autograd", "extend", "func", "nn", "ops", "random", "testing", "viz",
+    "float64", "float32", "float16", "double", "half", "complex128", "complex64", "cdouble", "cfloat",
+    "int64", "int32", "int16", "int8", "long", "uint64", "uint32", "uint16", "uint8", "bool",
+    "inf", "nan", "pi", "e", "newaxis",
+]  # fmt: skip
+__all__ += list(PUBLIC[""])  # the operators
+
+del PUBLIC, methods, np, printing
+
+
+def __getattr__(name):
+    if name in _LATER:
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*__all__, "__version__"])

@@ -8,7 +8,7 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from pullback.core.tensor import Tensor as _Tensor
 
-_Tensor.backward = tensor_backward
+_Tensor.backward = tensor_backward  # type: ignore[method-assign]
 
 __all__ = [
     "Function",

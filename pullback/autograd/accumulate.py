@@ -4,15 +4,21 @@ A gradient often arrives in an array that nobody else holds, and then need not b
 off its reference count: it is handed over in a list (a box), so that the box is the only holder besides the reader.
 """
 
+from __future__ import annotations
+
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 
-from pullback.core.tensor import ndarray, wrap
+from pullback.autograd.run import Box, Run
+from pullback.core.node import AccumulateGrad
+from pullback.core.tensor import Extra, Tensor, ndarray, wrap
+from pullback.core.types import Gradient, RawArray
 
 
-def _references_when_alone():
+def _references_when_alone() -> int:
     box = [np.ones(1)]
     held = box[0]
     return sys.getrefcount(held)
@@ -26,17 +32,24 @@ _adding = threading.RLock()  # threads that add to one leaf must not lose each o
 FEW = 2000
 
 
-def add(held, grad):
+def add(held: Gradient, grad: Gradient) -> Gradient:
     """held + grad; in the memory of `held` if that is a large array which the caller has let go of."""
-    if type(held) is ndarray and held.size > FEW and grad.shape == held.shape and grad.dtype == held.dtype:
+    if (
+        type(held) is ndarray
+        and held.size > FEW
+        and grad.shape == held.shape
+        and grad.dtype == held.dtype
+        and held.base is None
+        and held.flags.writeable
         # Handed over by an expression, not a variable, so this function's argument is the only holder.
-        if held.base is None and held.flags.writeable and sys.getrefcount(held) < _ALONE:
-            held += grad
-            return held
+        and sys.getrefcount(held) < _ALONE
+    ):
+        held += grad
+        return held
     return held + grad
 
 
-def owned(box):
+def owned(box: Box) -> RawArray:
     """The raw gradient in `box`, copied if it is a view, read-only or held by anyone else."""
     grad = box[0]
     if type(grad) is not ndarray:
@@ -46,7 +59,7 @@ def owned(box):
     return grad
 
 
-def accumulate_grad(run, node, box):
+def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
     """Accept the gradient in `box` for `.grad` of a leaf.
 
     It is added when the whole run has succeeded, so that one that fails leaves every `.grad` as it was; at once only
@@ -55,8 +68,8 @@ def accumulate_grad(run, node, box):
     variable = node.variable
     if box[0] is None or not variable._requires_grad:
         return
-    hooks = variable._extra.post_accumulate_hooks
-    if not hooks and not node._extra.post_hooks:
+    hooks = variable._extra.post_accumulate_hooks  # type: ignore[union-attr]  # leaves have an Extra, and so do
+    if not hooks and not node._extra.post_hooks:  # type: ignore[union-attr]  # their nodes
         run.pending.append((variable, box))
         return
     with _adding:
@@ -65,16 +78,16 @@ def accumulate_grad(run, node, box):
         hook(variable)
 
 
-def add_pending(run):
+def add_pending(run: Run) -> None:
     """Add the gradients of a run that has succeeded."""
     with _adding:
         for variable, box in run.pending:
             _add_to(run, variable, box)
 
 
-def _add_to(run, variable, box):
+def _add_to(run: Run, variable: Tensor, box: Box) -> None:
     """Add the gradient in `box` to `variable.grad`: in place only where nobody else holds the array."""
-    extra = variable._extra
+    extra: Any = variable._extra
     if run.create_graph:
         extra.grad = box[0].clone() if extra.grad is None else extra.grad + box[0]
     elif extra.grad is None:
@@ -83,8 +96,8 @@ def _add_to(run, variable, box):
         extra.grad = wrap(_whole(extra.grad._array + box[0]), run.level)
 
 
-def _add_in_place(extra, grad):
-    held = extra.grad
+def _add_in_place(extra: Extra, grad: Gradient) -> bool:
+    held: Any = extra.grad
     data = held._array
     alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
     if alone and sys.getrefcount(held) <= _ALONE and held._fn is None and data.flags.writeable:
@@ -93,5 +106,5 @@ def _add_in_place(extra, grad):
     return False
 
 
-def _whole(array):
+def _whole(array: RawArray) -> RawArray:
     return np.asarray(array) if isinstance(array, np.generic) else array

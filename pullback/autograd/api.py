@@ -1,20 +1,35 @@
 """backward() and grad(): PyTorch's entry points to the engine."""
 
+from __future__ import annotations
+
 import weakref
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pullback.autograd import accumulate, engine
+from pullback.autograd.run import Box, Output
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import tensor as tensor_of
-from pullback.core.node import Node, node_extra, port
+from pullback.core.node import Edge, Node, node_extra, port
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import Gradient
 from pullback.core.view import memory_of
 
+Tensors: TypeAlias = Tensor | Sequence[Tensor]
+Cotangents: TypeAlias = Any  # a Tensor or array, None, or a sequence of these
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Cotangents = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
     """Accumulate the gradients of `tensors` in the `.grad` of the leaves.
 
     Parameters
@@ -59,15 +74,15 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 
 def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph=None,
-    create_graph=False,
-    allow_unused=None,
-    is_grads_batched=False,
-    materialize_grads=False,
-):
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Cotangents = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
     """The gradients of `outputs` with respect to `inputs`, returned and not accumulated.
 
     Parameters
@@ -112,8 +127,11 @@ def grad(
     return tuple(results)
 
 
-def _collect(roots, level, inputs, keep, create_graph):
-    captures, places = {}, _edges_towards(inputs, "grad")
+def _collect(
+    roots: engine.Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool
+) -> list[Gradient]:
+    captures: dict[Output, int] = {}
+    places = _edges_towards(inputs, "grad")
     for i, edge in enumerate(places):
         captures.setdefault((edge.node(), edge.output_nr), i)
     captured = engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, captures=captures)
@@ -121,7 +139,7 @@ def _collect(roots, level, inputs, keep, create_graph):
     return [captured.get(key) for key in keys]
 
 
-def _edges_towards(inputs, function):
+def _edges_towards(inputs: Sequence[Tensor], function: str) -> list[Edge]:
     """The edges that lead to `inputs`; they hold AccumulateGrad nodes while the engine runs."""
     if not inputs:
         raise GradientError(f"inputs argument to {function}() cannot be empty.")
@@ -131,10 +149,10 @@ def _edges_towards(inputs, function):
                 f"One of the differentiated Tensors does not require grad (inputs[{i}]). Call requires_grad_() on it "
                 "before computing the outputs."
             )
-    return [port(tensor) for tensor in inputs]
+    return [port(tensor) for tensor in inputs]  # type: ignore[misc]  # none is None: they require grad
 
 
-def _apart(results, others, level):
+def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
     """Recorded gradients, cloned where they would share memory with each other or `others`, or repeat an element."""
     taken = [_owner(x) for x in others]
     before = modes.current()
@@ -151,7 +169,7 @@ def _apart(results, others, level):
     return results
 
 
-def _owner(x):
+def _owner(x: Any) -> Any:
     """The array that owns the memory of a tensor."""
     array = memory_of(x)
     while type(array) is ndarray and type(array.base) is ndarray:
@@ -159,11 +177,19 @@ def _owner(x):
     return array
 
 
-def _finished(box, tensor, i, level, create_graph, allow_unused, materialize):
+def _finished(
+    box: Box,
+    tensor: Tensor,
+    i: int,
+    level: int,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize: bool,
+) -> Tensor | None:
     """One gradient as a Tensor that shares memory with nobody."""
     if box[0] is None:
         if materialize:
-            return TENSOR.zeros_like(tensor)
+            return TENSOR.zeros_like(tensor)  # type: ignore[no-any-return]
         if not allow_unused:
             raise GradientError(
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "
@@ -171,11 +197,11 @@ def _finished(box, tensor, i, level, create_graph, allow_unused, materialize):
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
-        return box[0]
+        return box[0]  # type: ignore[no-any-return]
     return wrap(accumulate.owned(box), level)
 
 
-def _tuple_of_tensors(value, name):
+def _tuple_of_tensors(value: Tensors, name: str) -> tuple[Tensor, ...]:
     if isinstance(value, Tensor):
         return (value,)
     if isinstance(value, (list, tuple)):
@@ -187,7 +213,9 @@ def _tuple_of_tensors(value, name):
     raise TypeError(f"{name} must be a Tensor or a sequence of Tensors, got {type(value).__name__}.")
 
 
-def _roots(tensors, grads, name, create_graph):
+def _roots(
+    tensors: tuple[Tensor, ...], grads: Cotangents, name: str, create_graph: bool
+) -> tuple[list[tuple[Edge, Gradient]], int]:
     """Pairs of edge and cotangent, checked, and the level at which they are."""
     if not tensors:
         raise GradientError("there is nothing to differentiate: the sequence of outputs is empty.")
@@ -213,7 +241,7 @@ def _roots(tensors, grads, name, create_graph):
                 f"element {i} of tensors is of level {tensor._level}, another of level {level}: they belong to "
                 "different transforms; differentiate them one by one."
             )
-        cotangent = _cotangent(tensor, given, i, name)
+        cotangent: Any = _cotangent(tensor, given, i, name)
         if create_graph:
             cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)
         else:
@@ -222,7 +250,7 @@ def _roots(tensors, grads, name, create_graph):
     return roots, level
 
 
-def _cotangent(tensor, given, i, name):
+def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
     """The checked cotangent of one output as a Tensor of its dtype."""
     if given is None:
         if tensor.numel() != 1:
@@ -235,7 +263,7 @@ def _cotangent(tensor, given, i, name):
                 f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}. Take the real "
                 f"part or the absolute value first, or pass a cotangent in {name}."
             )
-        return TENSOR.ones_like(tensor)
+        return TENSOR.ones_like(tensor)  # type: ignore[no-any-return]
     if not isinstance(given, Tensor):
         if not isinstance(given, (ndarray, np.generic, int, float, complex)):
             raise TypeError(f"{name}[{i}] must be a Tensor, an ndarray or None, got {type(given).__name__}.")
@@ -252,17 +280,23 @@ def _cotangent(tensor, given, i, name):
                 f"{tensor.dtype}."
             )
         given = TENSOR.to(given, tensor.dtype)
-    return given
+    return given  # type: ignore[no-any-return]
 
 
-def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+def tensor_backward(
+    self: Tensor,
+    gradient: Cotangents = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
     """Accumulate the gradients of this tensor in the leaves; see `pullback.autograd.backward`."""
     data = self._array
-    if gradient is None and inputs is None and not create_graph and self._extra is None and self._fn is not None:
-        if type(data) is ndarray and data.shape == () and data.dtype.kind == "f":  # a loss: nothing to check
-            one = data.dtype.type(1)
-            engine.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
-            return
+    plain = gradient is None and inputs is None and not create_graph and self._extra is None and self._fn is not None
+    if plain and type(data) is ndarray and data.shape == () and data.dtype.kind == "f":  # a loss: nothing to check
+        one = data.dtype.type(1)
+        engine.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
+        return
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 

@@ -52,7 +52,7 @@ class DelayedError(Error):
 
     __slots__ = ()
 
-    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]  # no gradients, tensors to mark
         """The inputs again, as tensors that raise when differentiated."""
         outs = []
         for x in inputs:
@@ -73,7 +73,7 @@ class UndefinedGrad(Node):
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (None,) * len(self.edges())
 
-    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
         """The inputs again, as tensors whose gradient ends here."""
         outs = []
         for x in inputs:

@@ -6,36 +6,36 @@ recorded (`create_graph`). Nothing recurses: a graph may be a million nodes deep
 runs may nest and threads may run side by side over shared graphs.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
+from typing import Any, TypeAlias
 
 from pullback.arrays.numpy.quiet import quiet
 from pullback.autograd import node_hooks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending
 from pullback.autograd.fit import fit
+from pullback.autograd.run import Box, Output, Run
 from pullback.core import modes
-from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, table_of
-from pullback.core.node import LEAF, AccumulateGrad, Port
-from pullback.core.saved import tensor_unpacker, unpack_raw
+from pullback.core.node import LEAF, AccumulateGrad, Edge, Node, NodeExtra, Port
+from pullback.core.types import Gradient
+
+Roots: TypeAlias = Sequence[tuple[Edge, Gradient]]
+Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
+# Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
+Buffers: TypeAlias = dict[Node, Gradient]
 
 
-class Run:
-    """What one backward needs to know everywhere: its level, its operators, what to keep, what to capture."""
-
-    __slots__ = ("captured", "captures", "create_graph", "keep_graph", "level", "ops", "pending", "targets", "unpack")
-
-    def __init__(self, level, raws, keep_graph, create_graph, captures):
-        self.level = level
-        self.keep_graph = keep_graph
-        self.create_graph = create_graph
-        self.captures = captures  # (node, output number) -> positions among the results
-        self.captured = {}
-        self.pending = []  # (leaf, box with its gradient): added to .grad once nothing can fail any more
-        plain = len(raws) == 1 and type(raws[0]) in CONSTANTS
-        self.ops = TENSOR if create_graph else NUMPY if plain else table_of(raws)
-        self.unpack = tensor_unpacker(level) if create_graph else unpack_raw
-
-
-def execute(roots, *, level=0, keep_graph=False, create_graph=False, captures=None, towards=None):
+def execute(
+    roots: Roots,
+    *,
+    level: int = 0,
+    keep_graph: bool = False,
+    create_graph: bool = False,
+    captures: dict[Output, int] | None = None,
+    towards: set[Node] | None = None,
+) -> dict[int, Gradient]:
     """Pull the cotangents `roots` (pairs of edge and gradient) back through the graph.
 
     Without `captures` gradients are accumulated in the leaves: in all, or in those of the nodes `towards`. With it, a
@@ -59,13 +59,15 @@ def execute(roots, *, level=0, keep_graph=False, create_graph=False, captures=No
     return run.captured
 
 
-def _count_dependencies(roots, needed):
+def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, int]:
     """How many gradients each node will receive, defined or not, roots included: 1, or -n for several.
 
     The sign spares the loop a look into its buffers for the many nodes that await a single gradient.
     """
-    awaited = {}
-    stack = []
+    awaited: dict[Node, int] = {}
+    stack: list[Node] = []
+    node: Node | None
+    edge: Edge | None
     for edge, _ in roots:
         node = edge.node()
         if node in awaited:
@@ -95,22 +97,22 @@ def _count_dependencies(roots, needed):
     return awaited
 
 
-def _only_leaves(targets, nodes):
+def _only_leaves(targets: set[Node], nodes: dict[Node, int]) -> bool:
     """Whether the targets are every leaf and nothing else, so that every node is on the way there."""
     if not all(type(node) is AccumulateGrad and node in nodes for node in targets):
         return False
     return len(targets) == sum(type(node) is AccumulateGrad for node in nodes)
 
 
-def _nodes_towards(targets, nodes):
+def _nodes_towards(targets: Iterable[Node], nodes: dict[Node, int]) -> set[Node]:
     """The nodes among `nodes` through which `targets` are reached, these included."""
     # Sequence numbers would not do for an order: a view's function is made anew when it is asked for.
-    consumers = {}
+    consumers: dict[Node, list[Node]] = {}
     for node in nodes:
         for edge in node.edges():
             if edge is not None:
                 consumers.setdefault(edge.node(), []).append(node)
-    needed = set()
+    needed: set[Node] = set()
     stack = [node for node in targets if node in nodes]
     while stack:
         node = stack.pop()
@@ -120,7 +122,11 @@ def _nodes_towards(targets, nodes):
     return needed
 
 
-def _run_ready(run, roots, awaited, needed):
+# Long, and nested, for speed: with `_deliver` in place of the lines that it says in general, a chain of 20,000 nodes
+# takes 1.09 us a node instead of 0.77, one with two edges to a node 2.2 instead of 1.7.
+def _run_ready(  # noqa: C901, PLR0912, PLR0915
+    run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None
+) -> None:
     """The loop: run a node, hand its gradients on, go to the latest recorded node that is complete.
 
     The common case is written out here, a node with one or two edges to nodes of one output; the rest goes through
@@ -128,8 +134,11 @@ def _run_ready(run, roots, awaited, needed):
     """
     ops, unpack, release = run.ops, run.unpack, not run.keep_graph
     targets = None if needed is None else run.targets
-    heap = []  # complete nodes: (-sequence number, node, gradient)
-    buffers = {}  # incomplete nodes: the sum so far, or a list of sums for a node with several outputs
+    heap: Heap = []
+    buffers: Buffers = {}
+    following: Node | None
+    edge: Edge | None
+    grads: Sequence[Gradient] | None
     for edge, grad in roots:
         _deliver(edge, grad, run, buffers, awaited, heap)
     while heap:
@@ -138,7 +147,7 @@ def _run_ready(run, roots, awaited, needed):
             if node._extra is not None or grad is None or (targets is not None and node in targets):
                 box, grad = [grad], None
                 if node._extra is LEAF:
-                    _run_plain_leaf(run, node, box)
+                    _run_plain_leaf(run, node, box)  # type: ignore[arg-type]  # nothing but leaves has LEAF
                     break
                 grads = _run_special(run, node, box, needed)
             else:
@@ -190,7 +199,15 @@ def _run_ready(run, roots, awaited, needed):
             node = following
 
 
-def _deliver(edge, g, run, buffers, awaited, heap, needed=None):
+def _deliver(
+    edge: Edge,
+    g: Gradient,
+    run: Run,
+    buffers: Buffers,
+    awaited: dict[Node, int],
+    heap: Heap,
+    needed: set[Node] | None = None,
+) -> None:
     """Hand a gradient to any entrance: the general form of what the loop does for nodes with one output."""
     node = edge.node()
     if needed is not None and node not in needed:
@@ -209,7 +226,7 @@ def _deliver(edge, g, run, buffers, awaited, heap, needed=None):
         heappush(heap, (-node._sequence_nr, node, buffers.pop(node, None)))
 
 
-def _run_special(run, node, box, needed):
+def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Sequence[Gradient]:
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
     extra = node._extra
     if extra is not None:
@@ -225,6 +242,7 @@ def _run_special(run, node, box, needed):
         node_hooks.before(run, node, box)
     grad = box[0]
     undefined = grad is None or (node.outputs != 1 and all(g is None for g in grad))
+    grads: Sequence[Gradient]
     if undefined and not node.takes_undefined:
         grads = (None,) * len(node.edges())
     else:
@@ -236,10 +254,10 @@ def _run_special(run, node, box, needed):
     return grads
 
 
-def _run_plain_leaf(run, node, box):
+def _run_plain_leaf(run: Run, node: AccumulateGrad, box: Box) -> None:
     """Capture the gradient of a leaf, or keep it for `.grad`; the quick way where no hook wants to see it."""
     variable = node.variable
-    extra = variable._extra
+    extra: Any = variable._extra
     if extra.hooks or extra.post_accumulate_hooks:
         _run_leaf(run, node, box, None)
     elif run.captures is not None:
@@ -248,9 +266,9 @@ def _run_plain_leaf(run, node, box):
         run.pending.append((variable, box))
 
 
-def _run_leaf(run, node, box, extra):
+def _run_leaf(run: Run, node: AccumulateGrad, box: Box, extra: NodeExtra | None) -> None:
     """Let hooks see the gradient of a leaf; capture it or add it to `.grad`."""
-    hooks = node.variable._extra.hooks
+    hooks = node.variable._extra.hooks  # type: ignore[union-attr]  # leaves have an Extra
     if hooks:
         box[0] = node_hooks.pass_through(run, hooks, box[0], node)
     if run.captures is not None:
@@ -264,11 +282,12 @@ def _run_leaf(run, node, box, extra):
         node_hooks.after(run, node, (), seen)
 
 
-def _leads_on(node, needed):
+def _leads_on(node: Node, needed: set[Node]) -> bool:
     return any(edge is not None and edge.node() in needed for edge in node.edges())
 
 
-def _capture(run, node, grad):
+def _capture(run: Run, node: Node, grad: Gradient) -> None:
+    captures: Any
     captures, captured = run.captures, run.captured
     if node.outputs == 1:
         key = (node, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.autograd.run import Run
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.node import Edge, Node
@@ -11,18 +12,18 @@ from pullback.core.tensor import Tensor
 from pullback.core.types import DType, Gradient, Shape
 
 
-def fit(g: Gradient, edge: Edge, node: Node, run: Any) -> Gradient:
+def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
     """`g` with the shape and dtype of `edge`, or an error that names the node that produced it."""
     if not hasattr(g, "shape"):
         raise GradientError(
             f"Function {node.name()} returned a {type(g).__name__} as gradient; expected an array or Tensor of shape "
             f"{edge._shape}, or None."
         )
-    ops = TENSOR if isinstance(g, Tensor) else run.ops
+    ops = TENSOR if isinstance(g, Tensor) else run.ops  # type: ignore[union-attr]  # without a run all are Tensors
     if g.shape != edge._shape:
-        g = sum_to_shape(g, edge._shape, node, edge, ops)
+        g = sum_to_shape(g, edge._shape, node, edge, ops)  # type: ignore[arg-type]  # edges lead where it is known
     if g.dtype != edge._dtype:
-        g = to_dtype(g, edge._dtype, ops)
+        g = to_dtype(g, edge._dtype, ops)  # type: ignore[arg-type]
     return g
 
 

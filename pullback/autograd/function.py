@@ -14,7 +14,7 @@ from pullback.core.errors import GradientError, InplaceError
 from pullback.core.node import Edge, MultiNode, Port, Unpack, next_sequence_nr, port
 from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, wrap
-from pullback.core.types import DType, Gradient, Shape, Version
+from pullback.core.types import Gradient, Version
 from pullback.core.version import counter_of, version_of
 from pullback.core.view import make_view
 
@@ -24,9 +24,16 @@ class FunctionNode(MultiNode):
 
     takes_undefined = True
 
+    _nexts: tuple[Edge | None, ...]
+    _to_save: tuple[Tensor | None, ...]
+    _saved: tuple[tuple[Any, Version, int | None], ...]  # what is kept, its version, which output it is
+    _dirty: tuple[Tensor, ...]
+    _non_differentiable: tuple[Tensor, ...]
+
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
-        self._sequence_nr = None
-        self._next0 = self._next1 = self._nexts = self._extra = self._shape = self._dtype = None
+        # The first and the edges are found when forward has run.
+        self._sequence_nr = None  # type: ignore[assignment]
+        self._next0 = self._next1 = self._nexts = self._extra = self._shape = self._dtype = None  # type: ignore[assignment]
         self._ports = ()
         self._function = function
         self._level = level
@@ -259,7 +266,7 @@ def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: boo
     result = out.detach() if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
-        result._extra.made_by = ctx.name()
+        result._extra.made_by = ctx.name()  # type: ignore[union-attr]  # a view has an Extra
     return result
 
 

@@ -134,7 +134,8 @@ def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -
     base._fn, base._requires_grad = copy, True
     wake_views(base)
     target._requires_grad = True
-    extra.view_version = -1  # its function is made again, from the base's, when next asked for
+    # Its function is made again, from the base's, when next asked for.
+    extra.view_version = -1  # type: ignore[union-attr]
 
 
 def continue_history(target: Tensor, node: Edge) -> None:
@@ -143,19 +144,20 @@ def continue_history(target: Tensor, node: Edge) -> None:
     target._fn = node
     base = base_of(target)
     if base is not None:
-        target._extra.view_version = base._counter.n
+        target._extra.view_version = base._counter.n  # type: ignore[union-attr]  # views have both, and so do bases
 
 
 def refresh_view(view: Tensor) -> Edge | None:
     """The function of a view: its own while the base is as it was, else one made from the base's."""
-    extra = view._extra
+    extra: Any = view._extra  # there, as is the counter of its base
     base = extra.base
     if extra.view_version == base._counter.n:
-        return view._fn
+        return view._fn  # type: ignore[no-any-return]
     edge = port(base)
     if edge is None or base_of(view) is None:
         extra.view_version = base._counter.n
-        return view._fn  # nothing to follow, or one of them has got other memory by assigning to .data
+        # Nothing to follow, or one of them has got other memory by assigning to .data.
+        return view._fn  # type: ignore[no-any-return]
     if extra.made_by is not None:
         raise InplaceError(
             f"a tensor that {extra.made_by} returned is a view of its input, and that was modified in place since: the "

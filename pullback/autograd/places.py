@@ -10,7 +10,7 @@ import numpy as np
 from pullback.arrays.numpy.strides import storage_positions
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import ndarray
-from pullback.core.types import Gradient, RawArray, Shape
+from pullback.core.types import Gradient, Shape
 from pullback.core.view import memory_of
 
 Geometry: TypeAlias = tuple[Shape, Shape, int]  # shape, strides and offset, in elements
@@ -22,11 +22,10 @@ class Places:
     Where one is complex and the other real (`z.real`), both count in real numbers, two to a complex one.
     """
 
-    __slots__ = ("_base", "_view", "base_shape", "pairs_in_base", "pairs_in_view")
+    __slots__ = ("_base", "_view", "pairs_in_base", "pairs_in_view")
 
-    def __init__(self, base: RawArray, view: RawArray) -> None:
+    def __init__(self, base: Any, view: Any) -> None:
         base, view = memory_of(base), memory_of(view)
-        self.base_shape = base.shape
         self.pairs_in_base = base.dtype != view.dtype and base.dtype.kind == "c"
         self.pairs_in_view = base.dtype != view.dtype and view.dtype.kind == "c"
         item = min(base.itemsize, view.itemsize)
@@ -40,7 +39,7 @@ class Places:
 
     def indices(self) -> ndarray:
         """An int array of the view's shape (and 2, for pairs): the position in the base of each element."""
-        places = storage_positions(self._view)
+        places: ndarray = storage_positions(self._view)
         shape, strides, offset = self._base
         if offset == 0 and strides == _row_strides(shape):
             return places

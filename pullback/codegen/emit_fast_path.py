@@ -81,13 +81,18 @@ def _two(native: NativeFunction, x: str, y: str) -> _Case:
     return _Case(
         prepare=[f"{a}, {b} = type({x}), type({y})"],
         condition=(
-            f"({a} is Tensor and ({b} is Tensor and {x}._level == {y}._level or {b} in CONSTANTS) "
-            f"or {b} is Tensor and {a} in CONSTANTS)"
+            f"({a} is Tensor and ({b} is Tensor and {x}._level == {y}._level or {_constant(y, b)}) "
+            f"or {b} is Tensor and ({_constant(x, a)}))"
         ),
         data={x: f"{x}._array if {a} is Tensor else {x}", y: f"{y}._array if {b} is Tensor else {y}"},
         level=f"({x} if {a} is Tensor else {y})._level",
         needs=f"{a} is Tensor and {x}._requires_grad or {b} is Tensor and {y}._requires_grad",
     )
+
+
+def _constant(x: str, kind: str) -> str:
+    """core.dispatch.is_constant written out; numbers are asked for first, because arrays cost more anyway."""
+    return f"{kind} in SCALARS or {kind} is ndarray and {x}.dtype.kind in NUMERIC"
 
 
 def _all_tensors(tensors: list[Arg]) -> _Case:

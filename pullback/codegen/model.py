@@ -96,7 +96,6 @@ class InputFormula:
 
     inputs: tuple[str, ...]
     formula: Formula | Marker
-    uses_grad_input_mask: bool
     grads: frozenset[int] = frozenset()
 
 
@@ -159,11 +158,6 @@ class Registry:
     helpers: str | None = None
     composites: str | None = None
     namespace: str | None = None
-
-    @cached_property
-    def by_unique_name(self) -> Mapping[str, NativeFunction]:
-        """The functions by unique name."""
-        return {native.schema.unique_name: native for native in self.natives}
 
     @cached_property
     def operators(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "numpy": ("asarray", "ndarray"),
     "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "tensor_list"),
     "pullback.core.dispatch": (
-        "CONSTANTS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
+        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
     ),
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),

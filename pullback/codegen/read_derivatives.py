@@ -166,7 +166,7 @@ class _Reader:
         where, text = self.entry.where(key), self.entry.text(key) or ""
         tensors = tuple(name for name in inputs if name in {arg.name for arg in self.native.differentiable_args})
         if text == NON_DIFFERENTIABLE.value:
-            return InputFormula(tensors, NON_DIFFERENTIABLE, uses_grad_input_mask=False)
+            return InputFormula(tensors, NON_DIFFERENTIABLE)
         for name in inputs:
             if name not in tensors:
                 arg = self.schema.arg(name)
@@ -175,7 +175,7 @@ class _Reader:
                     "Remove the line, or write non_differentiable: only Tensor arguments have gradients",
                 )
         if text == NOT_IMPLEMENTED.value:
-            return InputFormula(inputs, NOT_IMPLEMENTED, uses_grad_input_mask=False)
+            return InputFormula(inputs, NOT_IMPLEMENTED)
         if text in (AUTO_ELEMENT_WISE, AUTO_LINEAR):
             raise where.error(f"{text} stands for the gradient of {key!r}", "It is a tangent: write it under `result:`")
         formula = self.parse(text, where, self.backward_names())
@@ -184,7 +184,7 @@ class _Reader:
                 f"the formula is a tuple of {len(formula.tree.elts)} for {len(inputs)} inputs",
                 "Write one item an input",
             )
-        return InputFormula(inputs, formula, "grad_input_mask" in formula.names, self.grads_of(formula, where))
+        return InputFormula(inputs, formula, self.grads_of(formula, where))
 
     def backward_names(self) -> list[str]:
         """The names that a backward formula may use."""

@@ -4,17 +4,25 @@ The generated function of an operator handles the common case itself (tensors of
 plain). Everything else comes here: nested tensors, levels mixed, modes, constants of other types, lists of tensors.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
 import numpy as np
 
 from pullback.core import modes
 from pullback.core.errors import OperatorError, UnsupportedError
 from pullback.core.tensor import Tensor, extra_of, ndarray, new, wrap
+from pullback.core.types import RawArray
 from pullback.core.version import counter_of
 from pullback.core.view import make_view, shares_memory
 
 NUMBERS = frozenset([int, float, complex, bool])
-# What may stand beside a tensor as a constant without further ado.
-CONSTANTS = frozenset([int, float, complex, bool, ndarray, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
+# What may stand beside a tensor as a constant: Python's and NumPy's numbers, and arrays of these kinds of dtype.
+SCALARS = frozenset([int, float, complex, bool, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
+NUMERIC = "biufc"
+CONSTANTS = SCALARS | {ndarray}
 
 
 class OperatorTable:
@@ -24,25 +32,32 @@ class OperatorTable:
     argument of the schema by position.
     """
 
-    def __init__(self, name):
+    table_name: str
+    kernels: dict[str, Callable[..., Any]]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+    def __init__(self, name: str) -> None:
         self.__dict__.update(table_name=name, kernels={})
 
-    def register(self, functions):
+    def register(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         """Add a mapping of name to function."""
         self.__dict__.update(functions)  # plain attributes: no __getattr__, which would slow every formula down
 
 
 NUMPY = OperatorTable("numpy")  # raw ndarrays; filled by pullback.ops
 TENSOR = OperatorTable("tensor")  # Tensors of any level; filled by pullback.ops
-_tables = {}  # array type -> table, for types that are neither ndarray nor Tensor
+_tables: dict[type, OperatorTable] = {}  # array type -> table, for types that are neither ndarray nor Tensor
 
 
-def register_array_type(array_type, table):
+def register_array_type(array_type: type, table: OperatorTable) -> None:
     """Let operators on `array_type` (and Tensors around it) run by `table`."""
     _tables[array_type] = table
 
 
-def table_of(raws):
+def table_of(raws: Iterable[Any]) -> OperatorTable:
     """The table that computes with these raw arguments: the one of the first that is no ndarray, else NumPy's."""
     for raw in raws:
         if isinstance(raw, Tensor):
@@ -56,23 +71,24 @@ class Operator:
     """What dispatch must know of an operator: filled by the generated code, one for each primitive overload."""
 
     __slots__ = (
-        "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list", "returns_value", "saves_self", "tensors", "view",
+        "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list", "returns_value",
+        "saves_self", "tensors", "view",
     )  # fmt: skip
 
     def __init__(
         self,
-        name,
-        kernel,
-        tensors,
+        name: str,
+        kernel: str,
+        tensors: Sequence[tuple[int, str]],
         *,
-        lists=(),
-        record=None,
-        multi=None,
-        returns_list=False,
-        returns_value=False,
-        saves_self=False,
-        view=False,
-    ):
+        lists: Sequence[tuple[int, str]] = (),
+        record: Callable[..., None] | None = None,
+        multi: Callable[..., Any] | None = None,
+        returns_list: bool = False,
+        returns_value: bool = False,
+        saves_self: bool = False,
+        view: bool = False,
+    ) -> None:
         self.name = name  # as in an error message: 'max.dim'
         self.inplace_name = f"{name}_"
         self.kernel = kernel  # name in every table
@@ -87,7 +103,7 @@ class Operator:
         self.quick = not (lists or multi or returns_list or returns_value or view)
 
 
-def dispatch(op, args):
+def dispatch(op: Operator, args: Sequence[Any]) -> Any:
     """Run an operator on any mixture of arguments; the generated fast path is this, specialised."""
     if op.quick and modes.current().plain:
         result = _dispatch_arrays(op, args)
@@ -101,7 +117,7 @@ def dispatch(op, args):
     return _finish(op, result, raws, lifted, max(level, 0), tensors)
 
 
-def _dispatch_arrays(op, args):
+def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     """The result for tensors of one level around ndarrays, and None for everything else."""
     raws = list(args)
     level, needs = -1, False
@@ -115,7 +131,7 @@ def _dispatch_arrays(op, args):
                 level = x._level
             raws[position] = x._array
             needs = needs or x._requires_grad
-        elif x is not None and kind not in CONSTANTS:
+        elif x is not None and not is_constant(x):
             return None
     if level < 0:
         return None
@@ -129,7 +145,7 @@ def _dispatch_arrays(op, args):
     return out
 
 
-def run_kernel(op, raws, args, name=None):
+def run_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None) -> Any:
     """What the kernel for these raw arguments returns; its errors name the operator and what it was given."""
     kernel = table_of(_flat(op, raws)).kernels[name or op.kernel]
     try:
@@ -138,7 +154,7 @@ def run_kernel(op, raws, args, name=None):
         raise explain(op, args, error) from error
 
 
-def raw_arguments(op, args, level):
+def raw_arguments(op: Operator, args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]:
     """(arguments as a kernel at `level` takes them, arguments as a node there saves them)."""
     raws, lifted = list(args), list(args)
     for position, _ in op.tensors:
@@ -149,7 +165,7 @@ def raw_arguments(op, args, level):
     return raws, lifted
 
 
-def survey(op, args):
+def survey(op: Operator, args: Sequence[Any]) -> tuple[int, list[Tensor]]:
     """(highest level among the tensor arguments or -1, those tensors); refuses what is no array."""
     level, tensors = -1, []
     for position, name in op.tensors:
@@ -157,19 +173,25 @@ def survey(op, args):
         if isinstance(x, Tensor):
             tensors.append(x)
             level = max(level, x._level)
-        elif x is not None and type(x) not in CONSTANTS:
+        elif x is not None and not is_constant(x):
             refuse_argument(op, name, x)
     for position, name in op.lists:
         for x in _sequence(op, name, args[position]):
             if isinstance(x, Tensor):
                 tensors.append(x)
                 level = max(level, x._level)
-            elif x is not None and type(x) not in CONSTANTS:
+            elif x is not None and not is_constant(x):
                 refuse_argument(op, name, x)
     return level, tensors
 
 
-def _sequence(op, name, value):
+def is_constant(x: Any) -> bool:
+    """Whether `x` may stand beside a tensor as a constant."""
+    kind = type(x)
+    return kind in SCALARS or (kind is ndarray and x.dtype.kind in NUMERIC)
+
+
+def _sequence(op: Operator, name: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)) or (isinstance(value, Tensor) and value.ndim):
         return value
     if type(value) is ndarray and value.ndim:
@@ -177,34 +199,37 @@ def _sequence(op, name, value):
     raise TypeError(f"{op.name}: argument {name!r} must be a list or tuple of Tensors, got {type(value).__name__}.")
 
 
-def refuse_argument(op, name, x):
+def refuse_argument(op: Operator, name: str, x: object) -> NoReturn:
     """Raise the TypeError for an argument that is no array."""
     hint = ""
     if isinstance(x, (list, tuple)):
         hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
-    raise TypeError(f"{op.name}: argument {name!r} must be a Tensor, an ndarray or a number, got {type(x).__name__}.{hint}")
+    given = type(x).__name__
+    if type(x) is ndarray:
+        given, hint = f"an ndarray of dtype {x.dtype}", " Convert it first: x.astype(float)."
+    raise TypeError(f"{op.name}: argument {name!r} must be a Tensor, an ndarray or a number, got {given}.{hint}")
 
 
-def _flat(op, raws):
+def _flat(op: Operator, raws: Sequence[Any]) -> Iterator[Any]:
     for position, _ in op.tensors:
         yield raws[position]
     for position, _ in op.lists:
         yield from raws[position]
 
 
-def _lower(x, level):
+def _lower(x: Any, level: int) -> tuple[Any, Any]:
     """(what a kernel at `level` computes with, what the node there saves) for one argument."""
     if not isinstance(x, Tensor):
         return x, x
     if x._level == level:
         return x._array, x
-    raw = x
+    raw: RawArray = x
     while isinstance(raw, Tensor) and not raw._requires_grad:
         raw = raw._array  # a constant at its own level too: the kernel may as well see the array
     return raw, lift(x, level, raw)
 
 
-def lift(x, level, raw=None):
+def lift(x: Tensor, level: int, raw: RawArray | None = None) -> Tensor:
     """A tensor of a lower level as a constant of `level` around `raw` (default: `x`, still differentiable at its own).
 
     Saving and checking it then work as for any other tensor: the counter is shared, so a modification is noticed.
@@ -214,9 +239,13 @@ def lift(x, level, raw=None):
     return lifted
 
 
-def _finish(op, result, raws, lifted, level, tensors):
+def _finish(
+    op: Operator, result: Any, raws: Sequence[Any], lifted: Sequence[Any], level: int, tensors: Sequence[Tensor]
+) -> Any:
     """Wrap what a kernel returned and record the node."""
     state = modes.current()
+    outs: Any
+    wrapped: tuple[Tensor, ...]
     if op.multi is None and not op.returns_list:
         outs = wrap_result(result, level)
         wrapped = (outs,)
@@ -236,7 +265,7 @@ def _finish(op, result, raws, lifted, level, tensors):
     return outs
 
 
-def wrap_result(raw, level):
+def wrap_result(raw: Any, level: int) -> Tensor:
     """A fresh tensor around what a kernel returned; NumPy's scalars become 0-d arrays."""
     if type(raw) is not ndarray:
         if not isinstance(raw, Tensor) and type(raw) not in _tables:
@@ -250,7 +279,7 @@ def wrap_result(raw, level):
     return out
 
 
-def explain(op, args, error):
+def explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
     """The error of a kernel, with the operator's name and what it was given."""
     numbers = [name for position, name in op.tensors if type(args[position]) in NUMBERS]
     if isinstance(error, AttributeError) and numbers:  # a kernel that needs an array asked a number for its shape, say
@@ -261,6 +290,7 @@ def explain(op, args, error):
         f"{name}: {_describe(args[position])}" for position, name in (*op.tensors, *op.lists) if position < len(args)
     )
     text = f"{op.name}({given}): {str(error).removeprefix(f'{op.name}(): ')}"
+    explained: Any
     if isinstance(error, IndexError):
         explained = IndexError(text)
     elif isinstance(error, TypeError):
@@ -268,10 +298,10 @@ def explain(op, args, error):
     else:
         explained = OperatorError(text)
     explained.explained = True
-    return explained
+    return explained  # type: ignore[no-any-return]
 
 
-def _describe(x):
+def _describe(x: object) -> str:
     if isinstance(x, (list, tuple)):
         return "[" + ", ".join(_describe(y) for y in x) + "]"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
@@ -279,12 +309,12 @@ def _describe(x):
     return repr(x)
 
 
-def attribute(x, name):
+def attribute(x: Any, name: str) -> Any:
     """The shape, ndim, dtype or size of an argument that may be a number."""
     return getattr(x if isinstance(x, Tensor) else np.asarray(x), name)
 
 
-def created(out, device, requires_grad):
+def created(out: Any, device: Any, requires_grad: bool) -> Tensor:
     """A freshly made tensor with the options that every creation function takes."""
     if str(device) != "cpu":
         raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
@@ -293,4 +323,4 @@ def created(out, device, requires_grad):
         out = wrap_result(out, 0)  # formulas of every level make constants this way
     if state.inference:
         extra_of(out).inference = True
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]

@@ -93,7 +93,7 @@ def asarray(
             data = data.clone()
         if dtype is not None and np.dtype(dtype) != data.dtype:
             data = data.to(np.dtype(dtype))
-        return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data
+        return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
     if isinstance(data, (list, tuple)):
         data = _plain(data)
     return _leaf(_array(data, dtype, copy=copy), requires_grad)

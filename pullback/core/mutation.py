@@ -5,17 +5,23 @@ version, and makes the new node the function of `self`. Where that is not allowe
 autograd's business: see `core.slots`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.dispatch import CONSTANTS, NUMPY, raw_arguments, run_kernel, survey
+from pullback.core.dispatch import NUMPY, Operator, is_constant, raw_arguments, run_kernel, survey
 from pullback.core.errors import GradientError, InplaceError, OperatorError
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import Shape
 from pullback.core.version import bump, counter_of
 
 
-def inplace(op, args):
+def inplace(op: Operator, args: Sequence[Any]) -> Any:
     """Run `op` and write its result into its first argument, which is returned."""
     if op.quick and modes.current().plain and _inplace_unrecorded(op, args):
         return args[0]
@@ -35,7 +41,7 @@ def inplace(op, args):
     return target
 
 
-def _inplace_unrecorded(op, args):
+def _inplace_unrecorded(op: Operator, args: Sequence[Any]) -> bool:
     """The common case of an optimiser's update, a ufunc on arrays that records nothing; says whether it was one."""
     kernel = NUMPY.kernels[op.kernel]
     target = args[0]
@@ -54,11 +60,11 @@ def _inplace_unrecorded(op, args):
                 return False
             raws[position] = x._array
             needs = needs or x._requires_grad
-        elif kind not in CONSTANTS:
+        elif not is_constant(x):
             return False
     if needs and modes.current().records(target._level):
         return False
-    data = target._array
+    data: Any = target._array
     if not data.flags.writeable:
         return False
     try:
@@ -69,7 +75,7 @@ def _inplace_unrecorded(op, args):
     return True
 
 
-def mutate(op, args):
+def mutate(op: Operator, args: Sequence[Any]) -> Tensor:
     """Run an operator whose kernel itself writes into its first argument, which is returned."""
     target, level, records = _prepare(op, args)
     raws, lifted = raw_arguments(op, args, level)
@@ -81,7 +87,7 @@ def mutate(op, args):
     return target
 
 
-def _prepare(op, args):
+def _prepare(op: Operator, args: Sequence[Any]) -> tuple[Tensor, int, bool]:
     """(target, level, whether a node is recorded) after all checks."""
     target = args[op.tensors[0][0]]
     if not isinstance(target, Tensor):
@@ -99,7 +105,7 @@ def _prepare(op, args):
     return target, level, records
 
 
-def _as_it_was(target, copy):
+def _as_it_was(target: Tensor, copy: bool) -> Tensor:
     """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
     data = target._array
     if copy and isinstance(data, (ndarray, Tensor)):
@@ -110,7 +116,7 @@ def _as_it_was(target, copy):
     return before
 
 
-def _write(op, target, result):
+def _write(op: Operator, target: Tensor, result: Any) -> None:
     data = target._array
     if not isinstance(data, ndarray):
         if result.shape != data.shape:
@@ -123,12 +129,13 @@ def _write(op, target, result):
     dtype = np.asarray(result).dtype
     if not np.can_cast(dtype, data.dtype, casting="same_kind"):
         raise OperatorError(
-            f"{op.name}_: result type {dtype} can't be cast to the tensor's dtype {data.dtype}; use the out-of-place form."
+            f"{op.name}_: result type {dtype} can't be cast to the tensor's dtype {data.dtype}; use the out-of-place "
+            "form."
         )
     np.copyto(data, result, casting="same_kind")
 
 
-def _check_writeable(op, data):
+def _check_writeable(op: Operator, data: ndarray) -> None:
     if not data.flags.writeable:
         raise InplaceError(
             f"{op.name}_ cannot write into a read-only array (a broadcast view has one memory for many elements); "
@@ -136,28 +143,28 @@ def _check_writeable(op, data):
         )
 
 
-def _shape_error(op, data, shape):
+def _shape_error(op: Operator, data: Any, shape: Shape) -> OperatorError:
     return OperatorError(
         f"{op.name}_: output with shape {tuple(data.shape)} doesn't match the broadcast shape {tuple(shape)}; an "
         "in-place operator cannot change the shape."
     )
 
 
-def _record(op, target, before, lifted):
+def _record(op: Operator, target: Tensor, before: Any, lifted: Sequence[Any]) -> None:
     """Make a node of the write the function of `target`."""
     out = wrap(target._array, target._level)
     out._counter = counter_of(target)
     args = [before if x is target else x for x in lifted]
-    op.record(out, *args)
+    op.record(out, *args)  # type: ignore[misc]  # where there is none nothing is recorded
     slots.rebase_history(target, out._fn, before._fn, f"{op.name}_")
 
 
-def assign(target, value):
+def assign(target: Tensor, value: Any) -> Tensor:
     """Write `value` into `target` as in-place operators do; returns it."""
-    return target.copy_(value)
+    return target.copy_(value)  # type: ignore[no-any-return]
 
 
-def write_out(op, args, out):
+def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     """Run `op` and write its result into `out`, which is returned; nothing is recorded."""
     from_graph = [a for a in survey(op, args)[1] if a._requires_grad]
     outs = out if isinstance(out, (tuple, list)) else (out,)

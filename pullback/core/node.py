@@ -148,7 +148,7 @@ class MultiNode(Node):
 
     __slots__ = ("_ports",)
 
-    _ports: tuple[tuple[Shape, DType], ...]  # shape and dtype of each output
+    _ports: tuple[tuple[Shape, DType | None], ...]  # shape and dtype of each output; no dtype where it is no tensor
 
     output_names: tuple[str, ...] = ()
     differentiable_outputs: tuple[bool, ...] = ()
@@ -178,13 +178,14 @@ class Port:
 
     __slots__ = ("_dtype", "_node", "_shape", "output_nr")
 
-    def __init__(self, node: MultiNode, output_nr: int, shape: Shape, dtype: DType) -> None:
+    def __init__(self, node: MultiNode, output_nr: int, shape: Shape, dtype: DType | None) -> None:
         self._node, self.output_nr = node, output_nr
         self._shape, self._dtype = shape, dtype
 
     def node(self) -> MultiNode:
         """The node that this entrance belongs to."""
         return self._node
+
 
 class AccumulateGrad(Node):
     """Adds what arrives to `variable.grad`. Made by the first edge that leads to a leaf, shared by all of them."""
@@ -230,26 +231,27 @@ def start_multi(cls: type[_M], outs: Sequence[Tensor], differentiable: Sequence[
 
 def port(x: object) -> Edge | None:
     """The edge towards `x`: its Node or Port, the AccumulateGrad of a leaf, None when no gradient is wanted."""
-    if type(x) is not Tensor and not isinstance(x, Tensor) or not x._requires_grad:
+    if (type(x) is not Tensor and not isinstance(x, Tensor)) or not x._requires_grad:
         return None
     extra = x._extra
     if extra is None:
-        return x._fn
+        return x._fn  # type: ignore[no-any-return]
     base = extra.base
-    fn = x._fn if base is None or extra.view_version == base._counter.n else slots.refresh_view(x)
+    # A base and its views have a counter, always.
+    fn = x._fn if base is None or extra.view_version == base._counter.n else slots.refresh_view(x)  # type: ignore[union-attr]
     if fn is None:
         reference = extra.accumulator
         fn = reference and reference()
         if fn is None:
             fn = accumulator(x)
-    return fn
+    return fn  # type: ignore[no-any-return]
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The AccumulateGrad node of a leaf: one for all edges, kept alive by them, not by the leaf."""
     extra = extra_of(leaf)
     with _one_accumulator:  # threads that use a leaf for the first time must find the same node
-        node = extra.accumulator and extra.accumulator()
+        node: AccumulateGrad | None = extra.accumulator and extra.accumulator()
         if node is None:
             node = AccumulateGrad(leaf)
             extra.accumulator = weakref.ref(node)

@@ -105,6 +105,7 @@ def output_again(data: RawArray, version: Version, entrance: Edge | None, level:
 
 def saved_name(node: Node, saved: object) -> str:
     """The name under which a node keeps `saved`."""
+    slot: str
     for cls in type(node).__mro__:
         for slot in getattr(cls, "__slots__", ()):
             if slot.startswith("saved_"):

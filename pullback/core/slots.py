@@ -16,7 +16,7 @@ def _unfilled(*_: object) -> NoReturn:
 # (view) -> Node, Port or None: the function of a view whose base may have changed
 refresh_view: Callable[..., Any] = _unfilled
 # (node, grads) -> tuple of Tensors: run one node by hand
-call_node: Callable[..., Any] = _unfilled
+call_node: Callable[..., tuple[Any, ...]] = _unfilled
 # (tensor, operator name, whether a node is recorded): raises where an in-place operation is not allowed
 check_inplace: Callable[..., None] = _unfilled
 # (node, name) -> what the node saved under that name, as a user sees it

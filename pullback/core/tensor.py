@@ -31,12 +31,13 @@ class Extra:
     The defaults belong to the class: an instance is made for every view and holds the two or three that differ.
     """
 
-    accumulator: weakref.ref[Any] | None = None  # the AccumulateGrad node of a leaf
+    accumulator: Callable[[], Any] | None = None  # weak reference to the AccumulateGrad node of a leaf
     base: Tensor | None = None  # the tensor whose memory a view shares
     grad: Tensor | None = None
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
-    made_by: str | None = None  # of a view: name of the custom Function that returned it; writing would bypass its backward
+    # Of a view: name of the custom Function that returned it; writing would bypass its backward.
+    made_by: str | None = None
     post_accumulate_hooks: HookDict | None = None
     retains_grad = False
     view_version: int | None = None  # of a view: the version at which its grad_fn was made
@@ -72,6 +73,11 @@ class Tensor:
         # Given to the class from above, by `pullback.ops.methods` and `pullback.autograd`. Most of the operators'
         # methods are generated: they are what __getattr__ stands for here.
         def __getattr__(self, name: str) -> Any: ...
+        def backward(
+            self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+        ) -> None: ...
+        def clone(self) -> Tensor: ...
+        def to(self, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor: ...
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
         def __sub__(self, other: Any) -> Tensor: ...
@@ -160,7 +166,7 @@ class Tensor:
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Self:
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` of a leaf; returns the tensor.
 
         Raises
@@ -308,16 +314,6 @@ class Tensor:
                 )
             data = data._array
         return data
-
-    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> ndarray:
-        if self._requires_grad or self._level:
-            raise DetachingError(
-                "a Tensor that requires grad was about to become a plain ndarray, which would lose its gradient "
-                "without a word. To plot or store values, write t.detach().numpy(). Inside a model, call NumPy's "
-                "functions on the Tensor itself (np.sin(t), np.concatenate([t, u])); a library function that "
-                "converts its input must be wrapped in a pullback.autograd.Function with a backward of its own."
-            )
-        return np.array(self._array, dtype=dtype, copy=copy)
 
     def item(self) -> Any:
         """The only element as a Python number."""

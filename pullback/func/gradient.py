@@ -171,8 +171,8 @@ def _check_scalar(value):
         raise GradientError(f"the function must return a real scalar, but returned a {type(value).__name__}.")
     if math.prod(shape) != 1:
         raise GradientError(
-            f"the function must return a real scalar, but returned an array of shape {tuple(shape)}; reduce it (np.sum), "
-            "or differentiate one element at a time."
+            f"the function must return a real scalar, but returned an array of shape {tuple(shape)}; reduce it "
+            "(np.sum), or differentiate one element at a time."
         )
     if getattr(value, "dtype", np.dtype(float)).kind == "c":
         raise GradientError("the function must return a real scalar, but returned a complex one; take .real or abs().")

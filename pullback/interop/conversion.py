@@ -100,8 +100,8 @@ def from_dlpack(x, *, copy=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from pullback.interop import from_dlpack
-    >>> from_dlpack(np.arange(3.0))
+    >>> import pullback as pb
+    >>> pb.from_dlpack(np.arange(3.0))
     tensor([0., 1., 2.])
     """
     if isinstance(x, Tensor) and needs_grad(x):

@@ -3,4 +3,4 @@
 from pullback.ops.tables import PUBLIC as _PUBLIC
 
 globals().update(_PUBLIC["nn.functional"])
-__all__ = sorted(_PUBLIC["nn.functional"])
+__all__ = list(_PUBLIC["nn.functional"])

@@ -1,7 +1,5 @@
 """Tensor's methods: the generated ones, Python's operators, indexing, casts and conversions."""
 
-import warnings
-
 import numpy as np
 
 from pullback.core.dispatch import TENSOR
@@ -85,22 +83,6 @@ def contains(self, item):
     return bool((self == item).any().item())
 
 
-def _number(kind):
-    def convert(self):
-        if self._array.size != 1:
-            raise GradientError(f"only a Tensor of one element can be converted to a Python {kind.__name__}, not {self.shape}.")
-        if self._requires_grad:
-            warnings.warn(
-                f"{kind.__name__}(t) takes a Tensor that requires grad out of the graph; write t.item() to say so, or "
-                "use pullback's or NumPy's function instead of a function of `math`.",
-                stacklevel=2,
-            )
-        return kind(self.item())
-
-    convert.__name__ = f"to_{kind.__name__}"
-    return convert
-
-
 def to_bool(self):
     """Whether the only element is nonzero; ambiguous for several."""
     if self._array.size != 1:
@@ -178,7 +160,7 @@ def type_as(self, other):
 
 
 def _property(name, doc):
-    return property(lambda self: getattr(TENSOR, name)(self), doc=doc)
+    return property(lambda self: getattr(TENSOR, name)(self), doc=doc)  # noqa: PLW0108 - looked up when asked for
 
 
 def attach():
@@ -192,9 +174,8 @@ def attach():
         setattr(Tensor, name, _cast(code))
     others = {
         "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__contains__": contains,
-        "__float__": _number(float), "__int__": _number(int), "__complex__": _number(complex), "__bool__": to_bool,
-        "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype, "cpu": cpu, "type_as": type_as,
-        "register_hook": register_hook, "retain_grad": retain_grad,
+        "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype,
+        "cpu": cpu, "type_as": type_as, "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip
     for name, value in others.items():

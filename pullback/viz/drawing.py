@@ -10,8 +10,6 @@ from typing import Any
 from pullback.viz import dot, layout, mermaid
 from pullback.viz.boxes import Arrow, Vertex
 
-ACCUMULATE = "AccumulateGrad"
-
 
 @dataclass(frozen=True)
 class Graph:

@@ -1,4 +1,4 @@
-"""In-place operators that make a tensor another view of its memory: squeeze_, unsqueeze_, transpose_, t_, as_strided_."""
+"""In-place operators that make a tensor another view of its memory (squeeze_, t_, as_strided_, ...); zero_ and fill_."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_a_view_of_a_base_that_does_not_require_grad_yet():
 
 
 def test_what_saved_it_notices():
-    for other in (lambda y: y.sin(), lambda y: y * y, lambda y: y[0].exp()):
+    for other in (lambda y: y.sin(), lambda y: y * y, lambda y: y[0].sin()):
         y = leaf() * 1
         z = other(y)
         y.unsqueeze_(0)

@@ -2,7 +2,7 @@
 
 from numpy import asarray, ndarray
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
-from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace, write_out
 from pullback.core.node import Node, next_sequence_nr, port
@@ -197,9 +197,9 @@ def brillouin(input, spin):
     a, b = type(input), type(spin)
     if (
         a is Tensor
-        and (b is Tensor and input._level == spin._level or b in CONSTANTS)
+        and (b is Tensor and input._level == spin._level or b in SCALARS or b is ndarray and spin.dtype.kind in NUMERIC)
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.brillouin(input._array if a is Tensor else input, spin._array if b is Tensor else spin)

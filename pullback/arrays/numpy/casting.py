@@ -25,7 +25,7 @@ def copy(self, src):
         return np.broadcast_to(to(src, self.dtype), np.shape(self))
     except ValueError:
         raise ValueError(
-            f"values of shape {src.shape} do not fit into shape {np.shape(self)}; writing in place cannot change a shape"
+            f"values of shape {src.shape} do not fit into shape {np.shape(self)}, which writing in place cannot change"
         ) from None
 
 

@@ -1,10 +1,10 @@
 """How the allocator treats freed arrays.
 
-By default glibc gives the memory of a large array back to the system as soon as it is freed, and the next array of that
-size pays for fresh pages again: a chain of three adds on arrays of 1e5 doubles takes 1,110 us instead of 77. So on import
-pullback asks glibc to keep up to 256 MiB of freed memory at the top of the heap and to serve arrays of up to 32 MiB from
-it. It is a setting of the whole process; `PULLBACK_MALLOC=system` in the environment leaves everything as it was.
-Elsewhere than on glibc nothing happens. See docs/design/memory.md.
+By default glibc gives the memory of a large array back to the system as soon as it is freed, and the next array of
+that size pays for fresh pages again: a chain of three adds on arrays of 1e5 doubles takes 1,110 us instead of 77. So on
+import pullback asks glibc to keep up to 256 MiB of freed memory at the top of the heap and to serve arrays of up to
+32 MiB from it. It is a setting of the whole process; `PULLBACK_MALLOC=system` in the environment leaves everything as
+it was. Elsewhere than on glibc nothing happens. See docs/design/memory.md.
 """
 
 import ctypes

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy import reductions
 from pullback.arrays.numpy.shape import expand
 from pullback.arrays.numpy.sincos import SINCOS
+from pullback.arrays.numpy.unit_vectors import MOST, ones_of
 
 _SMALL = 2048
 
@@ -19,4 +21,13 @@ def filled(x, size, implicit=False):
     return expand(np.asarray(x), size, implicit)
 
 
-IN_FORMULAS = {"expand": filled, **SINCOS}
+def summed(x, dim=None, keepdim=False, dtype=None):
+    """`sum`; down the columns of a matrix, the gradient of a bias, as a product with ones: a third of the time."""
+    if dim == 0 and dtype is None and not keepdim and type(x) is np.ndarray and x.ndim == 2 and x.dtype.kind == "f":
+        rows = x.shape[0]
+        if rows <= MOST and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+            return np.dot(ones_of(rows, x.dtype), x)
+    return reductions.sum(x, dim, keepdim, dtype)
+
+
+IN_FORMULAS = {"expand": filled, "sum": summed, **SINCOS}

@@ -10,6 +10,7 @@ import numpy as np
 from pullback.arrays.numpy.normal import normal_cdf
 from pullback.arrays.numpy.random import default_generator
 from pullback.arrays.numpy.reductions import inexact_only
+from pullback.arrays.numpy.unit_vectors import ones_of
 
 __all__ = [
     "embedding_rows",
@@ -204,7 +205,7 @@ def _is_short(x, dim):
 def _row_sums(x, dim):
     """The sums along dim, kept; those of short rows as a product with ones."""
     if _is_short(x, dim):
-        return np.dot(x, np.ones(x.shape[1], x.dtype))[:, None]
+        return np.dot(x, ones_of(x.shape[1], x.dtype))[:, None]
     return np.add.reduce(x, axis=dim, keepdims=True)
 
 

@@ -11,7 +11,7 @@ def pow(self, exponent):
     """self ** exponent. A Python number as exponent of a real array takes the fast ways of `real_power`."""
     if (type(exponent) is int or type(exponent) is float) and hasattr(self, "dtype"):
         kind = self.dtype.kind
-        if exponent == 2 and (kind == "f" or kind == "c"):
+        if exponent == 2 and kind in ("f", "c"):
             return np.square(self)
         if kind == "f":
             return real_power(self, exponent)

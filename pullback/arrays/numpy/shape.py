@@ -151,7 +151,7 @@ def repeated(x, shape):
     missing = len(shape) - x.ndim
     strides = [0] * missing
     for have, want, stride in zip(x.shape, shape[missing:], x.strides, strict=True):
-        if have != want and have != 1:
+        if have not in (want, 1):
             raise ValueError(f"cannot broadcast {x.shape} to {shape}")
         strides.append(stride if have == want else 0)
     out = np.ndarray(shape, x.dtype, x, 0, strides)

@@ -2,7 +2,7 @@
 
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, int_list
-from pullback.core.dispatch import CONSTANTS, Operator, created, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, created, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import write_out
 from pullback.core.tensor import Tensor, new
@@ -312,7 +312,10 @@ def linspace(start, end, steps, *, dtype=None):
     """
     a, b = type(start), type(end)
     if (
-        a is Tensor and (b is Tensor and start._level == end._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and start._level == end._level or b in SCALARS or b is ndarray and end.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and start.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.linspace(
@@ -339,7 +342,10 @@ def logspace(start, end, steps, base=10.0, *, dtype=None):
     """
     a, b = type(start), type(end)
     if (
-        a is Tensor and (b is Tensor and start._level == end._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and start._level == end._level or b in SCALARS or b is ndarray and end.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and start.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.logspace(

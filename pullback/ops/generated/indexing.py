@@ -3,7 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument
-from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, attribute, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
@@ -268,9 +268,11 @@ def setitem(input, index, value):
     a, b = type(input), type(value)
     if (
         a is Tensor
-        and (b is Tensor and input._level == value._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == value._level or b in SCALARS or b is ndarray and value.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.setitem(
@@ -353,9 +355,15 @@ def _index_put(input, index, values, accumulate):
     a, b = type(input), type(values)
     if (
         a is Tensor
-        and (b is Tensor and input._level == values._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == values._level
+            or b in SCALARS
+            or b is ndarray
+            and values.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.index_put(
@@ -426,9 +434,11 @@ def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET):
     a, b = type(input), type(index)
     if (
         a is Tensor
-        and (b is Tensor and input._level == index._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == index._level or b in SCALARS or b is ndarray and index.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.gather(
@@ -500,9 +510,11 @@ def gather_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
     a, b = type(input), type(index)
     if (
         a is Tensor
-        and (b is Tensor and input._level == index._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == index._level or b in SCALARS or b is ndarray and index.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.gather_backward(
@@ -667,9 +679,11 @@ def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
     a, b = type(input), type(index)
     if (
         a is Tensor
-        and (b is Tensor and input._level == index._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == index._level or b in SCALARS or b is ndarray and index.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.scatter_value(
@@ -908,9 +922,11 @@ def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
     a, b = type(input), type(index)
     if (
         a is Tensor
-        and (b is Tensor and input._level == index._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == index._level or b in SCALARS or b is ndarray and index.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.index_select(
@@ -982,9 +998,11 @@ def index_select_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
     a, b = type(input), type(index)
     if (
         a is Tensor
-        and (b is Tensor and input._level == index._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == index._level or b in SCALARS or b is ndarray and index.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.index_select_backward(
@@ -1334,9 +1352,11 @@ def take(input, index):
     a, b = type(input), type(index)
     if (
         a is Tensor
-        and (b is Tensor and input._level == index._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == index._level or b in SCALARS or b is ndarray and index.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.take(input._array if a is Tensor else input, index._array if b is Tensor else index)
@@ -1397,9 +1417,11 @@ def take_backward(input, shape, index):
     a, b = type(input), type(index)
     if (
         a is Tensor
-        and (b is Tensor and input._level == index._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == index._level or b in SCALARS or b is ndarray and index.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.take_backward(
@@ -1627,9 +1649,9 @@ def masked_select(input, mask):
     a, b = type(input), type(mask)
     if (
         a is Tensor
-        and (b is Tensor and input._level == mask._level or b in CONSTANTS)
+        and (b is Tensor and input._level == mask._level or b in SCALARS or b is ndarray and mask.dtype.kind in NUMERIC)
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.masked_select(input._array if a is Tensor else input, mask._array if b is Tensor else mask)
@@ -1695,9 +1717,9 @@ def masked_select_backward(input, shape, mask):
     a, b = type(input), type(mask)
     if (
         a is Tensor
-        and (b is Tensor and input._level == mask._level or b in CONSTANTS)
+        and (b is Tensor and input._level == mask._level or b in SCALARS or b is ndarray and mask.dtype.kind in NUMERIC)
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.masked_select_backward(
@@ -1865,7 +1887,10 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """
     a, b = type(input), type(src)
     if (
-        a is Tensor and (b is Tensor and input._level == src._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and input._level == src._level or b in SCALARS or b is ndarray and src.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.diagonal_scatter(

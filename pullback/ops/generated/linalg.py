@@ -2,7 +2,7 @@
 
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, tensor_list
-from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace, write_out
 from pullback.core.node import Node, next_sequence_nr, port
@@ -70,9 +70,9 @@ def mm(input, mat2, *, out=None):
     a, b = type(input), type(mat2)
     if (
         a is Tensor
-        and (b is Tensor and input._level == mat2._level or b in CONSTANTS)
+        and (b is Tensor and input._level == mat2._level or b in SCALARS or b is ndarray and mat2.dtype.kind in NUMERIC)
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.mm(input._array if a is Tensor else input, mat2._array if b is Tensor else mat2)
@@ -148,9 +148,9 @@ def bmm(input, mat2, *, out=None):
     a, b = type(input), type(mat2)
     if (
         a is Tensor
-        and (b is Tensor and input._level == mat2._level or b in CONSTANTS)
+        and (b is Tensor and input._level == mat2._level or b in SCALARS or b is ndarray and mat2.dtype.kind in NUMERIC)
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.bmm(input._array if a is Tensor else input, mat2._array if b is Tensor else mat2)
@@ -224,9 +224,11 @@ def matmul(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.matmul(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -299,7 +301,10 @@ def mv(input, vec):
     """
     a, b = type(input), type(vec)
     if (
-        a is Tensor and (b is Tensor and input._level == vec._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and input._level == vec._level or b in SCALARS or b is ndarray and vec.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.mv(input._array if a is Tensor else input, vec._array if b is Tensor else vec)
@@ -375,9 +380,15 @@ def dot(input, tensor):
     a, b = type(input), type(tensor)
     if (
         a is Tensor
-        and (b is Tensor and input._level == tensor._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == tensor._level
+            or b in SCALARS
+            or b is ndarray
+            and tensor.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.dot(input._array if a is Tensor else input, tensor._array if b is Tensor else tensor)
@@ -451,9 +462,11 @@ def vdot(input, other):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.vdot(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -535,9 +548,9 @@ def outer(input, vec2):
     a, b = type(input), type(vec2)
     if (
         a is Tensor
-        and (b is Tensor and input._level == vec2._level or b in CONSTANTS)
+        and (b is Tensor and input._level == vec2._level or b in SCALARS or b is ndarray and vec2.dtype.kind in NUMERIC)
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.outer(input._array if a is Tensor else input, vec2._array if b is Tensor else vec2)
@@ -623,9 +636,11 @@ def _einsum_pair(input, other, equation):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.einsum_pair(
@@ -1054,9 +1069,11 @@ def cross(input, other, dim=None, *, axis=UNSET):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.cross(input._array if a is Tensor else input, other._array if b is Tensor else other, dim)

@@ -3,7 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument
-from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, attribute, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
@@ -216,9 +216,15 @@ def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
     a, b = type(input), type(weight)
     if (
         a is Tensor
-        and (b is Tensor and input._level == weight._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == weight._level
+            or b in SCALARS
+            or b is ndarray
+            and weight.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.embedding_rows(
@@ -298,9 +304,15 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
     a, b = type(grad_output), type(indices)
     if (
         a is Tensor
-        and (b is Tensor and grad_output._level == indices._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and grad_output._level == indices._level
+            or b in SCALARS
+            or b is ndarray
+            and indices.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and grad_output.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.embedding_rows_backward(
@@ -888,9 +900,15 @@ def softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
     a, b = type(grad_output), type(output)
     if (
         a is Tensor
-        and (b is Tensor and grad_output._level == output._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and grad_output._level == output._level
+            or b in SCALARS
+            or b is ndarray
+            and output.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and grad_output.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.softmax_backward(
@@ -1042,9 +1060,15 @@ def log_softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
     a, b = type(grad_output), type(output)
     if (
         a is Tensor
-        and (b is Tensor and grad_output._level == output._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and grad_output._level == output._level
+            or b in SCALARS
+            or b is ndarray
+            and output.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and grad_output.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.log_softmax_backward(
@@ -1133,9 +1157,15 @@ def mse_loss(input, target, *, reduction="mean"):
     a, b = type(input), type(target)
     if (
         a is Tensor
-        and (b is Tensor and input._level == target._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == target._level
+            or b in SCALARS
+            or b is ndarray
+            and target.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.mse_loss(
@@ -1456,9 +1486,15 @@ def binary_cross_entropy_elements(input, target):
     a, b = type(input), type(target)
     if (
         a is Tensor
-        and (b is Tensor and input._level == target._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == target._level
+            or b in SCALARS
+            or b is ndarray
+            and target.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.binary_cross_entropy_elements(

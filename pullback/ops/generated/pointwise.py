@@ -2,7 +2,7 @@
 
 from math import nan, pi
 from numpy import asarray, ndarray
-from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace, write_out
 from pullback.core.node import Node, next_sequence_nr, port
@@ -73,9 +73,11 @@ def add_plain(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.add(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -143,9 +145,11 @@ def add_alpha(input, other, *, alpha, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.add_alpha(
@@ -214,9 +218,11 @@ def sub_plain(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.sub(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -284,9 +290,11 @@ def sub_alpha(input, other, *, alpha, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.sub_alpha(
@@ -354,9 +362,11 @@ def rsub(input, other, *, alpha=1):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.rsub(input._array if a is Tensor else input, other._array if b is Tensor else other, alpha)
@@ -432,9 +442,11 @@ def mul(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.mul(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -514,9 +526,11 @@ def div_plain(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.div(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -601,9 +615,11 @@ def div_rounding_mode(input, other, *, rounding_mode, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.div_rounded(
@@ -672,9 +688,11 @@ def floor_divide(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.floor_divide(
@@ -758,9 +776,11 @@ def remainder(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.remainder(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -840,9 +860,11 @@ def fmod(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.fmod(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -1271,9 +1293,15 @@ def pow(input, exponent, *, out=None):
     a, b = type(input), type(exponent)
     if (
         a is Tensor
-        and (b is Tensor and input._level == exponent._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == exponent._level
+            or b in SCALARS
+            or b is ndarray
+            and exponent.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.pow(input._array if a is Tensor else input, exponent._array if b is Tensor else exponent)
@@ -1360,9 +1388,15 @@ def float_power(input, exponent):
     a, b = type(input), type(exponent)
     if (
         a is Tensor
-        and (b is Tensor and input._level == exponent._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == exponent._level
+            or b in SCALARS
+            or b is ndarray
+            and exponent.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.float_power(
@@ -2127,9 +2161,11 @@ def logaddexp(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.logaddexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -2205,9 +2241,11 @@ def logaddexp2(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.logaddexp2(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -2281,9 +2319,11 @@ def xlogy(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.xlogy(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -2920,9 +2960,11 @@ def atan2(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.atan2(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -3380,9 +3422,11 @@ def hypot(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.hypot(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -3776,7 +3820,10 @@ def complex(real, imag):
     """
     a, b = type(real), type(imag)
     if (
-        a is Tensor and (b is Tensor and real._level == imag._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and real._level == imag._level or b in SCALARS or b is ndarray and imag.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and real.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.complex(real._array if a is Tensor else real, imag._array if b is Tensor else imag)
@@ -3849,7 +3896,10 @@ def polar(abs, angle):
     """
     a, b = type(abs), type(angle)
     if (
-        a is Tensor and (b is Tensor and abs._level == angle._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and abs._level == angle._level or b in SCALARS or b is ndarray and angle.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and abs.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.polar(abs._array if a is Tensor else abs, angle._array if b is Tensor else angle)
@@ -4108,9 +4158,11 @@ def copysign(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.copysign(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -4554,7 +4606,10 @@ def clamp_min(input, min, *, out=None):
         return write_out(OP_clamp_min, (input, min), out)
     a, b = type(input), type(min)
     if (
-        a is Tensor and (b is Tensor and input._level == min._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and input._level == min._level or b in SCALARS or b is ndarray and min.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.clamp_min(input._array if a is Tensor else input, min._array if b is Tensor else min)
@@ -4632,7 +4687,10 @@ def clamp_max(input, max, *, out=None):
         return write_out(OP_clamp_max, (input, max), out)
     a, b = type(input), type(max)
     if (
-        a is Tensor and (b is Tensor and input._level == max._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and input._level == max._level or b in SCALARS or b is ndarray and max.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.clamp_max(input._array if a is Tensor else input, max._array if b is Tensor else max)
@@ -4771,9 +4829,11 @@ def maximum(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.maximum(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -4847,9 +4907,11 @@ def minimum(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.minimum(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -4923,9 +4985,11 @@ def fmax(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.fmax(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -4999,9 +5063,11 @@ def fmin(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.fmin(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5171,9 +5237,11 @@ def eq(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.eq(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5206,9 +5274,11 @@ def ne(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.ne(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5241,9 +5311,11 @@ def lt(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.lt(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5276,9 +5348,11 @@ def le(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.le(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5311,9 +5385,11 @@ def gt(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.gt(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5346,9 +5422,11 @@ def ge(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.ge(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5390,9 +5468,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.isclose(
@@ -5593,9 +5673,11 @@ def logical_and(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.logical_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5628,9 +5710,11 @@ def logical_or(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.logical_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5663,9 +5747,11 @@ def logical_xor(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.logical_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5727,9 +5813,11 @@ def bitwise_and(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.bitwise_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5762,9 +5850,11 @@ def bitwise_or(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.bitwise_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5797,9 +5887,11 @@ def bitwise_xor(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.bitwise_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
@@ -5832,9 +5924,11 @@ def bitwise_left_shift(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.bitwise_left_shift(
@@ -5869,9 +5963,11 @@ def bitwise_right_shift(input, other, *, out=None):
     a, b = type(input), type(other)
     if (
         a is Tensor
-        and (b is Tensor and input._level == other._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and current().plain:
         try:
             result = kernels.bitwise_right_shift(
@@ -6058,7 +6154,10 @@ def copy(input, src):
     """
     a, b = type(input), type(src)
     if (
-        a is Tensor and (b is Tensor and input._level == src._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and input._level == src._level or b in SCALARS or b is ndarray and src.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.copy(input._array if a is Tensor else input, src._array if b is Tensor else src)
@@ -6123,9 +6222,11 @@ def fill(input, value):
     a, b = type(input), type(value)
     if (
         a is Tensor
-        and (b is Tensor and input._level == value._level or b in CONSTANTS)
+        and (
+            b is Tensor and input._level == value._level or b in SCALARS or b is ndarray and value.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.fill(input._array if a is Tensor else input, value._array if b is Tensor else value)

@@ -2,7 +2,7 @@
 
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, int_list
-from pullback.core.dispatch import CONSTANTS, Operator, created, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, created, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import mutate
 from pullback.core.node import Node, next_sequence_nr, port
@@ -215,7 +215,10 @@ def normal_plain(mean, std, *, generator=None):
     """
     a, b = type(mean), type(std)
     if (
-        a is Tensor and (b is Tensor and mean._level == std._level or b in CONSTANTS) or b is Tensor and a in CONSTANTS
+        a is Tensor
+        and (b is Tensor and mean._level == std._level or b in SCALARS or b is ndarray and std.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and mean.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.normal(mean._array if a is Tensor else mean, std._array if b is Tensor else std, generator)

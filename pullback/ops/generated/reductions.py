@@ -3,7 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument
-from pullback.core.dispatch import CONSTANTS, Operator, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace, write_out
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
@@ -985,9 +985,15 @@ def value_selecting_reduction_backward(
     a, b = type(grad_output), type(indices)
     if (
         a is Tensor
-        and (b is Tensor and grad_output._level == indices._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and grad_output._level == indices._level
+            or b in SCALARS
+            or b is ndarray
+            and indices.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and grad_output.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.value_selecting_reduction_backward(
@@ -1594,9 +1600,15 @@ def linear_recurrence(input, coefficients, dim=UNSET, reverse=False, *, axis=UNS
     a, b = type(input), type(coefficients)
     if (
         a is Tensor
-        and (b is Tensor and input._level == coefficients._level or b in CONSTANTS)
+        and (
+            b is Tensor
+            and input._level == coefficients._level
+            or b in SCALARS
+            or b is ndarray
+            and coefficients.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and a in CONSTANTS
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
             result = kernels.linear_recurrence(

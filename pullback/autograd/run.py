@@ -1,0 +1,42 @@
+"""What one backward needs to know everywhere, from the engine to the hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
+from pullback.core.node import Node, Unpack
+from pullback.core.saved import tensor_unpacker, unpack_raw
+from pullback.core.tensor import Tensor
+from pullback.core.types import Gradient
+
+# A list of one gradient. Who hands it over keeps no reference to what is inside, so that the memory can be reused.
+Box: TypeAlias = list[Gradient]
+Output: TypeAlias = tuple[Node, int]  # a node and the number of one of its outputs
+
+
+class Run:
+    """The level of one backward, its operators, what it keeps, what it captures."""
+
+    __slots__ = ("captured", "captures", "create_graph", "keep_graph", "level", "ops", "pending", "targets", "unpack")
+    targets: set[Node] | None  # the nodes that gradients are wanted of; None for all leaves
+
+    def __init__(
+        self,
+        level: int,
+        raws: Sequence[Gradient],
+        keep_graph: bool,
+        create_graph: bool,
+        captures: dict[Output, int] | None,
+    ) -> None:
+        self.level = level
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.captures = captures  # positions among the results
+        self.captured: dict[int, Gradient] = {}
+        # Leaves, each with its gradient: added to .grad once nothing can fail any more.
+        self.pending: list[tuple[Tensor, Box]] = []
+        plain = len(raws) == 1 and type(raws[0]) in CONSTANTS
+        self.ops: OperatorTable = TENSOR if create_graph else NUMPY if plain else table_of(raws)
+        self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_raw

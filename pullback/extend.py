@@ -1,0 +1,76 @@
+"""What other packages may build on: every name here stays, or goes only after a release that says so.
+
+Everything else below `pullback` that is not public by the package itself may change without a word.
+
+    declarations    load: operators from YAML of your own; DeclarationError, NameTakenError (examples/third_party_ops)
+    custom rules    Function, once_differentiable; numpy_rule: a decorator, the rule of a NumPy function on Tensors
+    the graph       Node: what Tensor.grad_fn and next_functions show
+    checking        gradcheck, gradgradcheck, GradcheckError; OpInfo and its parts, check_operator, make_tensor,
+                    assert_close
+    errors          every class of error that pullback raises
+
+Examples
+--------
+>>> import pullback as pb
+>>> from pullback.extend import Function, gradcheck
+>>> class Cube(Function):
+...     @staticmethod
+...     def forward(ctx, x):
+...         ctx.save_for_backward(x)
+...         return x**3
+...
+...     @staticmethod
+...     def backward(ctx, grad):
+...         (x,) = ctx.saved_tensors
+...         return 3 * x**2 * grad
+>>> gradcheck(Cube.apply, (pb.tensor([1.0, 2.0], requires_grad=True),))
+True
+"""
+
+from pullback.autograd.function import Function, once_differentiable
+from pullback.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from pullback.core.errors import (
+    BackwardTwiceError,
+    DetachingError,
+    GradientError,
+    InplaceError,
+    OperatorError,
+    SavedTensorModifiedError,
+    UnsupportedError,
+)
+from pullback.core.node import Node
+from pullback.core.undifferentiable import DerivativeNotImplementedError
+from pullback.interop.registry import rule as numpy_rule
+from pullback.ops.extension import NameTakenError
+from pullback.ops.loading import DeclarationError, load
+from pullback.testing import Limit, OpInfo, Plain, Raises, Sample, Skip, assert_close, check_operator, make_tensor
+
+__all__ = [
+    "BackwardTwiceError",
+    "DeclarationError",
+    "DerivativeNotImplementedError",
+    "DetachingError",
+    "Function",
+    "GradcheckError",
+    "GradientError",
+    "InplaceError",
+    "Limit",
+    "NameTakenError",
+    "Node",
+    "OpInfo",
+    "OperatorError",
+    "Plain",
+    "Raises",
+    "Sample",
+    "SavedTensorModifiedError",
+    "Skip",
+    "UnsupportedError",
+    "assert_close",
+    "check_operator",
+    "gradcheck",
+    "gradgradcheck",
+    "load",
+    "make_tensor",
+    "numpy_rule",
+    "once_differentiable",
+]

@@ -1,0 +1,81 @@
+"""The public names are exactly those in public_names.txt: adding or removing one is a decision, seen in the diff.
+
+After a deliberate change: python -m tests.test_public_names
+"""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback as pb
+
+LIST = Path(__file__).with_name("public_names.txt")
+MODULES = (
+    "pullback", "pullback.autograd", "pullback.extend", "pullback.func", "pullback.nn", "pullback.nn.functional",
+    "pullback.random", "pullback.testing", "pullback.viz",
+)  # fmt: skip
+
+
+def found() -> list[str]:
+    """The dotted public names of the modules, and of Tensor."""
+    names = [f"{module}.{name}" for module in MODULES for name in importlib.import_module(module).__all__]
+    names += [f"pullback.Tensor.{name}" for name in dir(pb.Tensor) if not name.startswith("_")]
+    return sorted(names)
+
+
+def test_public_names_are_those_listed():
+    listed, there = set(LIST.read_text(encoding="utf-8").split()), set(found())
+    assert not there - listed, f"new public names: {sorted(there - listed)}; if meant, python -m tests.test_public_names"
+    assert not listed - there, f"lost public names: {sorted(listed - there)}; if meant, python -m tests.test_public_names"
+
+
+def test_public_names_exist_and_are_said_once():
+    names = found()
+    assert len(names) == len(set(names))
+    for name in names:
+        target = pb
+        for part in name.split(".")[1:]:
+            target = getattr(target, part)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_else_looks_public(module):
+    home = importlib.import_module(module)
+    parts = {name.split(".")[-1] for name in sys.modules if name.rpartition(".")[0] == module}  # submodules, imported
+    extra = {name for name in vars(home) if not name.startswith("_")} - set(home.__all__) - parts
+    assert not {name for name in extra if getattr(home, name) is not importlib.import_module("__future__").annotations}
+
+
+def test_dir_shows_the_public_names():
+    assert set(dir(pb)) == {*pb.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'sinn'"):
+        pb.sinn  # noqa: B018
+
+
+def test_internal_operators_are_not_public():
+    names = ("alias", "setitem", "setitem_", "slice_view", "gelu_backward", "numpy_T", "matrix_H", "_einsum_pair")
+    for name in names:
+        assert not hasattr(pb, name)
+        assert not hasattr(pb.Tensor, name)
+    assert isinstance(pb.Tensor.mT, property)
+    assert not hasattr(pb, "mT")
+
+
+def test_what_few_programs_need_is_imported_when_it_is_used():
+    program = (
+        "import sys, pullback as pb\n"
+        "later = ['pullback.testing', 'pullback.viz', 'pullback.extend', 'pullback.codegen', 'yaml']\n"
+        "assert not [m for m in later if m in sys.modules], sys.modules.keys()\n"
+        "pb.viz.graph, pb.testing.make_tensor, pb.extend.OpInfo\n"
+        "assert all(m in sys.modules for m in later)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+if __name__ == "__main__":
+    LIST.write_text("\n".join(found()) + "\n", encoding="utf-8")
