@@ -23,7 +23,9 @@ class FunctionEmitter:
         self.lists = [arg for arg in self.schema.args if arg.type.is_tensor_list]
         returns = self.schema.returns
         self.returns_tensor = len(returns) == 1 and returns[0].type.is_tensor
-        self.is_creation = native.area in ("creation", "random") and not self.tensors and self.returns_tensor
+        takes_dtype = any(arg.type.base == "ScalarType" for arg in self.schema.args)  # zeros_like, new_zeros
+        self.is_creation = native.area in ("creation", "random") and self.returns_tensor
+        self.is_creation = self.is_creation and (takes_dtype or not self.tensors)
         self.signature = SignatureEmitter(native, self.is_creation)
         self.args = [parameter(arg.name) for arg in self.schema.args]
 
@@ -116,6 +118,8 @@ class FunctionEmitter:
         lines: list[str] = []
         if self.signature.has_out:
             lines += ["if out is not None:", f"    return write_out({self.operator}, {given}, out)"]
+        if self.is_creation and self.tensors:
+            return [*lines, f"return created(dispatch({self.operator}, {given}), device, requires_grad)"]
         if self.is_creation:
             lines += guarded_kernel(self.native, self.operator, self.args)
             return [*lines, "return created(result, device, requires_grad)"]

@@ -93,6 +93,11 @@ class SignatureEmitter:
             lines += ["if axis is not UNSET:", "    dim = axis"]
         if self.takes_keepdims:
             lines += ["if keepdims is not UNSET:", "    keepdim = keepdims"]
+        for arg in self.schema.args:
+            if arg.type.base == "ScalarType":
+                name = parameter(arg.name)
+                checked = f'{name} = number_type("{self.schema.name}", {name})'
+                lines += [f"if {name} is not None:", f"    {checked}"] if arg.type.optional else [checked]
         for arg in self._checked_late():
             name = parameter(arg.name)
             lines += [f"if {name} is UNSET:", f'    raise missing_argument("{self.schema.name}", "{name}")']

@@ -12,7 +12,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "collections": ("namedtuple",),
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
-    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "tensor_list"),
+    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
     "pullback.core.dispatch": (
         "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
     ),

@@ -33,6 +33,17 @@ def missing_argument(operator: str, name: str) -> TypeError:
     return TypeError(f"{operator}() missing required argument {name!r}.")
 
 
+def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
+    """`dtype` as NumPy's, refused where it is no type of numbers."""
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"{operator}(): {dtype!r} is no dtype; write pullback.float64 or 'float64', say.") from error
+    if found.kind not in "biufc":
+        raise TypeError(f"{operator}(): a Tensor cannot have dtype {found}: it holds numbers or bools.")
+    return found
+
+
 def int_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
     """The int[] argument of a call such as f(x, 2, 3), f(x, (2, 3)) or f(x, shape=(2, 3))."""
     if by_keyword is not UNSET:
@@ -156,9 +167,7 @@ _REFUSED: dict[str, Callable[[list[type]], bool]] = {
 }
 
 
-def refusing_numbers(
-    name: str, function: Callable[..., Any], rule: str, tensors: Sequence[str]
-) -> Callable[..., Any]:
+def refusing_numbers(name: str, function: Callable[..., Any], rule: str, tensors: Sequence[str]) -> Callable[..., Any]:
     """`function`, refusing plain numbers for its Tensor arguments where PyTorch does.
 
     The rule (a tag in native_functions.yaml) is "no_numbers", "tensor_first" (the first may be none) or "some_tensor"

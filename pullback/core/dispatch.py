@@ -37,12 +37,12 @@ class OperatorTable:
 
     if TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, name: str) -> None:
         self.__dict__.update(table_name=name, kernels={})
 
-    def register(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+    def register(self, functions: Mapping[str, Any]) -> None:
         """Add a mapping of name to function."""
         self.__dict__.update(functions)  # plain attributes: no __getattr__, which would slow every formula down
 

@@ -263,4 +263,3 @@ def node_extra(node: Node) -> NodeExtra:
     if node._extra is None or node._extra is LEAF:
         node._extra = NodeExtra()
     return node._extra
-

@@ -75,4 +75,3 @@ def wake_views(base: Tensor) -> None:
                 view._requires_grad = True
                 view._extra.view_version = -1  # type: ignore[union-attr]  # every view has an Extra
         extra.views = None
-

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core.arguments import number_type
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, UnsupportedError
 from pullback.core.hooks import (
@@ -120,9 +121,7 @@ def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False):
             dtype = arg
     if device is not None and str(device) != "cpu":
         raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
-    dtype = self.dtype if dtype is None else np.dtype(dtype)
-    if dtype.kind not in "biufc":
-        raise TypeError(f"a Tensor cannot have dtype {dtype}.")
+    dtype = self.dtype if dtype is None else number_type("to", dtype)
     if dtype == self.dtype:
         return self.clone() if copy else self
     return TENSOR.to(self, dtype)

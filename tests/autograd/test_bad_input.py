@@ -133,3 +133,105 @@ def test_text_is_no_gradient(x):
         x.grad = "text"
     with pytest.raises(TypeError):
         backward("text")
+
+
+def refused(call, error, match):
+    """The call raises that error, and x keeps its values, its version and its gradient."""
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    x.grad = pb.tensor([100.0, 200.0])
+    with pytest.raises(error, match=match):
+        call(x)
+    assert (x.tolist(), x.grad.tolist(), x._version) == ([1, 2], [100, 200], 0)
+
+
+F = pb.nn.functional
+SHAPES = {
+    "add": (lambda x: x + pb.ones(3), RuntimeError, r"add.*\(2,\).*\(3,\)"),
+    "matmul": (lambda x: pb.matmul(pb.ones(2, 3), pb.ones(2, 3)), RuntimeError, r"matmul.*\(2, 3\)"),
+    "bmm": (lambda x: pb.bmm(pb.ones(2, 3), pb.ones(2, 3)), RuntimeError, r"bmm.*3 dimensions.*\(2, 3\)"),
+    "einsum": (lambda x: pb.einsum("ij,jk", pb.ones(2, 3), pb.ones(2, 3)), RuntimeError, "'j' has sizes 3 and 2"),
+    "linear": (lambda x: F.linear(pb.ones(2, 3), pb.ones(4, 5)), RuntimeError, r"\(2, 3\).*\(4, 5\)"),
+    "mse_loss": (lambda x: F.mse_loss(x, pb.ones(3)), RuntimeError, r"mse_loss.*\(2,\).*\(3,\)"),
+    "stack": (lambda x: pb.stack([x, pb.ones(3)]), RuntimeError, r"stack.*one shape"),
+    "view": (lambda x: x.view(3), RuntimeError, "view.*size 2"),
+    "expand": (lambda x: x.expand(3), RuntimeError, r"expand.*\(2,\).*\(3,\)"),
+    "negative size": (lambda x: pb.zeros(-1), RuntimeError, "negative"),
+    "dimension": (lambda x: x.sum(3), IndexError, "sum.*axis 3"),
+    "dimension twice": (lambda x: pb.ones(2, 2).sum((0, 0)), RuntimeError, "sum.*duplicate"),
+    "index": (lambda x: x[5], IndexError, "5 is out of bounds"),
+    "mask": (lambda x: x[pb.tensor([True, False, True])], IndexError, "boolean index.*2.*3"),
+    "class": (lambda x: F.cross_entropy(pb.ones(2, 3), pb.tensor([0, 7])), IndexError, "7"),
+    "in place": (lambda x: (x * 1).add_(pb.ones(3, 2)), RuntimeError, r"add.*\(2,\).*\(3, 2\)"),
+    "in place grows": (lambda x: (x[:1] * 1).add_(x), RuntimeError, r"\(1,\).*\(2,\).*cannot change the shape"),
+    "copy_": (lambda x: (x * 1).copy_(pb.ones(3)), RuntimeError, r"\(3,\).*\(2,\)"),
+    "fill_": (lambda x: (x * 1).fill_(x), RuntimeError, r"0-d.*\(2,\)"),
+    "ragged list": (lambda x: pb.tensor([[1, 2], [3]]), ValueError, "inhomogeneous"),
+}  # fmt: skip
+DTYPES = {
+    "object": (lambda x: pb.tensor([object()]), TypeError, "dtype object"),
+    "text": (lambda x: pb.tensor("text"), TypeError, "dtype <U4"),
+    "objects beside a tensor": (lambda x: x * np.array([1, 2], dtype=object), TypeError, "'other'.*dtype object"),
+    "objects before a tensor": (lambda x: np.array([1, 2], dtype=object) * x, TypeError, "dtype object"),
+    "objects into a tensor": (lambda x: (x * 1).add_(np.array([1, 2], dtype=object)), TypeError, "dtype object"),
+    "texts beside a tensor": (lambda x: x + np.array(["a", "b"]), TypeError, "'other'.*dtype <U1"),
+    "times beside a tensor": (lambda x: pb.mul(np.array([1, 2], "m8[s]"), x), TypeError, "'input'.*dtype timedelta64"),
+    "texts in a list": (lambda x: pb.cat([x, np.array(["a"])]), TypeError, "'tensors'.*dtype <U1"),
+    "zeros of objects": (lambda x: pb.zeros(2, dtype=object), TypeError, r"zeros\(\).*dtype object"),
+    "sum as objects": (lambda x: x.sum(dtype=object), TypeError, r"sum\(\).*dtype object"),
+    "no dtype": (lambda x: x.to("float33"), TypeError, "'float33' is no dtype"),
+    "float index": (lambda x: x[pb.tensor([0.0])], IndexError, "integer or bool.*float64"),
+    "number as index": (lambda x: x[0.5], IndexError, "integers, slices"),
+    "float classes": (lambda x: F.nll_loss(pb.ones(2, 3), pb.ones(2)), RuntimeError, "integer.*float64"),
+    "bits of floats": (lambda x: x & 1, TypeError, "bitwise_and.*float64"),
+    "fraction into integers": (lambda x: pb.tensor([1]).add_(0.5), RuntimeError, "float64.*int64"),
+    "complex into reals": (lambda x: (x * 1).fill_(1j), RuntimeError, "complex.*float64"),
+    "condition": (lambda x: pb.where(x, x, x), RuntimeError, "boolean.*float64"),
+}  # fmt: skip
+DEVICES = {
+    "tensor": lambda x: pb.tensor([1.0], device="cuda"),
+    "asarray": lambda x: pb.asarray([1.0], device="cuda:0"),
+    "zeros": lambda x: pb.zeros(2, device="cuda"),
+    "rand": lambda x: pb.rand(2, device="mps"),
+    "zeros_like": lambda x: pb.zeros_like(x, device="cuda"),
+    "new_zeros": lambda x: x.new_zeros(2, device="cuda"),
+    "to": lambda x: x.to("cuda"),
+    "to device=": lambda x: x.to(device="cuda:1"),
+}
+WHOLE = {
+    "tensor": lambda: pb.tensor([1, 2], requires_grad=True),
+    "of bools": lambda: pb.tensor([True], requires_grad=True),
+    "zeros": lambda: pb.zeros(2, dtype=pb.int64, requires_grad=True),
+    "zeros_like": lambda: pb.zeros_like(pb.tensor([1]), requires_grad=True),
+    "arange": lambda: pb.arange(3, requires_grad=True),
+    "requires_grad_": lambda: pb.tensor([1, 2]).requires_grad_(),
+    "requires_grad =": lambda: setattr(pb.tensor([1, 2]), "requires_grad", True),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "match"), SHAPES.values(), ids=SHAPES)
+def test_wrong_shapes(call, error, match):
+    refused(call, error, match)
+
+
+@pytest.mark.parametrize(("call", "error", "match"), DTYPES.values(), ids=DTYPES)
+def test_wrong_dtypes(call, error, match):
+    refused(call, error, match)
+
+
+@pytest.mark.parametrize("call", DEVICES.values(), ids=DEVICES)
+def test_devices_that_are_not_there(call):
+    refused(call, RuntimeError, "device '(cuda|mps).*'cpu' alone")
+
+
+@pytest.mark.parametrize("make", WHOLE.values(), ids=WHOLE)
+def test_whole_numbers_cannot_require_grad(make):
+    with pytest.raises(RuntimeError, match="only Tensors of floating point and complex dtype"):
+        make()
+
+
+def test_plain_functions_refuse_what_has_no_gradient():
+    for x in (3, np.arange(3), True, "text"):
+        with pytest.raises(TypeError, match="cannot differentiate with respect to"):
+            pb.func.grad(lambda z: np.sum(z * 2))(x)
+    with pytest.raises(RuntimeError, match=r"real scalar.*\(3,\)"):
+        pb.func.grad(lambda z: z * 2)(np.ones(3))

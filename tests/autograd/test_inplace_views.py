@@ -1,4 +1,4 @@
-"""In-place operators that make a tensor another view of its memory (squeeze_, t_, as_strided_, ...); zero_ and fill_."""
+"""In-place operators that make a tensor another view of its memory: squeeze_, t_, as_strided_; zero_ and fill_ too."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,7 @@
 """NumPy without floating-point warnings, for backward formulas: they may pass through 0/0 on their way to a result."""
 
+from typing import Any
+
 import numpy as np
 
 try:  # what np.errstate does, in a seventh of its time: every backward pays for it
@@ -13,8 +15,8 @@ except ImportError:  # not in this version of NumPy
             self._state = np.errstate(all="ignore")
             self._state.__enter__()
 
-        def __exit__(self, *_: object) -> None:
-            self._state.__exit__()
+        def __exit__(self, *exception: Any) -> None:
+            self._state.__exit__(*exception)
 else:
     _IGNORE = _make_extobj(all="ignore")
 

@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument
+from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -807,6 +807,8 @@ def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("softmax", dtype)
     if dim is UNSET:
         raise missing_argument("softmax", "dim")
     if type(input) is Tensor and (state := current()).plain:
@@ -971,6 +973,8 @@ def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("log_softmax", dtype)
     if dim is UNSET:
         raise missing_argument("log_softmax", "dim")
     if type(input) is Tensor and (state := current()).plain:
@@ -1096,6 +1100,8 @@ def softmin(input, dim=UNSET, dtype=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("softmin", dtype)
     if dim is UNSET:
         raise missing_argument("softmin", "dim")
     return composite_nn.softmin(input, dim, dtype, ops=TENSOR)
@@ -1572,6 +1578,8 @@ def softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("softmax", dtype)
     if dim is UNSET:
         raise missing_argument("softmax", "dim")
     return composite_nn.softmax_functional(input, dim, dtype, ops=TENSOR)
@@ -1584,6 +1592,8 @@ def log_softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("log_softmax", dtype)
     if dim is UNSET:
         raise missing_argument("log_softmax", "dim")
     return composite_nn.log_softmax_functional(input, dim, dtype, ops=TENSOR)

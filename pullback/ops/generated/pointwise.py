@@ -2,6 +2,7 @@
 
 from math import nan, pi
 from numpy import asarray, ndarray
+from pullback.core.arguments import number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace, write_out
@@ -6050,6 +6051,7 @@ def to(input, dtype):
 
     to(Tensor self, ScalarType dtype) -> Tensor
     """
+    dtype = number_type("to", dtype)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.to(input._array, dtype)

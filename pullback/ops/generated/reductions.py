@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument
+from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace, write_out
@@ -70,6 +70,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSE
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dtype is not None:
+        dtype = number_type("sum", dtype)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.sum(input._array, dim, keepdim, dtype)
@@ -131,6 +133,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=U
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dtype is not None:
+        dtype = number_type("nansum", dtype)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.nansum(input._array, dim, keepdim, dtype)
@@ -186,6 +190,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dtype is not None:
+        dtype = number_type("mean", dtype)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.mean(input._array, dim, keepdim, dtype)
@@ -211,6 +217,8 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dtype is not None:
+        dtype = number_type("nanmean", dtype)
     return composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
 
 
@@ -259,6 +267,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dtype is not None:
+        dtype = number_type("prod", dtype)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.prod(input._array, dim, keepdim, dtype)
@@ -1254,6 +1264,8 @@ def cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("cumsum", dtype)
     if dim is UNSET:
         raise missing_argument("cumsum", "dim")
     if out is not None:
@@ -1278,6 +1290,8 @@ def inplace_cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET):
     """In-place form of `cumsum`."""
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("cumsum", dtype)
     if dim is UNSET:
         raise missing_argument("cumsum", "dim")
     return inplace(OP_cumsum, (input, dim, dtype))
@@ -1330,6 +1344,8 @@ def cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("cumprod", dtype)
     if dim is UNSET:
         raise missing_argument("cumprod", "dim")
     if out is not None:
@@ -1354,6 +1370,8 @@ def inplace_cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET):
     """In-place form of `cumprod`."""
     if axis is not UNSET:
         dim = axis
+    if dtype is not None:
+        dtype = number_type("cumprod", dtype)
     if dim is UNSET:
         raise missing_argument("cumprod", "dim")
     return inplace(OP_cumprod, (input, dim, dtype))
