@@ -26,10 +26,15 @@ def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def test_readme_examples_print_what_they_say():
-    text = "\n".join(blocks("README.md", "python"))
-    test = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
-    assert len(test.examples) > 5
+DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+WITH_EXAMPLES = ("README.md", "docs/conventions.md", "docs/errors.md", "docs/design/levels.md")
+
+
+@pytest.mark.parametrize("document", WITH_EXAMPLES)
+def test_examples_print_what_they_say(document):
+    text = "\n".join(blocks(document, "python"))
+    test = doctest.DocTestParser().get_doctest(text, {}, document, document, 0)
+    assert len(test.examples) > 3
     report = []
     doctest.DocTestRunner().run(test, out=report.append)
     assert not report, "".join(report)
@@ -54,9 +59,17 @@ def test_contributing_adds_an_operator_that_is_not_there_yet():
     assert not hasattr(pb, "lambertw"), "CONTRIBUTING.md's example exists by now: choose another"
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_every_document_is_reached_from_the_readme():
+    linked = set(re.findall(r"\]\(([\w/.]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert set(DOCUMENTS) <= linked
+    assert all((ROOT / path).exists() for path in linked)
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *DOCUMENTS])
 def test_named_files_and_targets_exist(document):
     text = (ROOT / document).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([\w/.]+\.md)\)", text):
+        assert ((ROOT / document).parent / link).exists(), f"{document} links to {link}"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for path in re.findall(r"`((?:pullback|tests|examples|benchmarks|\.ci)/[\w./]+)`", text):
         assert (ROOT / path).exists(), f"{document} names {path}"
