@@ -75,7 +75,7 @@ def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
     with _adding:
         _add_to(run, variable, box)
     for hook in list(hooks.values() if hooks else ()):
-        hook(variable)
+        run.call(hook, variable)
 
 
 def add_pending(run: Run) -> None:

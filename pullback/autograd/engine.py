@@ -17,7 +17,6 @@ from pullback.autograd import node_hooks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending
 from pullback.autograd.fit import fit
 from pullback.autograd.run import Box, Output, Run
-from pullback.core import modes
 from pullback.core.node import LEAF, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.core.types import Gradient
 
@@ -48,15 +47,17 @@ def execute(
     if run.targets is not None and not _only_leaves(run.targets, awaited):
         needed = _nodes_towards(run.targets, awaited)
         awaited = _count_dependencies(roots, needed)
-    before = modes.current()
-    modes.set_modes(before.with_recording(create_graph, level))
-    try:
-        with quiet():
-            _run_ready(run, roots, awaited, needed)
-            add_pending(run)
-    finally:
-        modes.set_modes(before)
+    if create_graph:
+        run.call(_run_quietly, run, roots, awaited, needed)
+    else:
+        _run_quietly(run, roots, awaited, needed)
     return run.captured
+
+
+def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None) -> None:
+    with quiet():
+        _run_ready(run, roots, awaited, needed)
+        add_pending(run)
 
 
 def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, int]:

@@ -81,7 +81,12 @@ class FunctionNode(MultiNode):
         raw = unpack is unpack_raw
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
-        results = self._function.backward(self, *tensors)
+        state = modes.current()
+        before = modes.set_modes(state.with_recording(not raw, self._level))
+        try:
+            results = self._function.backward(self, *tensors)
+        finally:
+            modes.set_modes(before)
         return [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
 
     def _as_tensor(self, g: Gradient, nr: int, raw: bool) -> Tensor | None:

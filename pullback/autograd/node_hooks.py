@@ -54,7 +54,7 @@ def pass_through(run: Run, hooks: HookDict, grad: Gradient, edge: Edge | _Fields
     if grad is None:
         return None
     for hook in list(hooks.values()):
-        result = hook(to_tensor(run, grad))
+        result = run.call(hook, to_tensor(run, grad))
         if result is not None:
             grad = from_tensor(run, result, f"hook {_name(hook)!r}", edge._shape, edge._dtype)
     return grad
@@ -83,7 +83,7 @@ def before(run: Run, node: Node, box: Box) -> None:
     grads = _as_list(node, box)
     metadata = node.input_metadata
     for hook in list(node._extra.pre_hooks.values()):  # type: ignore[union-attr]  # asked before the call
-        result = hook(tuple(to_tensor(run, g) for g in grads))
+        result = run.call(hook, tuple(to_tensor(run, g) for g in grads))
         if result is not None:
             result = result if isinstance(result, tuple) else (result,)
             _check_count(node, "pre-hook", hook, result, grads)
@@ -110,7 +110,7 @@ def after(run: Run, node: Node, grads: Sequence[Gradient], grad: Gradient) -> Se
     edges = node.edges()
     for hook in list(node._extra.post_hooks.values()):  # type: ignore[union-attr]
         inputs = tuple(to_tensor(run, g) for g in grads)
-        result = hook(inputs, outputs)
+        result = run.call(hook, inputs, outputs)
         if result is not None:
             result = result if isinstance(result, tuple) else (result,)
             _check_count(node, "hook", hook, result, grads)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
+from pullback.core import modes
 from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.node import Node, Unpack
 from pullback.core.saved import tensor_unpacker, unpack_raw
@@ -40,3 +41,14 @@ class Run:
         plain = len(raws) == 1 and type(raws[0]) in CONSTANTS
         self.ops: OperatorTable = TENSOR if create_graph else NUMPY if plain else table_of(raws)
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_raw
+
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a user's function, which records only if this backward is itself recorded.
+
+        Formulas on arrays record nothing in any mode, so the mode is switched for users' code alone.
+        """
+        before = modes.set_modes(modes.current().with_recording(self.create_graph, self.level))
+        try:
+            return function(*args)
+        finally:
+            modes.set_modes(before)
