@@ -23,7 +23,7 @@ from pullback.core.version import bump, counter_of
 
 def inplace(op: Operator, args: Sequence[Any]) -> Any:
     """Run `op` and write its result into its first argument, which is returned."""
-    if op.quick and modes.current().plain and _inplace_unrecorded(op, args):
+    if op.quick and (state := modes.current()).plain and _inplace_unrecorded(op, args, state):
         return args[0]
     target, level, records = _prepare(op, args)
     raws, lifted = raw_arguments(op, args, level)
@@ -41,29 +41,25 @@ def inplace(op: Operator, args: Sequence[Any]) -> Any:
     return target
 
 
-def _inplace_unrecorded(op: Operator, args: Sequence[Any]) -> bool:
+def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -> bool:
     """The common case of an optimiser's update, a ufunc on arrays that records nothing; says whether it was one."""
     kernel = NUMPY.kernels[op.kernel]
     target = args[0]
     if type(kernel) is not np.ufunc or type(target) is not Tensor:
         return False
-    extra = target._extra
-    if extra is not None and (extra.inference or (extra.base is not None and modes.current().records(target._level))):
+    level, extra = target._level, target._extra
+    recording = state.records_all or state.records(level)
+    if extra is not None and (extra.inference or (recording and extra.base is not None)):
         return False
     raws = list(args)
-    needs = False
     for position, _ in op.tensors:
         x = args[position]
-        kind = type(x)
-        if kind is Tensor:
-            if x._level != target._level:
+        if type(x) is Tensor:
+            if x._level != level or (recording and x._requires_grad):
                 return False
             raws[position] = x._array
-            needs = needs or x._requires_grad
         elif not is_constant(x):
             return False
-    if needs and modes.current().records(target._level):
-        return False
     data: Any = target._array
     if not data.flags.writeable:
         return False

@@ -42,6 +42,18 @@ def floating_only(name, dtype):
 # -- layers ----------------------------------------------------------------------------------------------------------
 def linear(input, weight, bias=None):
     """input @ weight.T + bias. BLAS reads the transposed weight in place; leading dimensions become one gemm."""
+    if (
+        input.ndim == 2 == weight.ndim
+        and input.shape[1] == weight.shape[1]
+        and input.dtype.char in "fd"
+        and bias is not None
+        and bias.shape == weight.shape[:1]
+    ):
+        out = input.dot(weight.T)  # less overhead than matmul
+        if out.dtype == bias.dtype:
+            out += bias
+            return out
+        return out + bias
     if weight.ndim not in (1, 2):
         raise RuntimeError(
             f"linear(): weight must have shape (out_features, in_features) or (in_features,), but has {weight.shape}."

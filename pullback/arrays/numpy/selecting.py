@@ -29,10 +29,10 @@ def clamp(self, min=None, max=None):
 
 
 def relu(self):
-    """max(self, 0), nan staying nan. np.clip is three times as fast as np.maximum with a number on large arrays."""
+    """max(self, 0), nan staying nan. Clipping is three times as fast as np.maximum with a number on large arrays."""
     kind = self.dtype.kind
     if kind == "f":
-        return np.maximum(self, 0.0) if self.size < SMALL else np.clip(self, 0.0, math.inf)
+        return np.maximum(self, 0.0) if self.size < SMALL else self.clip(0.0, math.inf)
     if kind == "b":
         raise ValueError("boolean tensors are not supported; convert to a number type first.")
     return np.maximum(self, 0)

@@ -1,4 +1,4 @@
-"""Vectors of ones, kept: a product with one is the quickest sum along a dimension of a small matrix."""
+"""Vectors that are kept: ones, as a product with them is the quickest sum of a small matrix; where its rows begin."""
 
 import functools
 
@@ -13,3 +13,11 @@ def ones_of(count, dtype):
     ones = np.ones(count, dtype)
     ones.flags.writeable = False
     return ones
+
+
+@functools.lru_cache(maxsize=256)
+def steps_of(count, step):
+    """0, step, 2 step, ..., `count` of them, read-only."""
+    steps = np.arange(count) * step
+    steps.flags.writeable = False
+    return steps

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core.tensor import Tensor
 from pullback.interop.operands import (
     array,
     axes_of,
@@ -29,6 +30,8 @@ def is_empty(axis):
 @rule("sum")
 def sum_(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
     """np.sum."""
+    if type(a) is Tensor and axis is None and dtype is None and out is None and initial is None and where is True:
+        return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
     a = chosen(array(a), where, "sum", 0)
     result = cast(a, dtype, "sum", "unsafe") if is_empty(axis) else ops.sum(a, axis, bool(keepdims), dtype=dtype)
     return deliver("sum", result if initial is None else result + initial, out)

@@ -60,6 +60,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, *, ops):
 
 def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="mean", label_smoothing=0.0, ops):
     """nll_loss of log_softmax for class indices; for probabilities, and smoothed labels, their weighted sum."""
+    if weight is None and label_smoothing == 0 and getattr(input, "ndim", 0) == 2 and getattr(target, "ndim", 0) == 1:
+        return ops.cross_entropy_loss(input, target, reduction, ignore_index)  # the commonest case, in one node
     check_reduction("cross_entropy", reduction)
     require_arrays("cross_entropy", input=input, target=target, weight=weight)
     if not 0 <= label_smoothing <= 1:

@@ -5,6 +5,8 @@ import math
 __all__ = [
     "bce_input_slope",
     "bce_target_slope",
+    "centred",
+    "cross_entropy_curvature",
     "dropped_out",
     "gelu_second",
     "linear_backward",
@@ -34,6 +36,8 @@ def as_matrix(x, *, ops):
 def linear_backward(grad, input, weight, grad_input_mask, *, ops):
     """(gradient to input, to weight): one matrix product each, of transposed views."""
     to_input, to_weight = grad_input_mask
+    if grad.ndim == 2 and grad.dtype.kind == "f":  # the commonest case, in as few steps as there can be
+        return ops.matmul(grad, weight) if to_input else None, ops.matmul(grad.T, input) if to_weight else None
     if weight.ndim == 1:  # one output feature, without a dimension for it
         column = ops.unsqueeze(grad, -1)
         return column * conj(weight) if to_input else None, column * conj(input) if to_weight else None
@@ -47,6 +51,8 @@ def linear_backward(grad, input, weight, grad_input_mask, *, ops):
 
 def sum_of_rows(grad, *, ops):
     """The gradient to a bias: all leading dimensions summed, here and not by the engine, which has more cases."""
+    if grad.ndim == 2:
+        return ops.sum(grad, 0)
     return grad if grad.ndim == 1 else ops.sum(as_matrix(grad, ops=ops), 0)
 
 
@@ -114,6 +120,17 @@ def mse_loss_jvp(input, input_t, target, target_t, reduction, *, ops):
     if reduction == "none":
         return change
     return ops.sum(change) if reduction == "sum" else ops.mean(change)
+
+
+def centred(x, scores, *, ops):
+    """Rows of x less their mean by the softmax of the scores: the tangent of log_softmax."""
+    return x - ops.sum(ops.softmax(scores, 1) * x, 1, True)
+
+
+def cross_entropy_curvature(x, grad_output, scores, target, reduction, ignore_index, *, ops):
+    """Rows of x through the second derivative of the loss, symmetric: the softmax's, by each row's share."""
+    units = ops.nll_loss_backward(grad_output, scores.shape, target, reduction=reduction, ignore_index=ignore_index)
+    return ops.softmax_backward(x, ops.softmax(scores, 1), 1) * -ops.sum(units, 1, True)
 
 
 def bce_input_slope(input, target, *, ops):

@@ -13,6 +13,8 @@ from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.formulas.nn import (
     bce_input_slope,
     bce_target_slope,
+    centred,
+    cross_entropy_curvature,
     dropped_out,
     gelu_second,
     linear_backward,
@@ -1412,6 +1414,207 @@ def nll_loss_backward(grad_output, sizes, target, weight=None, *, reduction="mea
             record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction, ignore_index)
         return out
     return dispatch(OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index))
+
+
+class CrossEntropyLossBackward0(Node):
+    """cross_entropy_loss(Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor
+
+    Generated from the entry `cross_entropy_loss` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_ignore_index", "arg_reduction", "saved_input", "saved_target", "version_input", "version_target")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        input = unpack(self.saved_input, self.version_input, self)
+        target = unpack(self.saved_target, self.version_target, self)
+        return (ops.cross_entropy_loss_backward(grad, input, target, self.arg_reduction, self.arg_ignore_index),)
+
+    def release(self):
+        self.saved_input = None
+        self.version_input = Released
+        self.saved_target = None
+        self.version_target = Released
+
+
+def record_cross_entropy_loss(out, input, target, reduction, ignore_index):
+    """Make `out` the result of a CrossEntropyLossBackward0 node."""
+    node = new(CrossEntropyLossBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node.saved_input = input
+    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_target = target
+    node.version_target = (
+        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+    )
+    node.arg_reduction = reduction
+    node.arg_ignore_index = ignore_index
+
+
+OP_cross_entropy_loss = Operator(
+    "cross_entropy_loss",
+    "cross_entropy_loss",
+    ((0, "input"), (1, "target")),
+    record=record_cross_entropy_loss,
+    saves_self=True,
+)
+
+
+def cross_entropy_loss(input, target, reduction="mean", ignore_index=-100):
+    """cross_entropy for scores (N, C) and class indices (N,), without weights or smoothing.
+
+    cross_entropy_loss(Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor
+    """
+    a, b = type(input), type(target)
+    if (
+        a is Tensor
+        and (
+            b is Tensor
+            and input._level == target._level
+            or b in SCALARS
+            or b is ndarray
+            and target.dtype.kind in NUMERIC
+        )
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
+    ) and (state := current()).plain:
+        try:
+            result = kernels.cross_entropy_loss(
+                input._array if a is Tensor else input,
+                target._array if b is Tensor else target,
+                reduction,
+                ignore_index,
+            )
+        except Exception as error:
+            raise explain(OP_cross_entropy_loss, (input, target, reduction, ignore_index), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else target)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and target._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else target)._level)
+        ):
+            record_cross_entropy_loss(out, input, target, reduction, ignore_index)
+        return out
+    return dispatch(OP_cross_entropy_loss, (input, target, reduction, ignore_index))
+
+
+class CrossEntropyLossBackwardBackward0(Node):
+    """cross_entropy_loss_backward(Tensor grad_output, Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor
+
+    Generated from the entry `cross_entropy_loss_backward` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_ignore_index",
+        "arg_reduction",
+        "saved_grad_output",
+        "saved_input",
+        "saved_target",
+        "version_grad_output",
+        "version_input",
+        "version_target",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        input = unpack(self.saved_input, self.version_input, self)
+        target = unpack(self.saved_target, self.version_target, self)
+        grad_of_grad_output = grad_of_input = None
+        if self._next0 is not None:
+            grad_of_grad_output = ops.nll_loss(
+                centred(grad, input, ops=ops), target, reduction=self.arg_reduction, ignore_index=self.arg_ignore_index
+            )
+        if self._next1 is not None:
+            grad_output = unpack(self.saved_grad_output, self.version_grad_output, self)
+            grad_of_input = cross_entropy_curvature(
+                grad, grad_output, input, target, self.arg_reduction, self.arg_ignore_index, ops=ops
+            )
+        return grad_of_grad_output, grad_of_input
+
+    def release(self):
+        self.saved_grad_output = None
+        self.version_grad_output = Released
+        self.saved_input = None
+        self.version_input = Released
+        self.saved_target = None
+        self.version_target = Released
+
+
+def record_cross_entropy_loss_backward(out, grad_output, input, target, reduction, ignore_index):
+    """Make `out` the result of a CrossEntropyLossBackwardBackward0 node."""
+    node = new(CrossEntropyLossBackwardBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
+    node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node.saved_input = input
+    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_target = target
+    node.version_target = (
+        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+    )
+    node.arg_reduction = reduction
+    node.arg_ignore_index = ignore_index
+    if node._next1 is not None:
+        node.saved_grad_output = grad_output
+        node.version_grad_output = (
+            grad_output._counter and grad_output._counter.n
+            if type(grad_output) is Tensor
+            else version_when_saved(grad_output)
+        )
+
+
+OP_cross_entropy_loss_backward = Operator(
+    "cross_entropy_loss_backward",
+    "cross_entropy_loss_backward",
+    ((0, "grad_output"), (1, "input"), (2, "target")),
+    record=record_cross_entropy_loss_backward,
+    saves_self=True,
+)
+
+
+def cross_entropy_loss_backward(grad_output, input, target, reduction="mean", ignore_index=-100):
+    """The gradient of cross_entropy_loss to its input.
+
+    cross_entropy_loss_backward(Tensor grad_output, Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor
+    """
+    if (
+        type(grad_output) is Tensor
+        and type(input) is Tensor
+        and input._level == grad_output._level
+        and type(target) is Tensor
+        and target._level == grad_output._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.cross_entropy_loss_backward(
+                grad_output._array, input._array, target._array, reduction, ignore_index
+            )
+        except Exception as error:
+            raise explain(
+                OP_cross_entropy_loss_backward, (grad_output, input, target, reduction, ignore_index), error
+            ) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = grad_output._level
+        if (grad_output._requires_grad or input._requires_grad or target._requires_grad) and (
+            state.records_all or state.records(grad_output._level)
+        ):
+            record_cross_entropy_loss_backward(out, grad_output, input, target, reduction, ignore_index)
+        return out
+    return dispatch(OP_cross_entropy_loss_backward, (grad_output, input, target, reduction, ignore_index))
 
 
 def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="mean", label_smoothing=0.0):

@@ -3577,6 +3577,30 @@ def fill_tables(tables):
         internal=True,
     )
     tables.add(
+        "cross_entropy_loss",
+        "",
+        [
+            Overload(nn.cross_entropy_loss, kernels.cross_entropy_loss, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "cross_entropy_loss_backward",
+        "",
+        [
+            Overload(nn.cross_entropy_loss_backward, kernels.cross_entropy_loss_backward, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "cross_entropy",
         "nn.functional",
         [
@@ -4477,6 +4501,8 @@ def fill_tables(tables):
     tables.kernel("mse_loss", nn.OP_mse_loss)
     tables.kernel("nll_loss", nn.OP_nll_loss)
     tables.kernel("nll_loss_backward", nn.OP_nll_loss_backward)
+    tables.kernel("cross_entropy_loss", nn.OP_cross_entropy_loss)
+    tables.kernel("cross_entropy_loss_backward", nn.OP_cross_entropy_loss_backward)
     tables.kernel("binary_cross_entropy_elements", nn.OP_binary_cross_entropy_elements)
     tables.kernel("rand", random.OP_rand)
     tables.kernel("rand_like", random.OP_rand_like)

@@ -5,6 +5,8 @@ from pullback.core.undifferentiable import tangent_or_zeros, tangents_or_zeros
 from pullback.ops.formulas.nn import (
     bce_input_slope,
     bce_target_slope,
+    centred,
+    cross_entropy_curvature,
     dropped_out,
     gelu_second,
     linear_jvp,
@@ -1170,6 +1172,26 @@ def nll_loss_backward_tangent(
     )
 
 
+def cross_entropy_loss_tangent(input_p, input_t, target_p, reduction_p, ignore_index_p, result, *, ops):
+    """Tangent of cross_entropy_loss."""
+    input_t = tangent_or_zeros(input_t, input_p, ops)
+    return (
+        ops.nll_loss(centred(input_t, input_p, ops=ops), target_p, reduction=reduction_p, ignore_index=ignore_index_p),
+    )
+
+
+def cross_entropy_loss_backward_tangent(
+    grad_output_p, grad_output_t, input_p, input_t, target_p, reduction_p, ignore_index_p, result, *, ops
+):
+    """Tangent of cross_entropy_loss_backward."""
+    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
+    input_t = tangent_or_zeros(input_t, input_p, ops)
+    return (
+        ops.cross_entropy_loss_backward(grad_output_t, input_p, target_p, reduction_p, ignore_index_p)
+        + cross_entropy_curvature(input_t, grad_output_p, input_p, target_p, reduction_p, ignore_index_p, ops=ops),
+    )
+
+
 def binary_cross_entropy_elements_tangent(input_p, input_t, target_p, target_t, result, *, ops):
     """Tangent of binary_cross_entropy_elements."""
     input_t = tangent_or_zeros(input_t, input_p, ops)
@@ -1436,6 +1458,8 @@ TANGENTS = {
     "mse_loss": mse_loss_tangent,
     "nll_loss": nll_loss_tangent,
     "nll_loss_backward": nll_loss_backward_tangent,
+    "cross_entropy_loss": cross_entropy_loss_tangent,
+    "cross_entropy_loss_backward": cross_entropy_loss_backward_tangent,
     "binary_cross_entropy_elements": binary_cross_entropy_elements_tangent,
     "normal": normal_tangent,
     "normal_Tensor_float": normal_Tensor_float_tangent,

@@ -84,6 +84,20 @@ def cross_entropy(x, target, weight=None, *, ignore_index=-100, reduction="mean"
     return {"none": lambda x: x, "mean": np.mean, "sum": np.sum}[reduction](loss)
 
 
+def cross_entropy_of_rows(x, target, reduction="mean", ignore_index=-100):
+    """cross_entropy for class indices alone."""
+    return cross_entropy(x, target, reduction=reduction, ignore_index=ignore_index)
+
+
+def cross_entropy_rows_backward(grad, x, target, reduction="mean", ignore_index=-100):
+    """Softmax less unit vectors, row by row."""
+    kept = target != ignore_index
+    out = np.where(kept[:, None], scipy_softmax(x, axis=1), 0)
+    out[kept, target[kept]] -= 1
+    share = grad / x.dtype.type(kept.sum()) if reduction == "mean" else grad
+    return out * (share[:, None] if reduction == "none" else share)
+
+
 def nll_backward(grad, sizes, target, weight=None, *, reduction="mean", ignore_index=-100):
     """The transpose of nll, column by column of the identity."""
     out = np.zeros(sizes, grad.dtype)
@@ -215,6 +229,25 @@ def class_samples(probabilities=False, smoothing=(None,)):
                         yield Sample(make(shape), make(shape, low=0.1, high=1), weight, reduction=reduction, **extra)
 
     return samples
+
+
+def row_samples(make):
+    """Every reduction; scores near and far apart, in other orders in memory; a class that is ignored."""
+    for reduction in ("mean", "sum", "none"):
+        index = np.array([2, 0, 1])
+        yield Sample(make((3, 4)), index, reduction)
+        yield Sample(make((3, 4), low=-20, high=20), index, reduction)
+        yield Sample(make((4, 3)).T, index, reduction, 0)
+    yield Sample(make((3, 4), noncontiguous=True), np.array([2, -100, 3]))
+    yield Sample(make((2, 70)), np.array([2, 69]))
+    yield Sample(make((0, 3)), np.zeros(0, np.int64), "sum")
+
+
+def row_backward_samples(make):
+    """The samples of the loss, with a cotangent."""
+    for sample in row_samples(make):
+        rows = sample.args[0].shape[0]
+        yield Sample(make((rows,) if "none" in sample.args[2:] else ()), *sample.args)
 
 
 def nll_backward_samples(make):
@@ -360,6 +393,15 @@ OPINFOS = [
                          because="exp(1000) overflows, the loss does not")],
            errors=[Raises(ValueError, naming=("cross_entropy", "average"), args=(np.ones((2, 3)), np.array([0, 1])),
                           kwargs={"reduction": "average"})]),
+    OpInfo("cross_entropy_loss", cross_entropy_of_rows, row_samples, dtypes=FLOATS,
+           limits=[Limit(at=([[1000.0, 0.0]], np.array([1])), value=1000.0, grad=(1.0, -1.0),
+                         because="exp(1000) overflows, the loss does not"),
+                   Limit(at=([[0.0, -INF]], np.array([0])), value=0.0, grad=(0.0, 0.0),
+                         because="a class may be impossible")],
+           errors=[Raises(IndexError, naming=("3",), args=(np.ones((2, 3)), np.array([0, 3]))),
+                   Raises(IndexError, naming=("-1",), args=(np.ones((2, 3)), np.array([0, -1]))),
+                   Raises(ValueError, naming=("(2,)",), args=(np.ones((2, 3)), np.array([0, 1, 2])))]),
+    OpInfo("cross_entropy_loss_backward", cross_entropy_rows_backward, row_backward_samples, dtypes=FLOATS),
     OpInfo("binary_cross_entropy_elements", bce, cases(on((2, 3), T((2, 3), low=0, high=1)), low=0.1, high=0.9),
            dtypes=FLOATS),
     OpInfo(PUBLIC + "binary_cross_entropy", reduced(bce), both(low=0.1, high=0.9), dtypes=FLOATS,
