@@ -141,7 +141,11 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
     edge: Edge | None
     grads: Sequence[Gradient] | None
     for edge, grad in roots:
-        _deliver(edge, grad, run, buffers, awaited, heap)
+        root = edge.node()
+        if root is edge and awaited[root] == 1:  # the usual case of _deliver
+            heappush(heap, (-root._sequence_nr, root, grad))
+        else:
+            _deliver(edge, grad, run, buffers, awaited, heap)
     while heap:
         _, node, grad = heappop(heap)
         while True:

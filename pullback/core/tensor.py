@@ -347,9 +347,10 @@ class Tensor:
 
     def item(self) -> Any:
         """The only element as a Python number."""
+        data = self if self._level else self._array
         if self._array.size != 1:
             raise not_one_element(self)
-        return self.numpy(force=True).item()
+        return data.item() if type(data) is ndarray else self.numpy(force=True).item()
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""

@@ -10,7 +10,7 @@ from pullback.core import modes
 from pullback.core.errors import GradientError
 from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.tensor import Extra, Tensor, ndarray, wrap
 
 
 def grad(function, argnums=0, has_aux=False):
@@ -80,10 +80,12 @@ def value_and_grad(function, argnums=0, has_aux=False):
         try:
             args, leaves, structures = _enter(args, numbers, level)
             output = function(*args, **kwargs)
-            value, aux = _split(output, has_aux)
-            gradients = _rebuild(_gradients(value, leaves, level), structures)
+            value, aux = _split(output) if has_aux else (output, None)
+            gradients = _gradients(value, leaves, level)
         finally:
             modes.set_modes(before)
+        if any(structures):
+            gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
         if has_aux:
             found, structure = flatten(aux)
@@ -142,13 +144,11 @@ def _leaf(x, level):
         )
     leaf = wrap(x, level)
     leaf._requires_grad = True
-    extra_of(leaf)
+    leaf._extra = Extra()
     return leaf
 
 
-def _split(output, has_aux):
-    if not has_aux:
-        return output, None
+def _split(output):
     if not isinstance(output, tuple) or len(output) != 2:
         raise GradientError("with has_aux=True the function must return a pair (value, aux).")
     return output
@@ -160,7 +160,8 @@ def _gradients(value, leaves, level):
         return [_zeros(leaf) for leaf in leaves]
     _check_scalar(value)
     execute([(port(value), _one(value))], level=level)  # the leaves are ours alone, and so is their .grad
-    return [_zeros(leaf) if leaf.grad is None else leaf.grad._array for leaf in leaves]
+    found = [leaf._extra.grad for leaf in leaves]
+    return [_zeros(leaf) if grad is None else grad._array for grad, leaf in zip(found, leaves, strict=True)]
 
 
 def _check_scalar(value):

@@ -59,10 +59,14 @@ def _operators():
 _setitem = OPERATORS["setitem"][0].inplace
 
 
+slice_view = _plain("slice_view")
+
+
 def getitem(self, index):
     """self[index]: a view for integers, slices, Ellipsis and None; a copy for integer and boolean arrays."""
-    if type(index) is slice or type(index) is int:
-        return TENSOR.slice_view(self, index)
+    kind = type(index)
+    if kind is slice or kind is int:
+        return slice_view(self, index)
     index = plain_index(index)
     return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
 

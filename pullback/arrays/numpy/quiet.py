@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-try:  # what np.errstate does, in a seventh of its time: every backward pays for it
+try:  # what np.errstate does, in less than half of its time: every backward pays for it
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 except ImportError:  # not in this version of NumPy
 
