@@ -80,14 +80,9 @@ def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
 
 def add_pending(run: Run) -> None:
     """Add the gradients of a run that has succeeded."""
-    level, first = run.level, not run.create_graph
     with _adding:
         for variable, box in run.pending:
-            extra: Any = variable._extra
-            if first and extra.grad is None:  # the usual case of _add_to, written out
-                extra.grad = wrap(owned(box), level)
-            else:
-                _add_to(run, variable, box)
+            _add_to(run, variable, box)
 
 
 def _add_to(run: Run, variable: Tensor, box: Box) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.errors import OperatorError, UnsupportedError
-from pullback.core.tensor import Tensor, extra_of, ndarray, new, wrap
+from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
 from pullback.core.view import make_view, shares_memory
@@ -168,21 +168,22 @@ def raw_arguments(op: Operator, args: Sequence[Any], level: int) -> tuple[list[A
 def survey(op: Operator, args: Sequence[Any]) -> tuple[int, list[Tensor]]:
     """(highest level among the tensor arguments or -1, those tensors); refuses what is no array."""
     level, tensors = -1, []
-    for position, name in op.tensors:
-        x = args[position]
+    for name, x in _array_arguments(op, args):
         if isinstance(x, Tensor):
             tensors.append(x)
             level = max(level, x._level)
         elif x is not None and not is_constant(x):
             refuse_argument(op, name, x)
+    return level, tensors
+
+
+def _array_arguments(op: Operator, args: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Each argument that should be an array, those in lists too, with its name."""
+    for position, name in op.tensors:
+        yield name, args[position]
     for position, name in op.lists:
         for x in _sequence(op, name, args[position]):
-            if isinstance(x, Tensor):
-                tensors.append(x)
-                level = max(level, x._level)
-            elif x is not None and not is_constant(x):
-                refuse_argument(op, name, x)
-    return level, tensors
+            yield name, x
 
 
 def is_constant(x: Any) -> bool:
@@ -267,16 +268,9 @@ def _finish(
 
 def wrap_result(raw: Any, level: int) -> Tensor:
     """A fresh tensor around what a kernel returned; NumPy's scalars become 0-d arrays."""
-    if type(raw) is not ndarray:
-        if not isinstance(raw, Tensor) and type(raw) not in _tables:
-            raw = np.asarray(raw)
-        return wrap(raw, level)
-    out = new(Tensor)
-    out._array = raw
-    out._fn = out._counter = out._extra = None
-    out._requires_grad = False
-    out._level = level
-    return out
+    if type(raw) is not ndarray and not isinstance(raw, Tensor) and type(raw) not in _tables:
+        raw = np.asarray(raw)
+    return wrap(raw, level)
 
 
 def explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:

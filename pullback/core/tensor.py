@@ -347,8 +347,8 @@ class Tensor:
 
     def item(self) -> Any:
         """The only element as a Python number."""
-        data = self if self._level else self._array
-        if self._array.size != 1:
+        data = self._array
+        if data.size != 1:
             raise not_one_element(self)
         return data.item() if type(data) is ndarray else self.numpy(force=True).item()
 
