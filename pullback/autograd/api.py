@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.autograd import accumulate, engine
-from pullback.autograd.run import Box, Output
+from pullback.autograd.run import Box, Output, Roots
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
@@ -128,7 +128,7 @@ def grad(
 
 
 def _collect(
-    roots: engine.Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool
+    roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool
 ) -> list[Gradient]:
     captures: dict[Output, int] = {}
     places = _edges_towards(inputs, "grad")

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from pullback.arrays.numpy.quiet import quiet
+from pullback.arrays.numpy.quiet import restore, silence
 from pullback.autograd import node_hooks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending
 from pullback.autograd.fit import fit
-from pullback.autograd.run import Box, Output, Run
+from pullback.autograd.run import Box, Output, Roots, Run
 from pullback.core.node import LEAF, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.core.types import Gradient
 
-Roots: TypeAlias = Sequence[tuple[Edge, Gradient]]
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
 # Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
 Buffers: TypeAlias = dict[Node, Gradient]
@@ -41,7 +40,7 @@ def execute(
     dict from (node, output number) to a key, they are collected there instead, and only nodes on the way to them run;
     returns the dict of captured gradients.
     """
-    run = Run(level, [g for _, g in roots], keep_graph, create_graph, captures)
+    run = Run(level, roots, keep_graph, create_graph, captures)
     awaited, needed = _count_dependencies(roots, None), None
     run.targets = towards if captures is None else {node for node, _ in captures}
     if run.targets is not None and not _only_leaves(run.targets, awaited):
@@ -55,9 +54,12 @@ def execute(
 
 
 def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None) -> None:
-    with quiet():
+    warnings = silence()
+    try:
         _run_ready(run, roots, awaited, needed)
         add_pending(run)
+    finally:
+        restore(warnings)
 
 
 def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, int]:
@@ -151,9 +153,6 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
         while True:
             if node._extra is not None or grad is None or (targets is not None and node in targets):
                 box, grad = [grad], None
-                if node._extra is LEAF:
-                    _run_plain_leaf(run, node, box)  # type: ignore[arg-type]  # nothing but leaves has LEAF
-                    break
                 grads = _run_special(run, node, box, needed)
             else:
                 grads = node.apply(ops, grad, unpack)
@@ -187,7 +186,9 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
                             else:
                                 buffers.pop(edge, None)
                         if count >= 0:  # complete
-                            if following is None:
+                            if edge._extra is LEAF and _settle(run, edge, g):  # type: ignore[arg-type]  # a leaf's
+                                pass
+                            elif following is None:
                                 following, grad = edge, g
                             elif edge._sequence_nr > following._sequence_nr:
                                 heappush(heap, (-following._sequence_nr, following, grad))
@@ -259,16 +260,17 @@ def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Se
     return grads
 
 
-def _run_plain_leaf(run: Run, node: AccumulateGrad, box: Box) -> None:
-    """Capture the gradient of a leaf, or keep it for `.grad`; the quick way where no hook wants to see it."""
+def _settle(run: Run, node: AccumulateGrad, grad: Gradient) -> bool:
+    """Capture the complete gradient of a leaf, or keep it for `.grad`, unless a hook wants to see it first."""
     variable = node.variable
     extra: Any = variable._extra
     if extra.hooks or extra.post_accumulate_hooks:
-        _run_leaf(run, node, box, None)
-    elif run.captures is not None:
-        _capture(run, node, box[0])
-    elif box[0] is not None and variable._requires_grad:
-        run.pending.append((variable, box))
+        return False
+    if run.captures is not None:
+        _capture(run, node, grad)
+    elif grad is not None and variable._requires_grad:
+        run.pending.append((variable, [grad]))
+    return True
 
 
 def _run_leaf(run: Run, node: AccumulateGrad, box: Box, extra: NodeExtra | None) -> None:

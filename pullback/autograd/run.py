@@ -7,13 +7,14 @@ from typing import Any, TypeAlias
 
 from pullback.core import modes
 from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
-from pullback.core.node import Node, Unpack
+from pullback.core.node import Edge, Node, Unpack
 from pullback.core.saved import tensor_unpacker, unpack_raw
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 
 # A list of one gradient. Who hands it over keeps no reference to what is inside, so that the memory can be reused.
 Box: TypeAlias = list[Gradient]
+Roots: TypeAlias = Sequence[tuple[Edge, Gradient]]
 Output: TypeAlias = tuple[Node, int]  # a node and the number of one of its outputs
 
 
@@ -26,7 +27,7 @@ class Run:
     def __init__(
         self,
         level: int,
-        raws: Sequence[Gradient],
+        roots: Roots,
         keep_graph: bool,
         create_graph: bool,
         captures: dict[Output, int] | None,
@@ -38,8 +39,8 @@ class Run:
         self.captured: dict[int, Gradient] = {}
         # Leaves, each with its gradient: added to .grad once nothing can fail any more.
         self.pending: list[tuple[Tensor, Box]] = []
-        plain = len(raws) == 1 and type(raws[0]) in CONSTANTS
-        self.ops: OperatorTable = TENSOR if create_graph else NUMPY if plain else table_of(raws)
+        plain = len(roots) == 1 and type(roots[0][1]) in CONSTANTS
+        self.ops: OperatorTable = TENSOR if create_graph else NUMPY if plain else table_of([g for _, g in roots])
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_raw
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:

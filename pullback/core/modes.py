@@ -81,7 +81,9 @@ class _ModeSwitch:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        self._remember(set_modes(self._changed(current())))
+        before = current()
+        _state.set(self._changed(before))
+        self._remember(before)
         return self
 
     def _remember(self, modes: Modes) -> None:
@@ -89,7 +91,7 @@ class _ModeSwitch:
         self.__dict__.setdefault(get_ident(), []).append(modes)  # type: ignore[call-overload]  # numbers as names
 
     def __exit__(self, *_: object) -> None:
-        set_modes(self.__dict__[get_ident()].pop())  # type: ignore[index]
+        _state.set(self.__dict__[get_ident()].pop())  # type: ignore[index]
 
     def _fresh(self) -> Self:
         return type(self)()

@@ -28,7 +28,7 @@ _M = TypeVar("_M", bound="MultiNode")
 
 next_sequence_nr = itertools.count().__next__
 # Gradients are accumulated as soon as they are complete: above every number that an operator's node gets.
-_FIRST_LEAF_NR = 1 << 62
+next_leaf_nr = itertools.count(1 << 62).__next__
 _one_accumulator = threading.RLock()  # re-entrant: the garbage collector may run anything inside it
 
 
@@ -194,7 +194,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor) -> None:
         data = variable._array
-        self._sequence_nr = _FIRST_LEAF_NR + next_sequence_nr()
+        self._sequence_nr = next_leaf_nr()
         self._next0 = self._next1 = None
         self._nexts = ()
         self._shape, self._dtype = data.shape, data.dtype
@@ -249,7 +249,7 @@ def port(x: object) -> Edge | None:
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The AccumulateGrad node of a leaf: one for all edges, kept alive by them, not by the leaf."""
-    extra = extra_of(leaf)
+    extra = leaf._extra or extra_of(leaf)
     with _one_accumulator:  # threads that use a leaf for the first time must find the same node
         node: AccumulateGrad | None = extra.accumulator and extra.accumulator()
         if node is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from pullback.core.tensor import Tensor, extra_of, ndarray
+from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
 
@@ -41,12 +41,14 @@ def base_of(tensor: Tensor) -> Tensor | None:
 def make_view(out: Tensor, source: Tensor) -> Tensor:
     """Record that `out` is a differentiable view of `source` (of its base, if `source` is a view itself)."""
     extra = source._extra
-    base = base_of(source)
-    if base is None:
-        base = source
-    counter = counter_of(base)
-    source._counter = out._counter = counter
-    made = extra_of(out)
+    base = source
+    # base_of and extra_of written out, for a slice is often the smallest thing that a program does.
+    if extra is not None and extra.base is not None and extra.base._counter is source._counter:
+        base = extra.base
+    counter = source._counter = out._counter = counter_of(base)
+    made = out._extra
+    if made is None:
+        made = out._extra = Extra()
     made.base = base
     made.view_version = counter.n
     if extra is not None and extra.made_by is not None:

@@ -130,7 +130,7 @@ def _rebuild(gradients, structures):
 
 
 def _leaf(x, level):
-    if not isinstance(x, (ndarray, Tensor)):
+    if type(x) is not ndarray and not isinstance(x, (ndarray, Tensor)):
         if not isinstance(x, (float, complex, np.generic)):
             raise TypeError(
                 f"cannot differentiate with respect to a {type(x).__name__}: pass a floating-point array, or choose "
@@ -155,17 +155,19 @@ def _split(output):
 
 
 def _gradients(value, leaves, level):
-    if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
-        _check_scalar(value)
-        return [_zeros(leaf) for leaf in leaves]
     _check_scalar(value)
-    execute([(port(value), _one(value))], level=level)  # the leaves are ours alone, and so is their .grad
-    found = [leaf._extra.grad for leaf in leaves]
-    return [_zeros(leaf) if grad is None else grad._array for grad, leaf in zip(found, leaves, strict=True)]
+    if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
+        return [_zeros(leaf) for leaf in leaves]
+    execute([(port(value), _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
+    found = []
+    for leaf in leaves:
+        grad = leaf._extra.grad
+        found.append(_zeros(leaf) if grad is None else grad._array)
+    return found
 
 
 def _check_scalar(value):
-    if isinstance(value, Tensor) and value._array.shape == () and value._array.dtype.kind == "f":
+    if isinstance(value, Tensor) and (data := value._array).shape == () and data.dtype.kind == "f":
         return
     shape = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
     if shape is None:
@@ -179,11 +181,8 @@ def _check_scalar(value):
         raise GradientError("the function must return a real scalar, but returned a complex one; take .real or abs().")
 
 
-def _one(value):
-    data = value._array
-    if not isinstance(data, ndarray):
-        return data * 0 + 1
-    return data.dtype.type(1) if data.shape == () else np.ones(data.shape, data.dtype)
+def _one(data):
+    return data.dtype.type(1) if type(data) is ndarray else data * 0 + 1
 
 
 def _zeros(leaf):

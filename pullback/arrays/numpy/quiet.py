@@ -1,32 +1,35 @@
-"""NumPy without floating-point warnings, for backward formulas: they may pass through 0/0 on their way to a result."""
+"""NumPy without floating-point warnings, for backward formulas: they may pass through 0/0 on their way to a result.
+
+    token = silence()
+    try:
+        ...
+    finally:
+        restore(token)
+
+is `with np.errstate(all="ignore")` in a third of its time, which every backward pays.
+"""
 
 from typing import Any
 
 import numpy as np
 
-try:  # what np.errstate does, in less than half of its time: every backward pays for it
+try:  # what np.errstate sets
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 except ImportError:  # not in this version of NumPy
 
-    class quiet:
-        """np.errstate(all="ignore"), which cannot be entered twice."""
+    def silence() -> Any:
+        """Switch the warnings off; returns what `restore` needs."""
+        state = np.errstate(all="ignore")
+        state.__enter__()
+        return state
 
-        def __enter__(self) -> None:
-            self._state = np.errstate(all="ignore")
-            self._state.__enter__()
-
-        def __exit__(self, *exception: Any) -> None:
-            self._state.__exit__(*exception)
+    def restore(token: Any) -> None:
+        """Back to how it was."""
+        token.__exit__(None, None, None)
 else:
     _IGNORE = _make_extobj(all="ignore")
+    restore = _extobj_contextvar.reset
 
-    class quiet:
-        """np.errstate(all="ignore")."""
-
-        __slots__ = ("_token",)
-
-        def __enter__(self) -> None:
-            self._token = _extobj_contextvar.set(_IGNORE)
-
-        def __exit__(self, *_: object) -> None:
-            _extobj_contextvar.reset(self._token)
+    def silence() -> Any:
+        """Switch the warnings off; returns what `restore` needs."""
+        return _extobj_contextvar.set(_IGNORE)
