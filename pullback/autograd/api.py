@@ -127,9 +127,7 @@ def grad(
     return tuple(results)
 
 
-def _collect(
-    roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool
-) -> list[Gradient]:
+def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool) -> list[Gradient]:
     captures: dict[Output, int] = {}
     places = _edges_towards(inputs, "grad")
     for i, edge in enumerate(places):
