@@ -125,6 +125,14 @@ def _nodes_towards(targets: Iterable[Node], nodes: dict[Node, int]) -> set[Node]
     return needed
 
 
+class _EveryNode:
+    def __contains__(self, node: object) -> bool:
+        return True
+
+
+_EVERY_NODE: Any = _EveryNode()
+
+
 # Long, and nested, for speed: with `_deliver` in place of the lines that it says in general, a chain of 20,000 nodes
 # takes 1.09 us a node instead of 0.77, one with two edges to a node 2.2 instead of 1.7.
 def _run_ready(  # noqa: C901, PLR0912, PLR0915
@@ -136,7 +144,7 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
     `_run_special` and `_deliver`, which say the same in general.
     """
     ops, unpack, release = run.ops, run.unpack, not run.keep_graph
-    targets = None if needed is None else run.targets
+    special = _EVERY_NODE if run.instruments else None if needed is None else run.targets
     heap: Heap = []
     buffers: Buffers = {}
     following: Node | None
@@ -151,7 +159,7 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
     while heap:
         _, node, grad = heappop(heap)
         while True:
-            if node._extra is not None or grad is None or (targets is not None and node in targets):
+            if node._extra is not None or grad is None or (special is not None and node in special):
                 box, grad = [grad], None
                 grads = _run_special(run, node, box, needed)
             else:
@@ -252,7 +260,7 @@ def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Se
     if undefined and not node.takes_undefined:
         grads = (None,) * len(node.edges())
     else:
-        grads = node.apply(run.ops, grad, run.unpack)
+        grads = run.apply(node, grad)
         if not run.keep_graph:
             node.release()
     if extra is not None and extra.post_hooks:

@@ -12,7 +12,7 @@ from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR, lift, wrap_result
 from pullback.core.errors import GradientError, InplaceError
 from pullback.core.node import Edge, MultiNode, Port, Unpack, next_sequence_nr, port
-from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
+from pullback.core.saved import Packed, Released, checked, output_again, unpack_raw, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import counter_of, version_of
@@ -73,6 +73,8 @@ class FunctionNode(MultiNode):
         return tuple(self._unpack(*kept) for kept in self._saved)
 
     def _unpack(self, x: Any, version: Version, nr: int | None) -> Tensor | None:
+        if type(version) is Packed:
+            return version.tensor(x, None if nr is None else Port(self, nr, *self._ports[nr]))
         x = checked(x, version, self)
         return x if nr is None else output_again(x, version, Port(self, nr, *self._ports[nr]), self._level)
 
@@ -126,6 +128,9 @@ class FunctionNode(MultiNode):
         if self._nexts[i] is None:
             return None
         return raw_of(value, self._level) if raw else value
+
+    def repack(self, pack: Callable[[Any, Version], tuple[Any, Version]]) -> None:
+        self._saved = tuple((*pack(x, version), nr) for x, version, nr in self._saved)
 
     def release(self) -> None:
         self._saved = tuple((None, Released, None) for _ in self._saved)
@@ -255,6 +260,9 @@ def _finish(
             _connect(ctx, nr, out, result)
     ctx._saved = tuple(_keep(ctx, x, outputs, results) for x in ctx._to_save) if records else ()
     ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
+    if records:
+        for instrument in modes.current().instruments:
+            instrument.recorded(ctx, ctx._level)
     return results
 
 

@@ -7,12 +7,14 @@ plain). Everything else comes here: nested tensors, levels mixed, modes, constan
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from pullback.core import modes
 from pullback.core.errors import OperatorError, UnsupportedError
+from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
@@ -105,10 +107,17 @@ class Operator:
 
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:
     """Run an operator on any mixture of arguments; the generated fast path is this, specialised."""
-    if op.quick and modes.current().plain:
+    state = modes.current()
+    if op.quick and state.plain:
         result = _dispatch_arrays(op, args)
         if result is not None:
             return result
+    if state.instruments:
+        return run_operator(state.instruments, op.name, args, partial(_dispatch_any, op, args))
+    return _dispatch_any(op, args)
+
+
+def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
     level, tensors = survey(op, args)
     raws, lifted = raw_arguments(op, args, level)
     result = run_kernel(op, raws, args)
@@ -255,6 +264,8 @@ def _finish(
         outs = op.multi(*wrapped) if op.multi is not None else wrapped
     if op.record is not None and state.records(level) and any(t._requires_grad and t._level == level for t in tensors):
         op.record(outs, *lifted)
+        for instrument in state.instruments:
+            instrument.recorded(next(out._fn.node() for out in wrapped if out._fn is not None), level)
     if op.view:
         source = lifted[op.tensors[0][0]]
         for out in wrapped:

@@ -14,26 +14,36 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from threading import get_ident
 from typing import Any, Self, TypeVar
 
+from pullback.core.instruments import Instrument
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Modes:
     """level: the innermost level in use; off: the levels that do not record; inference: inside inference_mode.
 
-    plain: nothing but recording may be switched; records_all: and it is on at every level.
+    instruments: what looks on, the one switched on last at the end. plain: nothing but recording may be switched;
+    records_all: and it is on at every level.
     """
 
-    __slots__ = ("_deeper", "_off_here", "inference", "level", "off", "plain", "records_all")
+    __slots__ = ("_deeper", "_off_here", "inference", "instruments", "level", "off", "plain", "records_all")
 
     _off_here: Modes | None
     _deeper: Modes | None
 
-    def __init__(self, level: int = 0, off: frozenset[int] = frozenset(), inference: bool = False) -> None:
+    def __init__(
+        self,
+        level: int = 0,
+        off: frozenset[int] = frozenset(),
+        inference: bool = False,
+        instruments: tuple[Instrument, ...] = (),
+    ) -> None:
         self.level = level
         self.off = off
         self.inference = inference
+        self.instruments = instruments
         self._off_here = self._deeper = None
-        self.plain = not inference
+        self.plain = not inference and not instruments
         self.records_all = not off
 
     def records(self, level: int) -> bool:
@@ -47,19 +57,28 @@ class Modes:
             return self
         if not enabled and level == self.level:
             if self._off_here is None:  # kept: every backward and every no_grad block asks for it
-                self._off_here = Modes(self.level, self.off | {level}, self.inference)
+                self._off_here = Modes(self.level, self.off | {level}, self.inference, self.instruments)
             return self._off_here
-        return Modes(self.level, self.off - {level} if enabled else self.off | {level}, self.inference)
+        off = self.off - {level} if enabled else self.off | {level}
+        return Modes(self.level, off, self.inference, self.instruments)
 
     def with_inference(self, enabled: bool) -> Modes:
         """The state inside (or outside) inference mode, which never records."""
         modes = self.with_recording(not enabled)
-        return Modes(modes.level, modes.off, enabled)
+        return Modes(modes.level, modes.off, enabled, self.instruments)
+
+    def with_instrument(self, instrument: Instrument) -> Modes:
+        """The state in which this instrument looks on as well."""
+        return self.with_instruments((*self.instruments, instrument))
+
+    def with_instruments(self, instruments: tuple[Instrument, ...]) -> Modes:
+        """The state in which these look on and no others."""
+        return Modes(self.level, self.off, self.inference, instruments)
 
     def deeper(self) -> Modes:
         """The state one level further in, where everything records anew."""
         if self._deeper is None:
-            self._deeper = Modes(self.level + 1, self.off, False)
+            self._deeper = Modes(self.level + 1, self.off, False, self.instruments)
         return self._deeper
 
 
@@ -74,7 +93,7 @@ def set_modes(modes: Modes) -> Modes:
     return before
 
 
-class _ModeSwitch:
+class ModeSwitch:
     """A context manager that is also a decorator; subclasses say how the state changes."""
 
     def _changed(self, modes: Modes) -> Modes:
@@ -172,7 +191,7 @@ class _ModeSwitch:
         return generator
 
 
-class no_grad(_ModeSwitch):
+class no_grad(ModeSwitch):
     """Context manager and decorator: inside, operators record nothing at the current level.
 
     Results have `requires_grad=False`. Outer levels (a gradient being taken around this code by
@@ -205,7 +224,7 @@ class enable_grad(no_grad):
         return modes.with_recording(True)
 
 
-class set_grad_enabled(_ModeSwitch):
+class set_grad_enabled(ModeSwitch):
     """Switch recording on or off: at once when called, back again at the end of a `with` block.
 
     Parameters
@@ -236,7 +255,7 @@ class set_grad_enabled(_ModeSwitch):
         return super().__call__(function)
 
 
-class inference_mode(_ModeSwitch):
+class inference_mode(ModeSwitch):
     """Context manager and decorator: nothing is recorded, and results can never enter a graph later.
 
     Parameters

@@ -8,6 +8,7 @@ autograd's business: see `core.slots`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from pullback.core import modes, slots
 from pullback.core.dispatch import NUMPY, Operator, is_constant, raw_arguments, run_kernel, survey
 from pullback.core.errors import GradientError, InplaceError, OperatorError
+from pullback.core.instruments import run_operator
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
@@ -23,8 +25,15 @@ from pullback.core.version import bump, counter_of
 
 def inplace(op: Operator, args: Sequence[Any]) -> Any:
     """Run `op` and write its result into its first argument, which is returned."""
-    if op.quick and (state := modes.current()).plain and _inplace_unrecorded(op, args, state):
+    state = modes.current()
+    if op.quick and state.plain and _inplace_unrecorded(op, args, state):
         return args[0]
+    if state.instruments:
+        return run_operator(state.instruments, op.inplace_name, args, partial(_inplace_any, op, args))
+    return _inplace_any(op, args)
+
+
+def _inplace_any(op: Operator, args: Sequence[Any]) -> Any:
     target, level, records = _prepare(op, args)
     raws, lifted = raw_arguments(op, args, level)
     before = _as_it_was(target, copy=op.saves_self) if records else None
@@ -73,6 +82,13 @@ def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -
 
 def mutate(op: Operator, args: Sequence[Any]) -> Tensor:
     """Run an operator whose kernel itself writes into its first argument, which is returned."""
+    instruments = modes.current().instruments
+    if instruments:
+        return run_operator(instruments, op.name, args, partial(_mutate_any, op, args))  # type: ignore[no-any-return]
+    return _mutate_any(op, args)
+
+
+def _mutate_any(op: Operator, args: Sequence[Any]) -> Tensor:
     target, level, records = _prepare(op, args)
     raws, lifted = raw_arguments(op, args, level)
     before = _as_it_was(target, copy=op.saves_self) if records else None
@@ -98,6 +114,8 @@ def _prepare(op: Operator, args: Sequence[Any]) -> tuple[Tensor, int, bool]:
     wanted = wanted and target._array.dtype.kind in "fc"  # whole numbers have no derivative
     records = op.record is not None and wanted and modes.current().records(level)
     slots.check_inplace(target, op.name, records)
+    for instrument in modes.current().instruments:
+        instrument.mutating(target, op.name)
     return target, level, records
 
 
@@ -152,6 +170,8 @@ def _record(op: Operator, target: Tensor, before: Any, lifted: Sequence[Any]) ->
     out._counter = counter_of(target)
     args = [before if x is target else x for x in lifted]
     op.record(out, *args)  # type: ignore[misc]  # where there is none nothing is recorded
+    for instrument in modes.current().instruments:
+        instrument.recorded(out._fn.node(), target._level)
     slots.rebase_history(target, out._fn, before._fn, f"{op.name}_")
 
 
@@ -176,6 +196,8 @@ def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     raws, _ = raw_arguments(op, args, 0)
     results = run_kernel(op, raws, args)
     for target, result in zip(outs, results if op.multi else (results,), strict=True):
+        for instrument in modes.current().instruments:
+            instrument.mutating(target, op.name)
         _write(op, target, result)
         bump(target, f"{op.name}(out=...)")
     return out

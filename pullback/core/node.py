@@ -100,6 +100,21 @@ class Node:
     def release(self) -> None:
         """Let go of the saved tensors; a second backward then raises."""
 
+    def repack(self, pack: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+        """Replace every saved tensor and its version by what `pack(saved, version)` returns."""
+        for slot in saved_slots(type(self)):
+            if not hasattr(self, slot):  # what no gradient needs was not saved
+                continue
+            version_slot = f"version_{slot.removeprefix('saved_')}"
+            saved, version = getattr(self, slot), getattr(self, version_slot)
+            if type(saved) is tuple:  # a list of tensors
+                pairs = [pack(s, v) for s, v in zip(saved, version, strict=True)]
+                saved, version = tuple(s for s, _ in pairs), tuple(v for _, v in pairs)
+            else:
+                saved, version = pack(saved, version)
+            setattr(self, slot, saved)
+            setattr(self, version_slot, version)
+
     def node(self) -> Node:
         """The node that this entrance belongs to: itself."""
         return self
@@ -200,6 +215,12 @@ class AccumulateGrad(Node):
         self._shape, self._dtype = data.shape, data.dtype
         self._extra = LEAF
         self.variable = variable
+
+
+def saved_slots(cls: type[Node]) -> tuple[str, ...]:
+    """The slots in which nodes of this class keep saved tensors: 'saved_self', ..."""
+    names = (name for base in cls.__mro__ for name in getattr(base, "__slots__", ()))
+    return tuple(name for name in names if name.startswith("saved_"))
 
 
 def start_node(cls: type[_N], out: Tensor) -> _N:

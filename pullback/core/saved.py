@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
-from pullback.core.node import Edge, Node, Port
+from pullback.core.node import Edge, Node, Port, saved_slots
 from pullback.core.tensor import Tensor, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter
@@ -21,6 +20,27 @@ from pullback.core.version import Counter
 
 class Released:
     """Stands where a version was, once the saved tensor is gone."""
+
+
+class Packed:
+    """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
+
+    __slots__ = ("edge", "level", "of_output", "unpack")
+
+    def __init__(self, unpack: Callable[[Any], Tensor], edge: Edge | None, level: int, of_output: bool) -> None:
+        self.unpack = unpack
+        self.edge = edge  # that led to the tensor, if it was an input
+        self.level = level
+        self.of_output = of_output  # of the very node that saves it: its edge would be a cycle
+
+    def tensor(self, packed: Any, entrance: Edge | None) -> Tensor:
+        """The tensor with its place in the graph: the edge it had, or `entrance` where it is the node's output."""
+        return output_again(self.raw(packed), None, entrance if self.of_output else self.edge, self.level)
+
+    def raw(self, packed: Any) -> RawArray:
+        """The array inside."""
+        tensor = self.unpack(packed)
+        return tensor._array if tensor._level == self.level else tensor
 
 
 def version_when_saved(x: object) -> Version:
@@ -51,6 +71,8 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
             return saved._array
     elif type(version) is Counter and version.n == 0:
         return saved
+    elif type(version) is Packed:
+        return version.raw(saved)
     saved = checked(saved, version, node)
     # An output was saved as raw data, which is a Tensor too where levels are nested.
     return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._array
@@ -65,16 +87,22 @@ def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:
     """The `unpack` of a backward that is itself recorded at `level`: gives Tensors instead of raw arrays."""
 
     def unpack_tensor(saved: Any, version: Version, node: Any) -> Any:
+        if type(version) is Packed:
+            return version.tensor(saved, _own_entrance(node, saved) if version.of_output else None)
         saved = checked(saved, version, node)
         if not _is_output(version):
             return saved
-        entrance = node
-        if node.outputs > 1:
-            nr = node.output_names.index(saved_name(node, saved))
-            entrance = Port(node, nr, *node._ports[nr]) if node.differentiable_outputs[nr] else None
-        return output_again(saved, version, entrance, level)
+        return output_again(saved, version, _own_entrance(node, saved), level)
 
     return unpack_tensor
+
+
+def _own_entrance(node: Any, saved: Any) -> Edge | None:
+    """Where the gradient of a node's saved output enters it; None where that output is not differentiable."""
+    if node.outputs == 1:
+        return node  # type: ignore[no-any-return]
+    nr = node.output_names.index(saved_name(node, saved))
+    return Port(node, nr, *node._ports[nr]) if node.differentiable_outputs[nr] else None
 
 
 def checked(saved: Any, version: Version, node: Node) -> Any:
@@ -105,23 +133,8 @@ def output_again(data: RawArray, version: Version, entrance: Edge | None, level:
 
 def saved_name(node: Node, saved: object) -> str:
     """The name under which a node keeps `saved`."""
-    slot: str
-    for cls in type(node).__mro__:
-        for slot in getattr(cls, "__slots__", ()):
-            if slot.startswith("saved_"):
-                held = getattr(node, slot, None)
-                if held is saved or (isinstance(held, tuple) and any(h is saved for h in held)):
-                    return slot[len("saved_") :]
+    for slot in saved_slots(type(node)):
+        held = getattr(node, slot, None)
+        if held is saved or (isinstance(held, tuple) and any(h is saved for h in held)):
+            return slot.removeprefix("saved_")
     return "tensor"
-
-
-def show_saved(node: Node, name: str) -> Any:
-    """What a node saved under `name`, as `node._saved_<name>` shows it: a Tensor, a tuple of them, or a constant."""
-    unpack = tensor_unpacker(0)
-    saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}")
-    if isinstance(version, tuple) and isinstance(saved, tuple):
-        return tuple(unpack(x, v, node) for x, v in zip(saved, version, strict=True))
-    return unpack(saved, version, node)
-
-
-slots.show_saved = show_saved
