@@ -11,6 +11,9 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
     autograd    backward, grad, Function, gradcheck, hooks on the graph
     func        grad and value_and_grad of plain functions, ndarray in and out
     nn          nn.functional: activations, losses, layers as functions
+    linalg      norms, solves, decompositions
+    fft         discrete Fourier transforms
+    special     special functions
     random      the default generator: seeding, saving its state
     ops         ops.load: operators of your own, from your YAML
     viz         pictures of the graph
@@ -34,6 +37,8 @@ from pullback.core.modes import (
 )
 from pullback.core.tensor import Tensor
 from pullback.ops import methods
+from pullback.ops.late import late_function as _late_function
+from pullback.ops.late import late_names as _late_names
 from pullback.ops.tables import PUBLIC
 
 methods.attach()
@@ -55,15 +60,16 @@ uint64, uint32, uint16, uint8 = np.dtype("uint64"), np.dtype("uint32"), np.dtype
 bool = np.dtype("bool")
 inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 
-globals().update(PUBLIC[""])
+_LATE = _late_names("")  # operators whose code is loaded when first asked for, with their areas
+globals().update({name: function for name, function in PUBLIC[""].items() if name not in _LATE})
 
-_LATER = ("extend", "testing", "viz")  # imported when first used: most programs never do
+_LATER = ("extend", "fft", "linalg", "special", "testing", "viz")  # imported when first used: most programs never do
 
 __all__ = [  # noqa: RUF022 - by kind
     "Tensor", "asarray", "from_dlpack", "from_numpy", "tensor",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "default_generator", "get_rng_state", "manual_seed", "set_rng_state",
-    "autograd", "extend", "func", "nn", "ops", "random", "testing", "viz",
+    "autograd", "extend", "fft", "func", "linalg", "nn", "ops", "random", "special", "testing", "viz",
     "float64", "float32", "float16", "double", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "uint64", "uint32", "uint16", "uint8", "bool",
     "inf", "nan", "pi", "e", "newaxis",
@@ -76,6 +82,8 @@ del PUBLIC, methods, np, printing
 def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
+    if name in _LATE:
+        return _late_function("", name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -7,7 +7,7 @@ from textwrap import indent
 
 from pullback.codegen.emit_function import FunctionEmitter
 from pullback.codegen.model import NUMBER_TAGS, NativeFunction, Registry
-from pullback.codegen.naming import parameter
+from pullback.codegen.naming import parameter, public_name
 from pullback.codegen.quoting import tuple_of
 from pullback.codegen.signature import REQUIRED, Arg
 
@@ -17,11 +17,8 @@ def emit_fill(natives: Sequence[NativeFunction], registry: Registry, homes: Mapp
 
     `homes` maps an area to what stands before the names of its module: "linalg.", or "" in that module itself.
     """
-    groups: dict[tuple[str, str], list[NativeFunction]] = {}
-    for native in natives:
-        groups.setdefault((native.python_module or "", native.name), []).append(native)
     lines: list[str] = []
-    for (home, name), group in groups.items():
+    for (home, name), group in _groups(natives).items():
         lines += _group(home, name, group, registry, homes)
     lines += [
         f'tables.kernel("{native.kernel}", {homes[native.area]}OP_{native.schema.unique_name})'
@@ -32,11 +29,46 @@ def emit_fill(natives: Sequence[NativeFunction], registry: Registry, homes: Mapp
     return f'def fill_tables(tables):\n    """Enter every operator in `tables`."""\n{body}'
 
 
+def emit_announcement(areas: Mapping[str, Sequence[NativeFunction]]) -> str:
+    """The table of what late areas will enter, by area: the names of operators, kernels, methods and functions."""
+    lines = ["LATE = {"]
+    for area, natives in areas.items():
+        public: dict[str, set[str]] = {}
+        methods: set[str] = set()
+        for (home, name), group in _groups(natives).items():
+            if all(native.is_internal for native in group):
+                continue
+            variants = frozenset().union(*(native.variants for native in group))
+            names = [public_name(name, home), *(alias for native in group for alias in native.aliases)]
+            inplace = [f"{n}_" for n in names] if "inplace" in variants else []
+            if "function" in variants:
+                public.setdefault(home, set()).update(names, inplace)
+            methods |= {*(names if "method" in variants else ()), *inplace}
+        lines += [
+            f'    "{area}": {{',
+            f'        "operators": {sorted({native.name for native in natives})!r},',
+            f'        "kernels": {sorted({native.kernel for native in natives if native.kernel is not None})!r},',
+            f'        "methods": {sorted(methods)!r},',
+            f'        "numpy": {sorted({name for native in natives for name in native.numpy})!r},',
+            f'        "public": {({home: sorted(names) for home, names in sorted(public.items())})!r},',
+            "    },",
+        ]
+    return "\n".join([*lines, "}"])
+
+
+def _groups(natives: Sequence[NativeFunction]) -> dict[tuple[str, str], list[NativeFunction]]:
+    """The overloads of each operator, by its public home and name."""
+    groups: dict[tuple[str, str], list[NativeFunction]] = {}
+    for native in natives:
+        groups.setdefault((native.python_module or "", native.name), []).append(native)
+    return groups
+
+
 def _group(
     home: str, name: str, group: list[NativeFunction], registry: Registry, homes: Mapping[str, str]
 ) -> list[str]:
     """The statement that enters one operator with all its overloads."""
-    lines = [f'tables.add("{name}", "{home}", [']
+    lines = [f'tables.add("{name}", "{home}", "{public_name(name, home)}", [']
     for native in group:
         function = FunctionEmitter(native, registry)
         module = homes[native.area]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pullback.codegen.check import load_registry
 from pullback.codegen.emit_module import Parts, Sources, emit_module, operator_parts, tangent_parts
-from pullback.codegen.emit_tables import emit_fill
+from pullback.codegen.emit_tables import emit_announcement, emit_fill
 from pullback.codegen.formatting import formatted
 from pullback.codegen.helpers_index import find_helpers
-from pullback.codegen.model import AREAS, Registry
+from pullback.codegen.model import AREAS, LATE_AREAS, NativeFunction, Registry
 
 OPS = Path(__file__).resolve().parent.parent / "ops"
 GENERATED = OPS / "generated"
@@ -24,29 +25,45 @@ def own_registry() -> Registry:
 def generate() -> dict[str, str]:
     """The text of every generated module, by file name."""
     registry = own_registry()
+    files = {"__init__.py": f'"""Operators as Python code. {_NOTE}"""\n'}
+    areas = [area for area in AREAS if any(native.area == area for native in registry.natives)]
+    early = [area for area in areas if area not in LATE_AREAS]
+    late = [area for area in areas if area in LATE_AREAS]
+    for area in areas:
+        sources = _sources(registry, area)
+        parts = operator_parts(_of(registry, [area]), registry, sources)
+        files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, sources)
+    files["tables.py"] = _tables("The tables of operators.", registry, early, _sources(registry))
+    for area in late:
+        title = f"The tables of operators: {area}, loaded late."
+        files[f"tables_{area}.py"] = _tables(title, registry, [area], _sources(registry, area))
+    announced = emit_announcement({area: _of(registry, [area]) for area in late})
+    files["late.py"] = f'"""What the areas that are loaded late will bring. {_NOTE}"""\n\n{announced}\n'
+    title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
+    files["tangents.py"] = emit_module(title, tangent_parts(registry), _sources(registry))
+    return {name: formatted(text) for name, text in files.items()}
+
+
+def _of(registry: Registry, areas: Sequence[str]) -> list[NativeFunction]:
+    return [native for native in registry.natives if native.area in areas]
+
+
+def _sources(registry: Registry, area: str = "") -> Sources:
+    """Where the generated code of an area finds what it calls; the kernels of late areas have a package each."""
     composite = sorted({native.area for native in registry.natives if native.is_composite})
-    sources = Sources(
-        kernels="pullback.arrays.numpy",
-        composites={area: f"pullback.ops.composite.{area}" for area in composite},
+    return Sources(
+        kernels=f"pullback.arrays.numpy.{area}" if area in LATE_AREAS else "pullback.arrays.numpy",
+        composites={name: f"pullback.ops.composite.{name}" for name in composite},
         helpers=registry.helper_modules,
         declarations="derivatives.yaml",
     )
-    files = {"__init__.py": f'"""Operators as Python code. {_NOTE}"""\n'}
-    areas = [area for area in AREAS if any(native.area == area for native in registry.natives)]
-    for area in areas:
-        natives = [native for native in registry.natives if native.area == area]
-        parts = operator_parts(natives, registry, sources)
-        files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, sources)
-    fill = emit_fill(registry.natives, registry, {area: f"{area}." for area in areas})
-    files["tables.py"] = emit_module(
-        f"The tables of operators. {_NOTE}",
-        Parts([fill], frozenset()),
-        sources,
-        modules=[f"pullback.ops.generated.{area}" for area in areas],
-    )
-    title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
-    files["tangents.py"] = emit_module(title, tangent_parts(registry), sources)
-    return {name: formatted(text) for name, text in files.items()}
+
+
+def _tables(title: str, registry: Registry, areas: Sequence[str], sources: Sources) -> str:
+    """The module that enters the operators of some areas."""
+    fill = emit_fill(_of(registry, areas), registry, {area: f"{area}." for area in areas})
+    modules = [f"pullback.ops.generated.{area}" for area in areas]
+    return emit_module(f"{title} {_NOTE}", Parts([fill], frozenset()), sources, modules=modules)
 
 
 def write(check: bool = False) -> list[str]:

@@ -16,8 +16,11 @@ VARIANTS: Final = ("function", "method", "inplace", "out")
 NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.arguments.refusing_numbers
 TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable", "variadic", "internal", *NUMBER_TAGS)
 AREAS: Final = (
-    "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "special", "fft", "nn", "random", "creation",
+    "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation",
+    "decompositions", "special", "fft", "spatial",
 )  # fmt: skip
+# Loaded when one of their operators is first used, see pullback.ops.late: what most programs never call.
+LATE_AREAS: Final = frozenset({"decompositions", "special", "fft", "spatial"})
 
 
 class Marker(Enum):

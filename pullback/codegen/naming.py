@@ -39,6 +39,11 @@ def parameter(arg: str) -> str:
     return "input" if arg == "self" else arg
 
 
+def public_name(name: str, home: str) -> str:
+    """What an operator is called in its public home: linalg_svd is linalg.svd."""
+    return name.removeprefix(home.replace(".", "_") + "_") if home else name
+
+
 def local(name: str) -> str:
     """The local variable for an argument or an output inside a node's apply()."""
     return f"{name}_" if name in _TAKEN else name

@@ -1,6 +1,15 @@
-"""torch.nn.functional's names: activations, losses, linear, dropout."""
+"""torch.nn.functional's names: activations, losses, linear, dropout, convolution, pooling."""
 
+from pullback.ops.late import late_function as _late_function
+from pullback.ops.late import late_names as _late_names
 from pullback.ops.tables import PUBLIC as _PUBLIC
 
-globals().update(_PUBLIC["nn.functional"])
+_LATE = _late_names("nn.functional")
+globals().update({name: function for name, function in _PUBLIC["nn.functional"].items() if name not in _LATE})
 __all__ = list(_PUBLIC["nn.functional"])
+
+
+def __getattr__(name):
+    if name in _LATE:
+        return _late_function("nn.functional", name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,11 +3,12 @@
 from pullback.arrays import numpy as kernels
 from pullback.arrays.numpy.in_formulas import IN_FORMULAS
 from pullback.core.dispatch import NUMPY
-from pullback.ops import tables
+from pullback.ops import late, tables
 from pullback.ops.generated import tables as generated
 
 NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
 generated.fill_tables(tables)
+late.announce()
 NUMPY.register(IN_FORMULAS)
 
 

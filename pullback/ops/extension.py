@@ -58,9 +58,11 @@ class Extension:
         self.array_kernels, self.tensor_kernels = {}, {}
         self.tangents = {f"{namespace}.{name}": function for name, function in tangents.items()}
 
-    def add(self, name, home, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None):
+    def add(
+        self, name, home, shown, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None
+    ):
         """Note an operator with all its overloads; an internal one has no public name."""
-        faces = tables.Faces(name, overloads, aliases, refuses)
+        faces = tables.Faces(name, shown, overloads, aliases, refuses)
         setattr(self.on_tensors, name, faces.on_tensors)
         setattr(self.on_arrays, name, faces.on_arrays)
         if internal:

@@ -24,22 +24,23 @@ class Overload:
 class Faces:
     """What the overloads of one operator look like from outside: one function for each kind of caller."""
 
-    def __init__(self, name, overloads, aliases, refuses):
+    def __init__(self, name, shown, overloads, aliases, refuses):
         self.on_tensors = _one(name, [(o.function, o.params) for o in overloads])
         self.on_arrays = _one(name, [(o.raw, o.params) for o in overloads])
         public = self.on_tensors if refuses is None else refusing_numbers(name, self.on_tensors, *refuses)
-        self.public = dict.fromkeys((name, *aliases), public)
+        self.public = dict.fromkeys((shown, *aliases), public)
         in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
         self.changing = {}  # the in-place functions by name
         if in_place:
-            self.changing = dict.fromkeys((f"{n}_" for n in (name, *aliases)), _one(f"{name}_", in_place))
+            self.changing = dict.fromkeys((f"{n}_" for n in (shown, *aliases)), _one(f"{name}_", in_place))
 
 
-def add(name, home, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None):
-    """Enter an operator with all its overloads; an internal one has no public name."""
-    faces = Faces(name, overloads, aliases, refuses)
+def add(name, home, shown, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None):
+    """Enter an operator with all its overloads, `shown` under that name in its home; an internal one has none."""
+    faces = Faces(name, shown, overloads, aliases, refuses)
+    first = name not in OPERATORS
     OPERATORS.setdefault(name, []).extend(overloads)
-    if home == "" or name not in TENSOR.__dict__:
+    if home == "" or first:
         TENSOR.register({name: faces.on_tensors})
         NUMPY.register({name: faces.on_arrays})
     if internal:

@@ -9,13 +9,16 @@ import pytest
 import yaml
 
 import pullback as pb
+from pullback.codegen import naming
 from pullback.codegen.generate import own_registry
 from pullback.codegen.naming import node_class
 from pullback.core.dispatch import TENSOR
+from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS
 from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, to_tensors
 
+load_all()
 DECLARED = [
     entry | {"area": area}
     for area, entries in yaml.safe_load(
@@ -39,7 +42,8 @@ def name_of(entry):
 def public_name(entry, name=None):
     """The dotted name below pullback."""
     module = entry.get("python_module")
-    return f"{module}.{name or name_of(entry)}" if module else name or name_of(entry)
+    name = name or name_of(entry)
+    return f"{module}.{naming.public_name(name, module)}" if module else name
 
 
 def public_object(dotted):

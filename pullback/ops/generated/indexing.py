@@ -398,8 +398,8 @@ class GatherBackward0(Node):
         return (ops.gather_backward(grad, self.self_shape, self.arg_dim, index),)
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_gather(out, input, dim, index, sparse_grad):
@@ -473,8 +473,8 @@ class GatherBackwardBackward0(Node):
         return (ops.gather(grad, self.arg_dim, index),)
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_gather_backward(out, input, shape, dim, index):
@@ -554,8 +554,8 @@ class ScatterBackward0(Node):
         return grad_of_self, grad_of_src
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_scatter(out, input, dim, index, src):
@@ -642,8 +642,8 @@ class ScatterBackward1(Node):
         return (ops.scatter(grad, self.arg_dim, index, 0),)
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_scatter_value(out, input, dim, index, value):
@@ -795,8 +795,8 @@ class ScatterAddBackward0(Node):
         return grad_of_self, grad_of_src
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_scatter_add(out, input, dim, index, src):
@@ -886,8 +886,8 @@ class IndexSelectBackward0(Node):
         return (ops.index_select_backward(grad, self.self_shape, self.arg_dim, index),)
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_index_select(out, input, dim, index):
@@ -961,8 +961,8 @@ class IndexSelectBackwardBackward0(Node):
         return (ops.index_select(grad, self.arg_dim, index),)
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_index_select_backward(out, input, shape, dim, index):
@@ -1044,8 +1044,8 @@ class IndexAddBackward0(Node):
         return grad_of_self, grad_of_source
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_index_add(out, input, dim, index, source, alpha):
@@ -1139,8 +1139,8 @@ class IndexCopyBackward0(Node):
         return grad_of_self, grad_of_source
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_index_copy(out, input, dim, index, source):
@@ -1234,8 +1234,8 @@ class IndexFillBackward0(Node):
         return grad_of_self, grad_of_value
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_index_fill(out, input, dim, index, value):
@@ -1323,8 +1323,8 @@ class TakeBackward0(Node):
         return (ops.take_backward(grad, self.self_shape, index),)
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_take(out, input, index):
@@ -1389,8 +1389,8 @@ class TakeBackwardBackward0(Node):
         return (ops.take(grad, index),)
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_take_backward(out, input, shape, index):
@@ -1461,8 +1461,8 @@ class PutBackward0(Node):
         return grad_of_self, grad_of_source
 
     def release(self):
-        self.saved_index = None
         self.version_index = Released
+        self.saved_index = None
 
 
 def record_put(out, input, index, source, accumulate):
@@ -1548,8 +1548,8 @@ class MaskedFillBackward0(Node):
         return grad_of_self, grad_of_value
 
     def release(self):
-        self.saved_mask = None
         self.version_mask = Released
+        self.saved_mask = None
 
 
 def record_masked_fill(out, input, mask, value):
@@ -1620,8 +1620,8 @@ class MaskedSelectBackward0(Node):
         return (ops.masked_select_backward(grad, self.self_shape, mask),)
 
     def release(self):
-        self.saved_mask = None
         self.version_mask = Released
+        self.saved_mask = None
 
 
 def record_masked_select(out, input, mask):
@@ -1684,8 +1684,8 @@ class MaskedSelectBackwardBackward0(Node):
         return (ops.masked_select(grad, mask),)
 
     def release(self):
-        self.saved_mask = None
         self.version_mask = Released
+        self.saved_mask = None
 
 
 def record_masked_select_backward(out, input, shape, mask):
@@ -1759,8 +1759,8 @@ class MaskedScatterBackward0(Node):
         return grad_of_self, grad_of_source
 
     def release(self):
-        self.saved_mask = None
         self.version_mask = Released
+        self.saved_mask = None
 
 
 def record_masked_scatter(out, input, mask, source):
@@ -1959,8 +1959,8 @@ class SortBackward0(MultiNode):
         return (ops.gather_backward(grad, self.self_shape, self.arg_dim, indices),)
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_sort(out, input, dim, descending, stable):
@@ -2036,8 +2036,8 @@ class TopkBackward0(MultiNode):
         return (ops.gather_backward(grad, self.self_shape, self.arg_dim, indices),)
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_topk(out, input, k, dim, largest, sorted):

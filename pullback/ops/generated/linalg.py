@@ -33,10 +33,10 @@ class MmBackward0(Node):
         return grad_of_self, grad_of_mat2
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_mat2 = None
+        self.saved_self = None
         self.version_mat2 = Released
+        self.saved_mat2 = None
 
 
 def record_mm(out, input, mat2):
@@ -111,10 +111,10 @@ class BmmBackward0(Node):
         return grad_of_self, grad_of_mat2
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_mat2 = None
+        self.saved_self = None
         self.version_mat2 = Released
+        self.saved_mat2 = None
 
 
 def record_bmm(out, input, mat2):
@@ -189,10 +189,10 @@ class MatmulBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_matmul(out, input, other):
@@ -267,10 +267,10 @@ class MvBackward0(Node):
         return grad_of_self, grad_of_vec
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_vec = None
+        self.saved_self = None
         self.version_vec = Released
+        self.saved_vec = None
 
 
 def record_mv(out, input, vec):
@@ -343,10 +343,10 @@ class DotBackward0(Node):
         return grad_of_self, grad_of_tensor
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_tensor = None
+        self.saved_self = None
         self.version_tensor = Released
+        self.saved_tensor = None
 
 
 def record_dot(out, input, tensor):
@@ -427,10 +427,10 @@ class VdotBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_vdot(out, input, other):
@@ -513,10 +513,10 @@ class OuterBackward0(Node):
         return grad_of_self, grad_of_vec2
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_vec2 = None
+        self.saved_self = None
         self.version_vec2 = Released
+        self.saved_vec2 = None
 
 
 def record_outer(out, input, vec2):
@@ -600,10 +600,10 @@ class EinsumPairBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record__einsum_pair(out, input, other, equation):
@@ -698,10 +698,10 @@ class AddmmBackward0(Node):
         return grad_of_self, grad_of_mat1, grad_of_mat2
 
     def release(self):
-        self.saved_mat1 = None
         self.version_mat1 = Released
-        self.saved_mat2 = None
+        self.saved_mat1 = None
         self.version_mat2 = Released
+        self.saved_mat2 = None
 
 
 def record_addmm(out, input, mat1, mat2, beta, alpha):
@@ -825,10 +825,10 @@ class BaddbmmBackward0(Node):
         return grad_of_self, grad_of_batch1, grad_of_batch2
 
     def release(self):
-        self.saved_batch1 = None
         self.version_batch1 = Released
-        self.saved_batch2 = None
+        self.saved_batch1 = None
         self.version_batch2 = Released
+        self.saved_batch2 = None
 
 
 def record_baddbmm(out, input, batch1, batch2, beta, alpha):
@@ -1032,10 +1032,10 @@ class CrossBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_cross(out, input, other, dim):

@@ -48,10 +48,10 @@ class LinearBackward0(Node):
         return grad_of_input, grad_of_weight, grad_of_bias
 
     def release(self):
-        self.saved_input = None
         self.version_input = Released
-        self.saved_weight = None
+        self.saved_input = None
         self.version_weight = Released
+        self.saved_weight = None
 
 
 def record_linear(out, input, weight, bias):
@@ -128,8 +128,8 @@ class NativeDropoutBackward0(MultiNode):
         return (dropped_out(grad, mask, self.arg_p, self.arg_train, ops=ops),)
 
     def release(self):
-        self.saved_mask = None
         self.version_mask = Released
+        self.saved_mask = None
 
 
 def record_native_dropout(out, input, p, train):
@@ -185,8 +185,8 @@ class EmbeddingRowsBackward0(Node):
         )
 
     def release(self):
-        self.saved_input = None
         self.version_input = Released
+        self.saved_input = None
 
 
 def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
@@ -268,8 +268,8 @@ class EmbeddingRowsBackwardBackward0(Node):
         )
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_embedding_rows_backward(out, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
@@ -415,10 +415,10 @@ class GeluBackward0(Node):
         return (ops.gelu_backward(grad, self_, result_, approximate=self.arg_approximate),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_gelu(out, input, approximate):
@@ -490,12 +490,12 @@ class GeluBackwardBackward0(Node):
         return grad_of_grad_output, grad_of_self
 
     def release(self):
-        self.saved_grad_output = None
         self.version_grad_output = Released
-        self.saved_self = None
+        self.saved_grad_output = None
         self.version_self = Released
-        self.saved_output = None
+        self.saved_self = None
         self.version_output = Released
+        self.saved_output = None
 
 
 def record_gelu_backward(out, grad_output, input, output, approximate):
@@ -578,8 +578,8 @@ class SoftplusBackward0(Node):
         return (grad * softplus_slope(self_, self.arg_beta, self.arg_threshold, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_softplus(out, input, beta, threshold):
@@ -781,8 +781,8 @@ class SoftmaxBackward0(Node):
         return (ops.softmax_backward(grad, result_, self.arg_dim),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_softmax(out, input, dim, dtype):
@@ -853,10 +853,10 @@ class SoftmaxBackwardBackward0(Node):
         return grad_of_grad_output, grad_of_output
 
     def release(self):
-        self.saved_grad_output = None
         self.version_grad_output = Released
-        self.saved_output = None
+        self.saved_grad_output = None
         self.version_output = Released
+        self.saved_output = None
 
 
 def record_softmax_backward(out, grad_output, output, dim):
@@ -947,8 +947,8 @@ class LogSoftmaxBackward0(Node):
         return (ops.log_softmax_backward(grad, result_, self.arg_dim),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_log_softmax(out, input, dim, dtype):
@@ -1015,10 +1015,10 @@ class LogSoftmaxBackwardBackward0(Node):
         return grad_of_grad_output, grad_of_output
 
     def release(self):
-        self.saved_grad_output = None
         self.version_grad_output = Released
-        self.saved_output = None
+        self.saved_grad_output = None
         self.version_output = Released
+        self.saved_output = None
 
 
 def record_log_softmax_backward(out, grad_output, output, dim):
@@ -1129,10 +1129,10 @@ class MseLossBackward0(Node):
         return grad_of_input, grad_of_target
 
     def release(self):
-        self.saved_input = None
         self.version_input = Released
-        self.saved_target = None
+        self.saved_input = None
         self.version_target = Released
+        self.saved_target = None
 
 
 def record_mse_loss(out, input, target, reduction):
@@ -1248,10 +1248,10 @@ class NllLossBackward0(Node):
         return grad_of_input, grad_of_weight
 
     def release(self):
-        self.saved_target = None
         self.version_target = Released
-        self.saved_weight = None
+        self.saved_target = None
         self.version_weight = Released
+        self.saved_weight = None
 
 
 def record_nll_loss(out, input, target, weight, reduction, ignore_index):
@@ -1341,10 +1341,10 @@ class NllLossBackwardBackward0(Node):
         return grad_of_grad_output, grad_of_weight
 
     def release(self):
-        self.saved_target = None
         self.version_target = Released
-        self.saved_weight = None
+        self.saved_target = None
         self.version_weight = Released
+        self.saved_weight = None
 
 
 def record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction, ignore_index):
@@ -1431,10 +1431,10 @@ class CrossEntropyLossBackward0(Node):
         return (ops.cross_entropy_loss_backward(grad, input, target, self.arg_reduction, self.arg_ignore_index),)
 
     def release(self):
-        self.saved_input = None
         self.version_input = Released
-        self.saved_target = None
+        self.saved_input = None
         self.version_target = Released
+        self.saved_target = None
 
 
 def record_cross_entropy_loss(out, input, target, reduction, ignore_index):
@@ -1539,12 +1539,12 @@ class CrossEntropyLossBackwardBackward0(Node):
         return grad_of_grad_output, grad_of_input
 
     def release(self):
-        self.saved_grad_output = None
         self.version_grad_output = Released
-        self.saved_input = None
+        self.saved_grad_output = None
         self.version_input = Released
-        self.saved_target = None
+        self.saved_input = None
         self.version_target = Released
+        self.saved_target = None
 
 
 def record_cross_entropy_loss_backward(out, grad_output, input, target, reduction, ignore_index):
@@ -1653,10 +1653,10 @@ class BinaryCrossEntropyElementsBackward0(Node):
         return grad_of_input, grad_of_target
 
     def release(self):
-        self.saved_input = None
         self.version_input = Released
-        self.saved_target = None
+        self.saved_input = None
         self.version_target = Released
+        self.saved_target = None
 
 
 def record_binary_cross_entropy_elements(out, input, target):

@@ -406,10 +406,10 @@ class MulBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_mul(out, input, other):
@@ -491,10 +491,10 @@ class DivBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_div(out, input, other):
@@ -577,10 +577,10 @@ class DivBackward1(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_div_rounding_mode(out, input, other, rounding_mode):
@@ -739,10 +739,10 @@ class RemainderBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_remainder(out, input, other):
@@ -825,10 +825,10 @@ class FmodBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_fmod(out, input, other):
@@ -973,10 +973,10 @@ class AddcmulBackward0(Node):
         return grad_of_self, grad_of_tensor1, grad_of_tensor2
 
     def release(self):
-        self.saved_tensor1 = None
         self.version_tensor1 = Released
-        self.saved_tensor2 = None
+        self.saved_tensor1 = None
         self.version_tensor2 = Released
+        self.saved_tensor2 = None
 
 
 def record_addcmul(out, input, tensor1, tensor2, value):
@@ -1066,10 +1066,10 @@ class AddcdivBackward0(Node):
         return grad_of_self, grad_of_tensor1, grad_of_tensor2
 
     def release(self):
-        self.saved_tensor1 = None
         self.version_tensor1 = Released
-        self.saved_tensor2 = None
+        self.saved_tensor1 = None
         self.version_tensor2 = Released
+        self.saved_tensor2 = None
 
 
 def record_addcdiv(out, input, tensor1, tensor2, value):
@@ -1159,12 +1159,12 @@ class LerpBackward0(Node):
         return grad_of_self, grad_of_end, grad_of_weight
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_end = None
+        self.saved_self = None
         self.version_end = Released
-        self.saved_weight = None
+        self.saved_end = None
         self.version_weight = Released
+        self.saved_weight = None
 
 
 def record_lerp(out, input, end, weight):
@@ -1252,12 +1252,12 @@ class PowBackward0(Node):
         return grad_of_self, grad_of_exponent
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_exponent = None
+        self.saved_self = None
         self.version_exponent = Released
-        self.saved_result = None
+        self.saved_exponent = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_pow(out, input, exponent):
@@ -1347,12 +1347,12 @@ class FloatPowerBackward0(Node):
         return grad_of_self, grad_of_exponent
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_exponent = None
+        self.saved_self = None
         self.version_exponent = Released
-        self.saved_result = None
+        self.saved_exponent = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_float_power(out, input, exponent):
@@ -1437,8 +1437,8 @@ class SquareBackward0(Node):
         return (grad * (self_ + self_).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_square(out, input):
@@ -1499,8 +1499,8 @@ class SqrtBackward0(Node):
         return (grad / (2 * result_.conjugate()),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_sqrt(out, input):
@@ -1561,8 +1561,8 @@ class RsqrtBackward0(Node):
         return (-0.5 * grad * (result_ * result_ * result_).conjugate(),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_rsqrt(out, input):
@@ -1623,8 +1623,8 @@ class ReciprocalBackward0(Node):
         return (-grad * (result_ * result_).conjugate(),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_reciprocal(out, input):
@@ -1685,8 +1685,8 @@ class ExpBackward0(Node):
         return (grad * result_.conjugate(),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_exp(out, input):
@@ -1747,8 +1747,8 @@ class Exp2Backward0(Node):
         return (grad * result_.conjugate() * 0.6931471805599453,)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_exp2(out, input):
@@ -1809,8 +1809,8 @@ class Expm1Backward0(Node):
         return (grad * (result_ + 1).conjugate(),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_expm1(out, input):
@@ -1871,8 +1871,8 @@ class LogBackward0(Node):
         return (grad / self_.conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_log(out, input):
@@ -1933,8 +1933,8 @@ class Log2Backward0(Node):
         return (grad / (self_ * 0.6931471805599453).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_log2(out, input):
@@ -1995,8 +1995,8 @@ class Log10Backward0(Node):
         return (grad / (self_ * 2.302585092994046).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_log10(out, input):
@@ -2057,8 +2057,8 @@ class Log1pBackward0(Node):
         return (grad / (self_ + 1).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_log1p(out, input):
@@ -2125,10 +2125,10 @@ class LogaddexpBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_logaddexp(out, input, other):
@@ -2205,10 +2205,10 @@ class Logaddexp2Backward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_logaddexp2(out, input, other):
@@ -2285,10 +2285,10 @@ class XlogyBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_xlogy(out, input, other):
@@ -2362,8 +2362,8 @@ class SigmoidBackward0(Node):
         return (grad * ((1 - result_) * result_).conjugate(),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_sigmoid(out, input):
@@ -2424,8 +2424,8 @@ class ErfBackward0(Node):
         return (grad * 1.1283791670955126 * ops.exp(-(self_ * self_)),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_erf(out, input):
@@ -2486,8 +2486,8 @@ class ErfcBackward0(Node):
         return (grad * -1.1283791670955126 * ops.exp(-(self_ * self_)),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_erfc(out, input):
@@ -2548,8 +2548,8 @@ class SinBackward0(Node):
         return (grad * ops.cos(self_).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_sin(out, input):
@@ -2610,8 +2610,8 @@ class CosBackward0(Node):
         return (grad * -ops.sin(self_).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_cos(out, input):
@@ -2672,8 +2672,8 @@ class TanBackward0(Node):
         return (grad * (1 + result_ * result_).conjugate(),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_tan(out, input):
@@ -2734,8 +2734,8 @@ class AsinBackward0(Node):
         return (grad * ops.rsqrt((1 - self_) * (1 + self_)).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_asin(out, input):
@@ -2796,8 +2796,8 @@ class AcosBackward0(Node):
         return (-grad * ops.rsqrt((1 - self_) * (1 + self_)).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_acos(out, input):
@@ -2858,8 +2858,8 @@ class AtanBackward0(Node):
         return (grad / (self_ * self_ + 1).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_atan(out, input):
@@ -2926,10 +2926,10 @@ class Atan2Backward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_atan2(out, input, other):
@@ -3003,8 +3003,8 @@ class SinhBackward0(Node):
         return (grad * ops.cosh(self_).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_sinh(out, input):
@@ -3065,8 +3065,8 @@ class CoshBackward0(Node):
         return (grad * ops.sinh(self_).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_cosh(out, input):
@@ -3127,8 +3127,8 @@ class TanhBackward0(Node):
         return (grad * (1 - result_ * result_).conjugate(),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_tanh(out, input):
@@ -3189,8 +3189,8 @@ class AsinhBackward0(Node):
         return (grad * asinh_slope(self_, ops=ops).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_asinh(out, input):
@@ -3251,8 +3251,8 @@ class AcoshBackward0(Node):
         return (grad * (ops.rsqrt(self_ - 1) * ops.rsqrt(self_ + 1)).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_acosh(out, input):
@@ -3313,8 +3313,8 @@ class AtanhBackward0(Node):
         return (grad / ((1 - self_) * (1 + self_)).conjugate(),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_atanh(out, input):
@@ -3382,12 +3382,12 @@ class HypotBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
-        self.saved_result = None
+        self.saved_other = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_hypot(out, input, other):
@@ -3738,8 +3738,8 @@ class AngleBackward0(Node):
         return (grad * angle_slope(self_, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_angle(out, input):
@@ -3863,10 +3863,10 @@ class PolarBackward0(Node):
         return grad_of_abs, grad_of_angle
 
     def release(self):
-        self.saved_angle = None
         self.version_angle = Released
-        self.saved_result = None
+        self.saved_angle = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_polar(out, abs, angle):
@@ -3933,8 +3933,8 @@ class AbsBackward0(Node):
         return (grad * ops.sgn(self_),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_abs(out, input):
@@ -4051,10 +4051,10 @@ class SgnBackward0(Node):
         return (sgn_slope(self_, grad, result_, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_sgn(out, input):
@@ -4123,10 +4123,10 @@ class CopysignBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_copysign(out, input, other):
@@ -4484,12 +4484,12 @@ class ClampBackward0(Node):
         return grad_of_self, grad_of_min, grad_of_max
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_min = None
+        self.saved_self = None
         self.version_min = Released
-        self.saved_max = None
+        self.saved_min = None
         self.version_max = Released
+        self.saved_max = None
 
 
 def record_clamp(out, input, min, max):
@@ -4573,10 +4573,10 @@ class ClampMinBackward0(Node):
         return grad_of_self, grad_of_min
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_min = None
+        self.saved_self = None
         self.version_min = Released
+        self.saved_min = None
 
 
 def record_clamp_min(out, input, min):
@@ -4654,10 +4654,10 @@ class ClampMaxBackward0(Node):
         return grad_of_self, grad_of_max
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_max = None
+        self.saved_self = None
         self.version_max = Released
+        self.saved_max = None
 
 
 def record_clamp_max(out, input, max):
@@ -4729,8 +4729,8 @@ class ReluBackward0(Node):
         return (ops.where(result_ > 0, grad, 0),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_relu(out, input):
@@ -4795,10 +4795,10 @@ class MaximumBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_maximum(out, input, other):
@@ -4873,10 +4873,10 @@ class MinimumBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_minimum(out, input, other):
@@ -4951,10 +4951,10 @@ class FmaxBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_fmax(out, input, other):
@@ -5029,10 +5029,10 @@ class FminBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_other = None
+        self.saved_self = None
         self.version_other = Released
+        self.saved_other = None
 
 
 def record_fmin(out, input, other):
@@ -5106,8 +5106,8 @@ class WhereBackward0(Node):
         return grad_of_self, grad_of_other
 
     def release(self):
-        self.saved_condition = None
         self.version_condition = Released
+        self.saved_condition = None
 
 
 def record_where(out, condition, input, other):
@@ -5177,8 +5177,8 @@ class NanToNumBackward0(Node):
         return (ops.where(ops.isfinite(self_), grad, 0),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_nan_to_num(out, input, nan, posinf, neginf):

@@ -102,8 +102,8 @@ class NansumBackward0(Node):
         return (expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops) * not_nan(self_, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_nansum(out, input, dim, keepdim, dtype):
@@ -236,8 +236,8 @@ class ProdBackward0(Node):
         return (prod_backward(grad, self_, self.arg_dim, self.arg_keepdim, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_prod(out, input, dim, keepdim, dtype):
@@ -323,8 +323,8 @@ class VarBackward0(Node):
         return (var_backward(grad, self_, self.arg_dim, self.arg_correction, self.arg_keepdim, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_var_correction(out, input, dim, correction, keepdim):
@@ -422,10 +422,10 @@ class StdBackward0(Node):
         )
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_std_correction(out, input, dim, correction, keepdim):
@@ -561,10 +561,10 @@ class AmaxBackward0(Node):
         return (share_among_ties(grad, self_, result_, self.arg_dim, self.arg_keepdim, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_amax(out, input, dim, keepdim):
@@ -627,10 +627,10 @@ class AminBackward0(Node):
         return (share_among_ties(grad, self_, result_, self.arg_dim, self.arg_keepdim, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_amin(out, input, dim, keepdim):
@@ -705,10 +705,10 @@ class MaxBackward0(Node):
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_max(out, input):
@@ -768,8 +768,8 @@ class MaxBackward1(MultiNode):
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_max_dim(out, input, dim, keepdim):
@@ -825,10 +825,10 @@ class MinBackward0(Node):
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_min(out, input):
@@ -888,8 +888,8 @@ class MinBackward1(MultiNode):
         return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_min_dim(out, input, dim, keepdim):
@@ -944,8 +944,8 @@ class ValueSelectingReductionBackwardBackward0(Node):
         return (gather_along(grad, self.arg_dim, indices, self.arg_keepdim, ops=ops),)
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_value_selecting_reduction_backward(out, grad_output, dim, indices, sizes, keepdim):
@@ -1176,10 +1176,10 @@ class LogsumexpBackward0(Node):
         )
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_logsumexp(out, input, dim, keepdim):
@@ -1312,10 +1312,10 @@ class CumprodBackward0(Node):
         return (cumprod_backward(grad, self_, result_, self.arg_dim, ops=ops),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_cumprod(out, input, dim, dtype):
@@ -1395,10 +1395,10 @@ class LogcumsumexpBackward0(Node):
         )
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_result = None
+        self.saved_self = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_logcumsumexp(out, input, dim):
@@ -1463,8 +1463,8 @@ class CummaxBackward0(MultiNode):
         return (cummax_backward(grad, self.arg_dim, indices, ops=ops),)
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_cummax(out, input, dim):
@@ -1511,8 +1511,8 @@ class CumminBackward0(MultiNode):
         return (cummax_backward(grad, self.arg_dim, indices, ops=ops),)
 
     def release(self):
-        self.saved_indices = None
         self.version_indices = Released
+        self.saved_indices = None
 
 
 def record_cummin(out, input, dim):
@@ -1570,10 +1570,10 @@ class LinearRecurrenceBackward0(Node):
         return grad_of_self, grad_of_coefficients
 
     def release(self):
-        self.saved_coefficients = None
         self.version_coefficients = Released
-        self.saved_result = None
+        self.saved_coefficients = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_linear_recurrence(out, input, coefficients, dim, reverse):

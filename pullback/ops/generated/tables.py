@@ -25,6 +25,7 @@ def fill_tables(tables):
     tables.add(
         "add",
         "",
+        "add",
         [
             Overload(
                 pointwise.add_plain,
@@ -53,6 +54,7 @@ def fill_tables(tables):
     tables.add(
         "sub",
         "",
+        "sub",
         [
             Overload(
                 pointwise.sub_plain,
@@ -81,6 +83,7 @@ def fill_tables(tables):
     tables.add(
         "rsub",
         "",
+        "rsub",
         [
             Overload(pointwise.rsub, kernels.rsub, False, None, ()),
         ],
@@ -93,6 +96,7 @@ def fill_tables(tables):
     tables.add(
         "mul",
         "",
+        "mul",
         [
             Overload(pointwise.mul, kernels.mul, False, pointwise.inplace_mul, ()),
         ],
@@ -104,6 +108,7 @@ def fill_tables(tables):
     tables.add(
         "div",
         "",
+        "div",
         [
             Overload(
                 pointwise.div_plain,
@@ -132,6 +137,7 @@ def fill_tables(tables):
     tables.add(
         "floor_divide",
         "",
+        "floor_divide",
         [
             Overload(pointwise.floor_divide, kernels.floor_divide, False, pointwise.inplace_floor_divide, ()),
         ],
@@ -143,6 +149,7 @@ def fill_tables(tables):
     tables.add(
         "remainder",
         "",
+        "remainder",
         [
             Overload(pointwise.remainder, kernels.remainder, False, pointwise.inplace_remainder, ()),
         ],
@@ -155,6 +162,7 @@ def fill_tables(tables):
     tables.add(
         "fmod",
         "",
+        "fmod",
         [
             Overload(pointwise.fmod, kernels.fmod, False, pointwise.inplace_fmod, ()),
         ],
@@ -167,6 +175,7 @@ def fill_tables(tables):
     tables.add(
         "neg",
         "",
+        "neg",
         [
             Overload(pointwise.neg, kernels.neg, False, pointwise.inplace_neg, ()),
         ],
@@ -178,6 +187,7 @@ def fill_tables(tables):
     tables.add(
         "positive",
         "",
+        "positive",
         [
             Overload(pointwise.positive, composite_pointwise.positive, True, None, ()),
         ],
@@ -189,6 +199,7 @@ def fill_tables(tables):
     tables.add(
         "addcmul",
         "",
+        "addcmul",
         [
             Overload(pointwise.addcmul, kernels.addcmul, False, pointwise.inplace_addcmul, ()),
         ],
@@ -200,6 +211,7 @@ def fill_tables(tables):
     tables.add(
         "addcdiv",
         "",
+        "addcdiv",
         [
             Overload(pointwise.addcdiv, kernels.addcdiv, False, pointwise.inplace_addcdiv, ()),
         ],
@@ -211,6 +223,7 @@ def fill_tables(tables):
     tables.add(
         "lerp",
         "",
+        "lerp",
         [
             Overload(pointwise.lerp, kernels.lerp, False, pointwise.inplace_lerp, ()),
         ],
@@ -222,6 +235,7 @@ def fill_tables(tables):
     tables.add(
         "pow",
         "",
+        "pow",
         [
             Overload(pointwise.pow, kernels.pow, False, pointwise.inplace_pow, ()),
         ],
@@ -234,6 +248,7 @@ def fill_tables(tables):
     tables.add(
         "float_power",
         "",
+        "float_power",
         [
             Overload(pointwise.float_power, kernels.float_power, False, pointwise.inplace_float_power, ()),
         ],
@@ -246,6 +261,7 @@ def fill_tables(tables):
     tables.add(
         "square",
         "",
+        "square",
         [
             Overload(pointwise.square, kernels.square, False, pointwise.inplace_square, ()),
         ],
@@ -257,6 +273,7 @@ def fill_tables(tables):
     tables.add(
         "sqrt",
         "",
+        "sqrt",
         [
             Overload(pointwise.sqrt, kernels.sqrt, False, pointwise.inplace_sqrt, ()),
         ],
@@ -268,6 +285,7 @@ def fill_tables(tables):
     tables.add(
         "rsqrt",
         "",
+        "rsqrt",
         [
             Overload(pointwise.rsqrt, kernels.rsqrt, False, pointwise.inplace_rsqrt, ()),
         ],
@@ -279,6 +297,7 @@ def fill_tables(tables):
     tables.add(
         "reciprocal",
         "",
+        "reciprocal",
         [
             Overload(pointwise.reciprocal, kernels.reciprocal, False, pointwise.inplace_reciprocal, ()),
         ],
@@ -290,6 +309,7 @@ def fill_tables(tables):
     tables.add(
         "exp",
         "",
+        "exp",
         [
             Overload(pointwise.exp, kernels.exp, False, pointwise.inplace_exp, ()),
         ],
@@ -301,6 +321,7 @@ def fill_tables(tables):
     tables.add(
         "exp2",
         "",
+        "exp2",
         [
             Overload(pointwise.exp2, kernels.exp2, False, pointwise.inplace_exp2, ()),
         ],
@@ -312,6 +333,7 @@ def fill_tables(tables):
     tables.add(
         "expm1",
         "",
+        "expm1",
         [
             Overload(pointwise.expm1, kernels.expm1, False, pointwise.inplace_expm1, ()),
         ],
@@ -323,6 +345,7 @@ def fill_tables(tables):
     tables.add(
         "log",
         "",
+        "log",
         [
             Overload(pointwise.log, kernels.log, False, pointwise.inplace_log, ()),
         ],
@@ -334,6 +357,7 @@ def fill_tables(tables):
     tables.add(
         "log2",
         "",
+        "log2",
         [
             Overload(pointwise.log2, kernels.log2, False, pointwise.inplace_log2, ()),
         ],
@@ -345,6 +369,7 @@ def fill_tables(tables):
     tables.add(
         "log10",
         "",
+        "log10",
         [
             Overload(pointwise.log10, kernels.log10, False, pointwise.inplace_log10, ()),
         ],
@@ -356,6 +381,7 @@ def fill_tables(tables):
     tables.add(
         "log1p",
         "",
+        "log1p",
         [
             Overload(pointwise.log1p, kernels.log1p, False, pointwise.inplace_log1p, ()),
         ],
@@ -367,6 +393,7 @@ def fill_tables(tables):
     tables.add(
         "logaddexp",
         "",
+        "logaddexp",
         [
             Overload(pointwise.logaddexp, kernels.logaddexp, False, None, ()),
         ],
@@ -379,6 +406,7 @@ def fill_tables(tables):
     tables.add(
         "logaddexp2",
         "",
+        "logaddexp2",
         [
             Overload(pointwise.logaddexp2, kernels.logaddexp2, False, None, ()),
         ],
@@ -391,6 +419,7 @@ def fill_tables(tables):
     tables.add(
         "xlogy",
         "",
+        "xlogy",
         [
             Overload(pointwise.xlogy, kernels.xlogy, False, pointwise.inplace_xlogy, ()),
         ],
@@ -403,6 +432,7 @@ def fill_tables(tables):
     tables.add(
         "sigmoid",
         "",
+        "sigmoid",
         [
             Overload(pointwise.sigmoid, kernels.sigmoid, False, pointwise.inplace_sigmoid, ()),
         ],
@@ -414,6 +444,7 @@ def fill_tables(tables):
     tables.add(
         "erf",
         "",
+        "erf",
         [
             Overload(pointwise.erf, kernels.erf, False, pointwise.inplace_erf, ()),
         ],
@@ -425,6 +456,7 @@ def fill_tables(tables):
     tables.add(
         "erfc",
         "",
+        "erfc",
         [
             Overload(pointwise.erfc, kernels.erfc, False, pointwise.inplace_erfc, ()),
         ],
@@ -436,6 +468,7 @@ def fill_tables(tables):
     tables.add(
         "sin",
         "",
+        "sin",
         [
             Overload(pointwise.sin, kernels.sin, False, pointwise.inplace_sin, ()),
         ],
@@ -447,6 +480,7 @@ def fill_tables(tables):
     tables.add(
         "cos",
         "",
+        "cos",
         [
             Overload(pointwise.cos, kernels.cos, False, pointwise.inplace_cos, ()),
         ],
@@ -458,6 +492,7 @@ def fill_tables(tables):
     tables.add(
         "tan",
         "",
+        "tan",
         [
             Overload(pointwise.tan, kernels.tan, False, pointwise.inplace_tan, ()),
         ],
@@ -469,6 +504,7 @@ def fill_tables(tables):
     tables.add(
         "asin",
         "",
+        "asin",
         [
             Overload(pointwise.asin, kernels.asin, False, pointwise.inplace_asin, ()),
         ],
@@ -480,6 +516,7 @@ def fill_tables(tables):
     tables.add(
         "acos",
         "",
+        "acos",
         [
             Overload(pointwise.acos, kernels.acos, False, pointwise.inplace_acos, ()),
         ],
@@ -491,6 +528,7 @@ def fill_tables(tables):
     tables.add(
         "atan",
         "",
+        "atan",
         [
             Overload(pointwise.atan, kernels.atan, False, pointwise.inplace_atan, ()),
         ],
@@ -502,6 +540,7 @@ def fill_tables(tables):
     tables.add(
         "atan2",
         "",
+        "atan2",
         [
             Overload(pointwise.atan2, kernels.atan2, False, pointwise.inplace_atan2, ()),
         ],
@@ -514,6 +553,7 @@ def fill_tables(tables):
     tables.add(
         "sinh",
         "",
+        "sinh",
         [
             Overload(pointwise.sinh, kernels.sinh, False, pointwise.inplace_sinh, ()),
         ],
@@ -525,6 +565,7 @@ def fill_tables(tables):
     tables.add(
         "cosh",
         "",
+        "cosh",
         [
             Overload(pointwise.cosh, kernels.cosh, False, pointwise.inplace_cosh, ()),
         ],
@@ -536,6 +577,7 @@ def fill_tables(tables):
     tables.add(
         "tanh",
         "",
+        "tanh",
         [
             Overload(pointwise.tanh, kernels.tanh, False, pointwise.inplace_tanh, ()),
         ],
@@ -547,6 +589,7 @@ def fill_tables(tables):
     tables.add(
         "asinh",
         "",
+        "asinh",
         [
             Overload(pointwise.asinh, kernels.asinh, False, pointwise.inplace_asinh, ()),
         ],
@@ -558,6 +601,7 @@ def fill_tables(tables):
     tables.add(
         "acosh",
         "",
+        "acosh",
         [
             Overload(pointwise.acosh, kernels.acosh, False, pointwise.inplace_acosh, ()),
         ],
@@ -569,6 +613,7 @@ def fill_tables(tables):
     tables.add(
         "atanh",
         "",
+        "atanh",
         [
             Overload(pointwise.atanh, kernels.atanh, False, pointwise.inplace_atanh, ()),
         ],
@@ -580,6 +625,7 @@ def fill_tables(tables):
     tables.add(
         "hypot",
         "",
+        "hypot",
         [
             Overload(pointwise.hypot, kernels.hypot, False, pointwise.inplace_hypot, ()),
         ],
@@ -592,6 +638,7 @@ def fill_tables(tables):
     tables.add(
         "deg2rad",
         "",
+        "deg2rad",
         [
             Overload(pointwise.deg2rad, kernels.deg2rad, False, pointwise.inplace_deg2rad, ()),
         ],
@@ -603,6 +650,7 @@ def fill_tables(tables):
     tables.add(
         "rad2deg",
         "",
+        "rad2deg",
         [
             Overload(pointwise.rad2deg, kernels.rad2deg, False, pointwise.inplace_rad2deg, ()),
         ],
@@ -614,6 +662,7 @@ def fill_tables(tables):
     tables.add(
         "conj",
         "",
+        "conj",
         [
             Overload(pointwise.conj, composite_pointwise.conj, True, None, ()),
         ],
@@ -625,6 +674,7 @@ def fill_tables(tables):
     tables.add(
         "conj_physical",
         "",
+        "conj_physical",
         [
             Overload(pointwise.conj_physical, kernels.conj, False, pointwise.inplace_conj_physical, ()),
         ],
@@ -636,6 +686,7 @@ def fill_tables(tables):
     tables.add(
         "real",
         "",
+        "real",
         [
             Overload(pointwise.real, kernels.real, False, None, ()),
         ],
@@ -647,6 +698,7 @@ def fill_tables(tables):
     tables.add(
         "imag",
         "",
+        "imag",
         [
             Overload(pointwise.imag, kernels.imag, False, None, ()),
         ],
@@ -658,6 +710,7 @@ def fill_tables(tables):
     tables.add(
         "angle",
         "",
+        "angle",
         [
             Overload(pointwise.angle, kernels.angle, False, None, ()),
         ],
@@ -669,6 +722,7 @@ def fill_tables(tables):
     tables.add(
         "complex",
         "",
+        "complex",
         [
             Overload(pointwise.complex, kernels.complex, False, None, ()),
         ],
@@ -681,6 +735,7 @@ def fill_tables(tables):
     tables.add(
         "polar",
         "",
+        "polar",
         [
             Overload(pointwise.polar, kernels.polar, False, None, ()),
         ],
@@ -693,6 +748,7 @@ def fill_tables(tables):
     tables.add(
         "abs",
         "",
+        "abs",
         [
             Overload(pointwise.abs, kernels.abs, False, pointwise.inplace_abs, ()),
         ],
@@ -704,6 +760,7 @@ def fill_tables(tables):
     tables.add(
         "sign",
         "",
+        "sign",
         [
             Overload(pointwise.sign, kernels.sign, False, pointwise.inplace_sign, ()),
         ],
@@ -715,6 +772,7 @@ def fill_tables(tables):
     tables.add(
         "sgn",
         "",
+        "sgn",
         [
             Overload(pointwise.sgn, kernels.sgn, False, pointwise.inplace_sgn, ()),
         ],
@@ -726,6 +784,7 @@ def fill_tables(tables):
     tables.add(
         "copysign",
         "",
+        "copysign",
         [
             Overload(pointwise.copysign, kernels.copysign, False, pointwise.inplace_copysign, ()),
         ],
@@ -738,6 +797,7 @@ def fill_tables(tables):
     tables.add(
         "floor",
         "",
+        "floor",
         [
             Overload(pointwise.floor, kernels.floor, False, pointwise.inplace_floor, ()),
         ],
@@ -749,6 +809,7 @@ def fill_tables(tables):
     tables.add(
         "ceil",
         "",
+        "ceil",
         [
             Overload(pointwise.ceil, kernels.ceil, False, pointwise.inplace_ceil, ()),
         ],
@@ -760,6 +821,7 @@ def fill_tables(tables):
     tables.add(
         "trunc",
         "",
+        "trunc",
         [
             Overload(pointwise.trunc, kernels.trunc, False, pointwise.inplace_trunc, ()),
         ],
@@ -771,6 +833,7 @@ def fill_tables(tables):
     tables.add(
         "round",
         "",
+        "round",
         [
             Overload(pointwise.round, kernels.round, False, pointwise.inplace_round, ()),
         ],
@@ -782,6 +845,7 @@ def fill_tables(tables):
     tables.add(
         "frac",
         "",
+        "frac",
         [
             Overload(pointwise.frac, kernels.frac, False, pointwise.inplace_frac, ()),
         ],
@@ -793,6 +857,7 @@ def fill_tables(tables):
     tables.add(
         "clamp",
         "",
+        "clamp",
         [
             Overload(pointwise.clamp, kernels.clamp, False, pointwise.inplace_clamp, ()),
         ],
@@ -804,6 +869,7 @@ def fill_tables(tables):
     tables.add(
         "clamp_min",
         "",
+        "clamp_min",
         [
             Overload(pointwise.clamp_min, kernels.clamp_min, False, pointwise.inplace_clamp_min, ()),
         ],
@@ -816,6 +882,7 @@ def fill_tables(tables):
     tables.add(
         "clamp_max",
         "",
+        "clamp_max",
         [
             Overload(pointwise.clamp_max, kernels.clamp_max, False, pointwise.inplace_clamp_max, ()),
         ],
@@ -828,6 +895,7 @@ def fill_tables(tables):
     tables.add(
         "relu",
         "",
+        "relu",
         [
             Overload(pointwise.relu, kernels.relu, False, pointwise.inplace_relu, ()),
         ],
@@ -839,6 +907,7 @@ def fill_tables(tables):
     tables.add(
         "maximum",
         "",
+        "maximum",
         [
             Overload(pointwise.maximum, kernels.maximum, False, None, ()),
         ],
@@ -851,6 +920,7 @@ def fill_tables(tables):
     tables.add(
         "minimum",
         "",
+        "minimum",
         [
             Overload(pointwise.minimum, kernels.minimum, False, None, ()),
         ],
@@ -863,6 +933,7 @@ def fill_tables(tables):
     tables.add(
         "fmax",
         "",
+        "fmax",
         [
             Overload(pointwise.fmax, kernels.fmax, False, None, ()),
         ],
@@ -875,6 +946,7 @@ def fill_tables(tables):
     tables.add(
         "fmin",
         "",
+        "fmin",
         [
             Overload(pointwise.fmin, kernels.fmin, False, None, ()),
         ],
@@ -887,6 +959,7 @@ def fill_tables(tables):
     tables.add(
         "where",
         "",
+        "where",
         [
             Overload(pointwise.where, kernels.where, False, None, ()),
         ],
@@ -898,6 +971,7 @@ def fill_tables(tables):
     tables.add(
         "nan_to_num",
         "",
+        "nan_to_num",
         [
             Overload(pointwise.nan_to_num, kernels.nan_to_num, False, pointwise.inplace_nan_to_num, ()),
         ],
@@ -909,6 +983,7 @@ def fill_tables(tables):
     tables.add(
         "eq",
         "",
+        "eq",
         [
             Overload(pointwise.eq, kernels.eq, False, pointwise.inplace_eq, ()),
         ],
@@ -921,6 +996,7 @@ def fill_tables(tables):
     tables.add(
         "ne",
         "",
+        "ne",
         [
             Overload(pointwise.ne, kernels.ne, False, pointwise.inplace_ne, ()),
         ],
@@ -933,6 +1009,7 @@ def fill_tables(tables):
     tables.add(
         "lt",
         "",
+        "lt",
         [
             Overload(pointwise.lt, kernels.lt, False, pointwise.inplace_lt, ()),
         ],
@@ -945,6 +1022,7 @@ def fill_tables(tables):
     tables.add(
         "le",
         "",
+        "le",
         [
             Overload(pointwise.le, kernels.le, False, pointwise.inplace_le, ()),
         ],
@@ -957,6 +1035,7 @@ def fill_tables(tables):
     tables.add(
         "gt",
         "",
+        "gt",
         [
             Overload(pointwise.gt, kernels.gt, False, pointwise.inplace_gt, ()),
         ],
@@ -969,6 +1048,7 @@ def fill_tables(tables):
     tables.add(
         "ge",
         "",
+        "ge",
         [
             Overload(pointwise.ge, kernels.ge, False, pointwise.inplace_ge, ()),
         ],
@@ -981,6 +1061,7 @@ def fill_tables(tables):
     tables.add(
         "equal",
         "",
+        "equal",
         [
             Overload(pointwise.equal, kernels.equal, False, None, ()),
         ],
@@ -992,6 +1073,7 @@ def fill_tables(tables):
     tables.add(
         "isclose",
         "",
+        "isclose",
         [
             Overload(pointwise.isclose, kernels.isclose, False, None, ()),
         ],
@@ -1004,6 +1086,7 @@ def fill_tables(tables):
     tables.add(
         "allclose",
         "",
+        "allclose",
         [
             Overload(pointwise.allclose, kernels.allclose, False, None, ()),
         ],
@@ -1015,6 +1098,7 @@ def fill_tables(tables):
     tables.add(
         "isnan",
         "",
+        "isnan",
         [
             Overload(pointwise.isnan, kernels.isnan, False, None, ()),
         ],
@@ -1026,6 +1110,7 @@ def fill_tables(tables):
     tables.add(
         "isinf",
         "",
+        "isinf",
         [
             Overload(pointwise.isinf, kernels.isinf, False, None, ()),
         ],
@@ -1037,6 +1122,7 @@ def fill_tables(tables):
     tables.add(
         "isfinite",
         "",
+        "isfinite",
         [
             Overload(pointwise.isfinite, kernels.isfinite, False, None, ()),
         ],
@@ -1048,6 +1134,7 @@ def fill_tables(tables):
     tables.add(
         "isposinf",
         "",
+        "isposinf",
         [
             Overload(pointwise.isposinf, kernels.isposinf, False, None, ()),
         ],
@@ -1059,6 +1146,7 @@ def fill_tables(tables):
     tables.add(
         "isneginf",
         "",
+        "isneginf",
         [
             Overload(pointwise.isneginf, kernels.isneginf, False, None, ()),
         ],
@@ -1070,6 +1158,7 @@ def fill_tables(tables):
     tables.add(
         "isreal",
         "",
+        "isreal",
         [
             Overload(pointwise.isreal, kernels.isreal, False, None, ()),
         ],
@@ -1081,6 +1170,7 @@ def fill_tables(tables):
     tables.add(
         "signbit",
         "",
+        "signbit",
         [
             Overload(pointwise.signbit, kernels.signbit, False, None, ()),
         ],
@@ -1092,6 +1182,7 @@ def fill_tables(tables):
     tables.add(
         "logical_and",
         "",
+        "logical_and",
         [
             Overload(pointwise.logical_and, kernels.logical_and, False, pointwise.inplace_logical_and, ()),
         ],
@@ -1104,6 +1195,7 @@ def fill_tables(tables):
     tables.add(
         "logical_or",
         "",
+        "logical_or",
         [
             Overload(pointwise.logical_or, kernels.logical_or, False, pointwise.inplace_logical_or, ()),
         ],
@@ -1116,6 +1208,7 @@ def fill_tables(tables):
     tables.add(
         "logical_xor",
         "",
+        "logical_xor",
         [
             Overload(pointwise.logical_xor, kernels.logical_xor, False, pointwise.inplace_logical_xor, ()),
         ],
@@ -1128,6 +1221,7 @@ def fill_tables(tables):
     tables.add(
         "logical_not",
         "",
+        "logical_not",
         [
             Overload(pointwise.logical_not, kernels.logical_not, False, pointwise.inplace_logical_not, ()),
         ],
@@ -1139,6 +1233,7 @@ def fill_tables(tables):
     tables.add(
         "bitwise_and",
         "",
+        "bitwise_and",
         [
             Overload(pointwise.bitwise_and, kernels.bitwise_and, False, pointwise.inplace_bitwise_and, ()),
         ],
@@ -1151,6 +1246,7 @@ def fill_tables(tables):
     tables.add(
         "bitwise_or",
         "",
+        "bitwise_or",
         [
             Overload(pointwise.bitwise_or, kernels.bitwise_or, False, pointwise.inplace_bitwise_or, ()),
         ],
@@ -1163,6 +1259,7 @@ def fill_tables(tables):
     tables.add(
         "bitwise_xor",
         "",
+        "bitwise_xor",
         [
             Overload(pointwise.bitwise_xor, kernels.bitwise_xor, False, pointwise.inplace_bitwise_xor, ()),
         ],
@@ -1175,6 +1272,7 @@ def fill_tables(tables):
     tables.add(
         "bitwise_left_shift",
         "",
+        "bitwise_left_shift",
         [
             Overload(
                 pointwise.bitwise_left_shift,
@@ -1193,6 +1291,7 @@ def fill_tables(tables):
     tables.add(
         "bitwise_right_shift",
         "",
+        "bitwise_right_shift",
         [
             Overload(
                 pointwise.bitwise_right_shift,
@@ -1211,6 +1310,7 @@ def fill_tables(tables):
     tables.add(
         "bitwise_not",
         "",
+        "bitwise_not",
         [
             Overload(pointwise.bitwise_not, kernels.bitwise_not, False, pointwise.inplace_bitwise_not, ()),
         ],
@@ -1222,6 +1322,7 @@ def fill_tables(tables):
     tables.add(
         "to",
         "",
+        "to",
         [
             Overload(pointwise.to, kernels.to, False, None, ()),
         ],
@@ -1233,6 +1334,7 @@ def fill_tables(tables):
     tables.add(
         "clone",
         "",
+        "clone",
         [
             Overload(pointwise.clone, kernels.clone, False, None, ()),
         ],
@@ -1244,6 +1346,7 @@ def fill_tables(tables):
     tables.add(
         "copy",
         "",
+        "copy",
         [
             Overload(pointwise.copy, kernels.copy, False, pointwise.inplace_copy, ()),
         ],
@@ -1255,6 +1358,7 @@ def fill_tables(tables):
     tables.add(
         "fill",
         "",
+        "fill",
         [
             Overload(pointwise.fill, kernels.fill, False, pointwise.inplace_fill, ()),
         ],
@@ -1266,6 +1370,7 @@ def fill_tables(tables):
     tables.add(
         "zero",
         "",
+        "zero",
         [
             Overload(pointwise.zero, kernels.zero, False, pointwise.inplace_zero, ()),
         ],
@@ -1277,6 +1382,7 @@ def fill_tables(tables):
     tables.add(
         "sum",
         "",
+        "sum",
         [
             Overload(reductions.sum, kernels.sum, False, None, ()),
         ],
@@ -1288,6 +1394,7 @@ def fill_tables(tables):
     tables.add(
         "nansum",
         "",
+        "nansum",
         [
             Overload(reductions.nansum, kernels.nansum, False, None, ()),
         ],
@@ -1299,6 +1406,7 @@ def fill_tables(tables):
     tables.add(
         "mean",
         "",
+        "mean",
         [
             Overload(reductions.mean, kernels.mean, False, None, ()),
         ],
@@ -1310,6 +1418,7 @@ def fill_tables(tables):
     tables.add(
         "nanmean",
         "",
+        "nanmean",
         [
             Overload(reductions.nanmean, composite_reductions.nanmean, True, None, ()),
         ],
@@ -1321,6 +1430,7 @@ def fill_tables(tables):
     tables.add(
         "prod",
         "",
+        "prod",
         [
             Overload(reductions.prod, kernels.prod, False, None, ()),
         ],
@@ -1332,6 +1442,7 @@ def fill_tables(tables):
     tables.add(
         "var",
         "",
+        "var",
         [
             Overload(
                 reductions.var_unbiased,
@@ -1373,6 +1484,7 @@ def fill_tables(tables):
     tables.add(
         "std",
         "",
+        "std",
         [
             Overload(
                 reductions.std_unbiased,
@@ -1414,6 +1526,7 @@ def fill_tables(tables):
     tables.add(
         "var_mean",
         "",
+        "var_mean",
         [
             Overload(
                 reductions.var_mean_unbiased,
@@ -1455,6 +1568,7 @@ def fill_tables(tables):
     tables.add(
         "std_mean",
         "",
+        "std_mean",
         [
             Overload(
                 reductions.std_mean_unbiased,
@@ -1496,6 +1610,7 @@ def fill_tables(tables):
     tables.add(
         "amax",
         "",
+        "amax",
         [
             Overload(reductions.amax, kernels.amax, False, None, ()),
         ],
@@ -1507,6 +1622,7 @@ def fill_tables(tables):
     tables.add(
         "amin",
         "",
+        "amin",
         [
             Overload(reductions.amin, kernels.amin, False, None, ()),
         ],
@@ -1518,6 +1634,7 @@ def fill_tables(tables):
     tables.add(
         "aminmax",
         "",
+        "aminmax",
         [
             Overload(reductions.aminmax, composite_reductions.aminmax, True, None, ()),
         ],
@@ -1529,6 +1646,7 @@ def fill_tables(tables):
     tables.add(
         "max",
         "",
+        "max",
         [
             Overload(reductions.max_plain, kernels.max, False, None, (("input", "Tensor", False, True, False),)),
             Overload(
@@ -1558,6 +1676,7 @@ def fill_tables(tables):
     tables.add(
         "min",
         "",
+        "min",
         [
             Overload(reductions.min_plain, kernels.min, False, None, (("input", "Tensor", False, True, False),)),
             Overload(
@@ -1587,6 +1706,7 @@ def fill_tables(tables):
     tables.add(
         "value_selecting_reduction_backward",
         "",
+        "value_selecting_reduction_backward",
         [
             Overload(
                 reductions.value_selecting_reduction_backward,
@@ -1605,6 +1725,7 @@ def fill_tables(tables):
     tables.add(
         "argmax",
         "",
+        "argmax",
         [
             Overload(reductions.argmax, kernels.argmax, False, None, ()),
         ],
@@ -1616,6 +1737,7 @@ def fill_tables(tables):
     tables.add(
         "argmin",
         "",
+        "argmin",
         [
             Overload(reductions.argmin, kernels.argmin, False, None, ()),
         ],
@@ -1627,6 +1749,7 @@ def fill_tables(tables):
     tables.add(
         "all",
         "",
+        "all",
         [
             Overload(reductions.all, kernels.all, False, None, ()),
         ],
@@ -1638,6 +1761,7 @@ def fill_tables(tables):
     tables.add(
         "any",
         "",
+        "any",
         [
             Overload(reductions.any, kernels.any, False, None, ()),
         ],
@@ -1649,6 +1773,7 @@ def fill_tables(tables):
     tables.add(
         "count_nonzero",
         "",
+        "count_nonzero",
         [
             Overload(reductions.count_nonzero, kernels.count_nonzero, False, None, ()),
         ],
@@ -1660,6 +1785,7 @@ def fill_tables(tables):
     tables.add(
         "logsumexp",
         "",
+        "logsumexp",
         [
             Overload(reductions.logsumexp, kernels.logsumexp, False, None, ()),
         ],
@@ -1671,6 +1797,7 @@ def fill_tables(tables):
     tables.add(
         "cumsum",
         "",
+        "cumsum",
         [
             Overload(reductions.cumsum, kernels.cumsum, False, reductions.inplace_cumsum, ()),
         ],
@@ -1682,6 +1809,7 @@ def fill_tables(tables):
     tables.add(
         "cumprod",
         "",
+        "cumprod",
         [
             Overload(reductions.cumprod, kernels.cumprod, False, reductions.inplace_cumprod, ()),
         ],
@@ -1693,6 +1821,7 @@ def fill_tables(tables):
     tables.add(
         "logcumsumexp",
         "",
+        "logcumsumexp",
         [
             Overload(reductions.logcumsumexp, kernels.logcumsumexp, False, None, ()),
         ],
@@ -1704,6 +1833,7 @@ def fill_tables(tables):
     tables.add(
         "cummax",
         "",
+        "cummax",
         [
             Overload(reductions.cummax, kernels.cummax, False, None, ()),
         ],
@@ -1715,6 +1845,7 @@ def fill_tables(tables):
     tables.add(
         "cummin",
         "",
+        "cummin",
         [
             Overload(reductions.cummin, kernels.cummin, False, None, ()),
         ],
@@ -1726,6 +1857,7 @@ def fill_tables(tables):
     tables.add(
         "linear_recurrence",
         "",
+        "linear_recurrence",
         [
             Overload(reductions.linear_recurrence, kernels.linear_recurrence, False, None, ()),
         ],
@@ -1738,6 +1870,7 @@ def fill_tables(tables):
     tables.add(
         "view",
         "",
+        "view",
         [
             Overload(shape.view, kernels.view, False, None, ()),
         ],
@@ -1749,6 +1882,7 @@ def fill_tables(tables):
     tables.add(
         "reshape",
         "",
+        "reshape",
         [
             Overload(shape.reshape, kernels.reshape, False, None, ()),
         ],
@@ -1760,6 +1894,7 @@ def fill_tables(tables):
     tables.add(
         "view_as",
         "",
+        "view_as",
         [
             Overload(shape.view_as, composite_shape.view_as, True, None, ()),
         ],
@@ -1771,6 +1906,7 @@ def fill_tables(tables):
     tables.add(
         "reshape_as",
         "",
+        "reshape_as",
         [
             Overload(shape.reshape_as, composite_shape.reshape_as, True, None, ()),
         ],
@@ -1782,6 +1918,7 @@ def fill_tables(tables):
     tables.add(
         "alias",
         "",
+        "alias",
         [
             Overload(shape.alias, kernels.alias, False, None, ()),
         ],
@@ -1794,6 +1931,7 @@ def fill_tables(tables):
     tables.add(
         "permute",
         "",
+        "permute",
         [
             Overload(shape.permute, kernels.permute, False, None, ()),
         ],
@@ -1805,6 +1943,7 @@ def fill_tables(tables):
     tables.add(
         "transpose",
         "",
+        "transpose",
         [
             Overload(shape.transpose, kernels.transpose, False, shape.inplace_transpose, ()),
         ],
@@ -1816,6 +1955,7 @@ def fill_tables(tables):
     tables.add(
         "t",
         "",
+        "t",
         [
             Overload(shape.t, kernels.t, False, shape.inplace_t, ()),
         ],
@@ -1827,6 +1967,7 @@ def fill_tables(tables):
     tables.add(
         "numpy_T",
         "",
+        "numpy_T",
         [
             Overload(shape.numpy_T, kernels.numpy_T, False, None, ()),
         ],
@@ -1839,6 +1980,7 @@ def fill_tables(tables):
     tables.add(
         "mT",
         "",
+        "mT",
         [
             Overload(shape.mT, composite_shape.mT, True, None, ()),
         ],
@@ -1851,6 +1993,7 @@ def fill_tables(tables):
     tables.add(
         "mH",
         "",
+        "mH",
         [
             Overload(shape.mH, composite_shape.mH, True, None, ()),
         ],
@@ -1863,6 +2006,7 @@ def fill_tables(tables):
     tables.add(
         "matrix_H",
         "",
+        "matrix_H",
         [
             Overload(shape.matrix_H, composite_shape.matrix_H, True, None, ()),
         ],
@@ -1875,6 +2019,7 @@ def fill_tables(tables):
     tables.add(
         "adjoint",
         "",
+        "adjoint",
         [
             Overload(shape.adjoint, composite_shape.adjoint, True, None, ()),
         ],
@@ -1886,6 +2031,7 @@ def fill_tables(tables):
     tables.add(
         "movedim",
         "",
+        "movedim",
         [
             Overload(shape.movedim, kernels.movedim, False, None, ()),
         ],
@@ -1897,6 +2043,7 @@ def fill_tables(tables):
     tables.add(
         "expand",
         "",
+        "expand",
         [
             Overload(shape.expand, kernels.expand, False, None, ()),
         ],
@@ -1908,6 +2055,7 @@ def fill_tables(tables):
     tables.add(
         "expand_as",
         "",
+        "expand_as",
         [
             Overload(shape.expand_as, composite_shape.expand_as, True, None, ()),
         ],
@@ -1919,6 +2067,7 @@ def fill_tables(tables):
     tables.add(
         "broadcast_to",
         "",
+        "broadcast_to",
         [
             Overload(shape.broadcast_to, composite_shape.broadcast_to, True, None, ()),
         ],
@@ -1930,6 +2079,7 @@ def fill_tables(tables):
     tables.add(
         "broadcast_tensors",
         "",
+        "broadcast_tensors",
         [
             Overload(shape.broadcast_tensors, composite_shape.broadcast_tensors, True, None, ()),
         ],
@@ -1941,6 +2091,7 @@ def fill_tables(tables):
     tables.add(
         "squeeze",
         "",
+        "squeeze",
         [
             Overload(shape.squeeze, kernels.squeeze, False, shape.inplace_squeeze, ()),
         ],
@@ -1952,6 +2103,7 @@ def fill_tables(tables):
     tables.add(
         "unsqueeze",
         "",
+        "unsqueeze",
         [
             Overload(shape.unsqueeze, kernels.unsqueeze, False, shape.inplace_unsqueeze, ()),
         ],
@@ -1963,6 +2115,7 @@ def fill_tables(tables):
     tables.add(
         "flatten",
         "",
+        "flatten",
         [
             Overload(shape.flatten, kernels.flatten, False, None, ()),
         ],
@@ -1974,6 +2127,7 @@ def fill_tables(tables):
     tables.add(
         "unflatten",
         "",
+        "unflatten",
         [
             Overload(shape.unflatten, composite_shape.unflatten, True, None, ()),
         ],
@@ -1985,6 +2139,7 @@ def fill_tables(tables):
     tables.add(
         "ravel",
         "",
+        "ravel",
         [
             Overload(shape.ravel, composite_shape.ravel, True, None, ()),
         ],
@@ -1996,6 +2151,7 @@ def fill_tables(tables):
     tables.add(
         "contiguous",
         "",
+        "contiguous",
         [
             Overload(shape.contiguous, composite_shape.contiguous, True, None, ()),
         ],
@@ -2007,6 +2163,7 @@ def fill_tables(tables):
     tables.add(
         "contiguous_copy",
         "",
+        "contiguous_copy",
         [
             Overload(shape.contiguous_copy, kernels.contiguous_copy, False, None, ()),
         ],
@@ -2019,6 +2176,7 @@ def fill_tables(tables):
     tables.add(
         "is_contiguous",
         "",
+        "is_contiguous",
         [
             Overload(shape.is_contiguous, kernels.is_contiguous, False, None, ()),
         ],
@@ -2030,6 +2188,7 @@ def fill_tables(tables):
     tables.add(
         "narrow",
         "",
+        "narrow",
         [
             Overload(shape.narrow, kernels.narrow, False, None, ()),
         ],
@@ -2041,6 +2200,7 @@ def fill_tables(tables):
     tables.add(
         "select",
         "",
+        "select",
         [
             Overload(shape.select, kernels.select, False, None, ()),
         ],
@@ -2052,6 +2212,7 @@ def fill_tables(tables):
     tables.add(
         "diagonal",
         "",
+        "diagonal",
         [
             Overload(shape.diagonal, kernels.diagonal, False, None, ()),
         ],
@@ -2063,6 +2224,7 @@ def fill_tables(tables):
     tables.add(
         "diagonal_backward",
         "",
+        "diagonal_backward",
         [
             Overload(shape.diagonal_backward, kernels.diagonal_backward, False, None, ()),
         ],
@@ -2075,6 +2237,7 @@ def fill_tables(tables):
     tables.add(
         "split",
         "",
+        "split",
         [
             Overload(shape.split, kernels.split, False, None, ()),
         ],
@@ -2086,6 +2249,7 @@ def fill_tables(tables):
     tables.add(
         "split_with_sizes",
         "",
+        "split_with_sizes",
         [
             Overload(shape.split_with_sizes, kernels.split_with_sizes, False, None, ()),
         ],
@@ -2097,6 +2261,7 @@ def fill_tables(tables):
     tables.add(
         "chunk",
         "",
+        "chunk",
         [
             Overload(shape.chunk, kernels.chunk, False, None, ()),
         ],
@@ -2108,6 +2273,7 @@ def fill_tables(tables):
     tables.add(
         "tensor_split",
         "",
+        "tensor_split",
         [
             Overload(shape.tensor_split, composite_shape.tensor_split, True, None, ()),
         ],
@@ -2119,6 +2285,7 @@ def fill_tables(tables):
     tables.add(
         "unbind",
         "",
+        "unbind",
         [
             Overload(shape.unbind, kernels.unbind, False, None, ()),
         ],
@@ -2130,6 +2297,7 @@ def fill_tables(tables):
     tables.add(
         "unfold",
         "",
+        "unfold",
         [
             Overload(shape.unfold, kernels.unfold, False, None, ()),
         ],
@@ -2141,6 +2309,7 @@ def fill_tables(tables):
     tables.add(
         "unfold_backward",
         "",
+        "unfold_backward",
         [
             Overload(shape.unfold_backward, kernels.unfold_backward, False, None, ()),
         ],
@@ -2153,6 +2322,7 @@ def fill_tables(tables):
     tables.add(
         "as_strided",
         "",
+        "as_strided",
         [
             Overload(shape.as_strided, composite_shape.as_strided, True, shape.inplace_as_strided, ()),
         ],
@@ -2164,6 +2334,7 @@ def fill_tables(tables):
     tables.add(
         "_strided_view",
         "",
+        "_strided_view",
         [
             Overload(shape._strided_view, kernels.strided_view, False, None, ()),
         ],
@@ -2176,6 +2347,7 @@ def fill_tables(tables):
     tables.add(
         "_restride",
         "",
+        "_restride",
         [
             Overload(shape._restride, kernels.restride, False, None, ()),
         ],
@@ -2188,6 +2360,7 @@ def fill_tables(tables):
     tables.add(
         "_storage_geometry",
         "",
+        "_storage_geometry",
         [
             Overload(shape._storage_geometry, kernels.storage_geometry, False, None, ()),
         ],
@@ -2200,6 +2373,7 @@ def fill_tables(tables):
     tables.add(
         "view_as_real",
         "",
+        "view_as_real",
         [
             Overload(shape.view_as_real, kernels.view_as_real, False, None, ()),
         ],
@@ -2211,6 +2385,7 @@ def fill_tables(tables):
     tables.add(
         "view_as_complex",
         "",
+        "view_as_complex",
         [
             Overload(shape.view_as_complex, kernels.view_as_complex, False, None, ()),
         ],
@@ -2222,6 +2397,7 @@ def fill_tables(tables):
     tables.add(
         "flip",
         "",
+        "flip",
         [
             Overload(shape.flip, kernels.flip, False, None, ()),
         ],
@@ -2233,6 +2409,7 @@ def fill_tables(tables):
     tables.add(
         "fliplr",
         "",
+        "fliplr",
         [
             Overload(shape.fliplr, composite_shape.fliplr, True, None, ()),
         ],
@@ -2244,6 +2421,7 @@ def fill_tables(tables):
     tables.add(
         "flipud",
         "",
+        "flipud",
         [
             Overload(shape.flipud, composite_shape.flipud, True, None, ()),
         ],
@@ -2255,6 +2433,7 @@ def fill_tables(tables):
     tables.add(
         "roll",
         "",
+        "roll",
         [
             Overload(shape.roll, kernels.roll, False, None, ()),
         ],
@@ -2266,6 +2445,7 @@ def fill_tables(tables):
     tables.add(
         "rot90",
         "",
+        "rot90",
         [
             Overload(shape.rot90, kernels.rot90, False, None, ()),
         ],
@@ -2277,6 +2457,7 @@ def fill_tables(tables):
     tables.add(
         "repeat",
         "",
+        "repeat",
         [
             Overload(shape.repeat, kernels.repeat, False, None, ()),
         ],
@@ -2288,6 +2469,7 @@ def fill_tables(tables):
     tables.add(
         "tile",
         "",
+        "tile",
         [
             Overload(shape.tile, composite_shape.tile, True, None, ()),
         ],
@@ -2299,6 +2481,7 @@ def fill_tables(tables):
     tables.add(
         "tril",
         "",
+        "tril",
         [
             Overload(shape.tril, kernels.tril, False, shape.inplace_tril, ()),
         ],
@@ -2310,6 +2493,7 @@ def fill_tables(tables):
     tables.add(
         "triu",
         "",
+        "triu",
         [
             Overload(shape.triu, kernels.triu, False, shape.inplace_triu, ()),
         ],
@@ -2321,6 +2505,7 @@ def fill_tables(tables):
     tables.add(
         "atleast_1d",
         "",
+        "atleast_1d",
         [
             Overload(
                 shape.atleast_1d_plain,
@@ -2345,6 +2530,7 @@ def fill_tables(tables):
     tables.add(
         "atleast_2d",
         "",
+        "atleast_2d",
         [
             Overload(
                 shape.atleast_2d_plain,
@@ -2369,6 +2555,7 @@ def fill_tables(tables):
     tables.add(
         "atleast_3d",
         "",
+        "atleast_3d",
         [
             Overload(
                 shape.atleast_3d_plain,
@@ -2393,6 +2580,7 @@ def fill_tables(tables):
     tables.add(
         "slice_view",
         "",
+        "slice_view",
         [
             Overload(indexing.slice_view, kernels.slice_view, False, None, ()),
         ],
@@ -2405,6 +2593,7 @@ def fill_tables(tables):
     tables.add(
         "slice_backward",
         "",
+        "slice_backward",
         [
             Overload(indexing.slice_backward, kernels.slice_backward, False, None, ()),
         ],
@@ -2417,6 +2606,7 @@ def fill_tables(tables):
     tables.add(
         "advanced_index",
         "",
+        "advanced_index",
         [
             Overload(indexing.advanced_index, kernels.advanced_index, False, None, ()),
         ],
@@ -2429,6 +2619,7 @@ def fill_tables(tables):
     tables.add(
         "index_accumulate",
         "",
+        "index_accumulate",
         [
             Overload(indexing.index_accumulate, kernels.index_accumulate, False, None, ()),
         ],
@@ -2441,6 +2632,7 @@ def fill_tables(tables):
     tables.add(
         "setitem",
         "",
+        "setitem",
         [
             Overload(indexing.setitem, kernels.setitem, False, indexing.inplace_setitem, ()),
         ],
@@ -2453,6 +2645,7 @@ def fill_tables(tables):
     tables.add(
         "index_put",
         "",
+        "index_put",
         [
             Overload(indexing.index_put, composite_indexing.index_put, True, indexing.inplace_index_put, ()),
         ],
@@ -2464,6 +2657,7 @@ def fill_tables(tables):
     tables.add(
         "_index_put",
         "",
+        "_index_put",
         [
             Overload(indexing._index_put, kernels.index_put, False, None, ()),
         ],
@@ -2476,6 +2670,7 @@ def fill_tables(tables):
     tables.add(
         "gather",
         "",
+        "gather",
         [
             Overload(indexing.gather, kernels.gather, False, None, ()),
         ],
@@ -2487,6 +2682,7 @@ def fill_tables(tables):
     tables.add(
         "gather_backward",
         "",
+        "gather_backward",
         [
             Overload(indexing.gather_backward, kernels.gather_backward, False, None, ()),
         ],
@@ -2499,6 +2695,7 @@ def fill_tables(tables):
     tables.add(
         "scatter",
         "",
+        "scatter",
         [
             Overload(
                 indexing.scatter_plain,
@@ -2546,6 +2743,7 @@ def fill_tables(tables):
     tables.add(
         "scatter_add",
         "",
+        "scatter_add",
         [
             Overload(indexing.scatter_add, kernels.scatter_add, False, indexing.inplace_scatter_add, ()),
         ],
@@ -2557,6 +2755,7 @@ def fill_tables(tables):
     tables.add(
         "index_select",
         "",
+        "index_select",
         [
             Overload(indexing.index_select, kernels.index_select, False, None, ()),
         ],
@@ -2568,6 +2767,7 @@ def fill_tables(tables):
     tables.add(
         "index_select_backward",
         "",
+        "index_select_backward",
         [
             Overload(indexing.index_select_backward, kernels.index_select_backward, False, None, ()),
         ],
@@ -2580,6 +2780,7 @@ def fill_tables(tables):
     tables.add(
         "index_add",
         "",
+        "index_add",
         [
             Overload(indexing.index_add, kernels.index_add, False, indexing.inplace_index_add, ()),
         ],
@@ -2591,6 +2792,7 @@ def fill_tables(tables):
     tables.add(
         "index_copy",
         "",
+        "index_copy",
         [
             Overload(indexing.index_copy, kernels.index_copy, False, indexing.inplace_index_copy, ()),
         ],
@@ -2602,6 +2804,7 @@ def fill_tables(tables):
     tables.add(
         "index_fill",
         "",
+        "index_fill",
         [
             Overload(indexing.index_fill, kernels.index_fill, False, indexing.inplace_index_fill, ()),
         ],
@@ -2613,6 +2816,7 @@ def fill_tables(tables):
     tables.add(
         "take",
         "",
+        "take",
         [
             Overload(indexing.take, kernels.take, False, None, ()),
         ],
@@ -2624,6 +2828,7 @@ def fill_tables(tables):
     tables.add(
         "take_backward",
         "",
+        "take_backward",
         [
             Overload(indexing.take_backward, kernels.take_backward, False, None, ()),
         ],
@@ -2636,6 +2841,7 @@ def fill_tables(tables):
     tables.add(
         "put",
         "",
+        "put",
         [
             Overload(indexing.put, kernels.put, False, indexing.inplace_put, ()),
         ],
@@ -2647,6 +2853,7 @@ def fill_tables(tables):
     tables.add(
         "take_along_dim",
         "",
+        "take_along_dim",
         [
             Overload(indexing.take_along_dim, composite_indexing.take_along_dim, True, None, ()),
         ],
@@ -2658,6 +2865,7 @@ def fill_tables(tables):
     tables.add(
         "masked_fill",
         "",
+        "masked_fill",
         [
             Overload(indexing.masked_fill, kernels.masked_fill, False, indexing.inplace_masked_fill, ()),
         ],
@@ -2669,6 +2877,7 @@ def fill_tables(tables):
     tables.add(
         "masked_select",
         "",
+        "masked_select",
         [
             Overload(indexing.masked_select, kernels.masked_select, False, None, ()),
         ],
@@ -2680,6 +2889,7 @@ def fill_tables(tables):
     tables.add(
         "masked_select_backward",
         "",
+        "masked_select_backward",
         [
             Overload(indexing.masked_select_backward, kernels.masked_select_backward, False, None, ()),
         ],
@@ -2692,6 +2902,7 @@ def fill_tables(tables):
     tables.add(
         "masked_scatter",
         "",
+        "masked_scatter",
         [
             Overload(indexing.masked_scatter, kernels.masked_scatter, False, indexing.inplace_masked_scatter, ()),
         ],
@@ -2703,6 +2914,7 @@ def fill_tables(tables):
     tables.add(
         "select_scatter",
         "",
+        "select_scatter",
         [
             Overload(indexing.select_scatter, composite_indexing.select_scatter, True, None, ()),
         ],
@@ -2714,6 +2926,7 @@ def fill_tables(tables):
     tables.add(
         "slice_scatter",
         "",
+        "slice_scatter",
         [
             Overload(indexing.slice_scatter, composite_indexing.slice_scatter, True, None, ()),
         ],
@@ -2725,6 +2938,7 @@ def fill_tables(tables):
     tables.add(
         "diagonal_scatter",
         "",
+        "diagonal_scatter",
         [
             Overload(indexing.diagonal_scatter, kernels.diagonal_scatter, False, None, ()),
         ],
@@ -2736,6 +2950,7 @@ def fill_tables(tables):
     tables.add(
         "nonzero",
         "",
+        "nonzero",
         [
             Overload(indexing.nonzero, composite_indexing.nonzero, True, None, ()),
         ],
@@ -2747,6 +2962,7 @@ def fill_tables(tables):
     tables.add(
         "argwhere",
         "",
+        "argwhere",
         [
             Overload(indexing.argwhere, kernels.argwhere, False, None, ()),
         ],
@@ -2758,6 +2974,7 @@ def fill_tables(tables):
     tables.add(
         "sort",
         "",
+        "sort",
         [
             Overload(indexing.sort, kernels.sort, False, None, ()),
         ],
@@ -2769,6 +2986,7 @@ def fill_tables(tables):
     tables.add(
         "argsort",
         "",
+        "argsort",
         [
             Overload(indexing.argsort, kernels.argsort, False, None, ()),
         ],
@@ -2780,6 +2998,7 @@ def fill_tables(tables):
     tables.add(
         "msort",
         "",
+        "msort",
         [
             Overload(indexing.msort, composite_indexing.msort, True, None, ()),
         ],
@@ -2791,6 +3010,7 @@ def fill_tables(tables):
     tables.add(
         "topk",
         "",
+        "topk",
         [
             Overload(indexing.topk, kernels.topk, False, None, ()),
         ],
@@ -2802,6 +3022,7 @@ def fill_tables(tables):
     tables.add(
         "cat",
         "",
+        "cat",
         [
             Overload(joining.cat, kernels.cat, False, None, ()),
         ],
@@ -2813,6 +3034,7 @@ def fill_tables(tables):
     tables.add(
         "stack",
         "",
+        "stack",
         [
             Overload(joining.stack, kernels.stack, False, None, ()),
         ],
@@ -2824,6 +3046,7 @@ def fill_tables(tables):
     tables.add(
         "hstack",
         "",
+        "hstack",
         [
             Overload(joining.hstack, composite_joining.hstack, True, None, ()),
         ],
@@ -2835,6 +3058,7 @@ def fill_tables(tables):
     tables.add(
         "vstack",
         "",
+        "vstack",
         [
             Overload(joining.vstack, composite_joining.vstack, True, None, ()),
         ],
@@ -2846,6 +3070,7 @@ def fill_tables(tables):
     tables.add(
         "dstack",
         "",
+        "dstack",
         [
             Overload(joining.dstack, composite_joining.dstack, True, None, ()),
         ],
@@ -2857,6 +3082,7 @@ def fill_tables(tables):
     tables.add(
         "column_stack",
         "",
+        "column_stack",
         [
             Overload(joining.column_stack, composite_joining.column_stack, True, None, ()),
         ],
@@ -2868,6 +3094,7 @@ def fill_tables(tables):
     tables.add(
         "mm",
         "",
+        "mm",
         [
             Overload(linalg.mm, kernels.mm, False, None, ()),
         ],
@@ -2879,6 +3106,7 @@ def fill_tables(tables):
     tables.add(
         "bmm",
         "",
+        "bmm",
         [
             Overload(linalg.bmm, kernels.bmm, False, None, ()),
         ],
@@ -2890,6 +3118,7 @@ def fill_tables(tables):
     tables.add(
         "matmul",
         "",
+        "matmul",
         [
             Overload(linalg.matmul, kernels.matmul, False, None, ()),
         ],
@@ -2901,6 +3130,7 @@ def fill_tables(tables):
     tables.add(
         "mv",
         "",
+        "mv",
         [
             Overload(linalg.mv, kernels.mv, False, None, ()),
         ],
@@ -2912,6 +3142,7 @@ def fill_tables(tables):
     tables.add(
         "dot",
         "",
+        "dot",
         [
             Overload(linalg.dot, kernels.dot, False, None, ()),
         ],
@@ -2923,6 +3154,7 @@ def fill_tables(tables):
     tables.add(
         "vdot",
         "",
+        "vdot",
         [
             Overload(linalg.vdot, kernels.vdot, False, None, ()),
         ],
@@ -2934,6 +3166,7 @@ def fill_tables(tables):
     tables.add(
         "inner",
         "",
+        "inner",
         [
             Overload(linalg.inner, composite_linalg.inner, True, None, ()),
         ],
@@ -2945,6 +3178,7 @@ def fill_tables(tables):
     tables.add(
         "outer",
         "",
+        "outer",
         [
             Overload(linalg.outer, kernels.outer, False, None, ()),
         ],
@@ -2956,6 +3190,7 @@ def fill_tables(tables):
     tables.add(
         "einsum",
         "",
+        "einsum",
         [
             Overload(linalg.einsum, composite_linalg.einsum, True, None, ()),
         ],
@@ -2967,6 +3202,7 @@ def fill_tables(tables):
     tables.add(
         "_einsum_pair",
         "",
+        "_einsum_pair",
         [
             Overload(linalg._einsum_pair, kernels.einsum_pair, False, None, ()),
         ],
@@ -2979,6 +3215,7 @@ def fill_tables(tables):
     tables.add(
         "tensordot",
         "",
+        "tensordot",
         [
             Overload(linalg.tensordot, composite_linalg.tensordot, True, None, ()),
         ],
@@ -2990,6 +3227,7 @@ def fill_tables(tables):
     tables.add(
         "kron",
         "",
+        "kron",
         [
             Overload(linalg.kron, composite_linalg.kron, True, None, ()),
         ],
@@ -3001,6 +3239,7 @@ def fill_tables(tables):
     tables.add(
         "addmm",
         "",
+        "addmm",
         [
             Overload(linalg.addmm, kernels.addmm, False, linalg.inplace_addmm, ()),
         ],
@@ -3012,6 +3251,7 @@ def fill_tables(tables):
     tables.add(
         "addmv",
         "",
+        "addmv",
         [
             Overload(linalg.addmv, composite_linalg.addmv, True, linalg.inplace_addmv, ()),
         ],
@@ -3023,6 +3263,7 @@ def fill_tables(tables):
     tables.add(
         "addr",
         "",
+        "addr",
         [
             Overload(linalg.addr, composite_linalg.addr, True, linalg.inplace_addr, ()),
         ],
@@ -3034,6 +3275,7 @@ def fill_tables(tables):
     tables.add(
         "addbmm",
         "",
+        "addbmm",
         [
             Overload(linalg.addbmm, composite_linalg.addbmm, True, linalg.inplace_addbmm, ()),
         ],
@@ -3045,6 +3287,7 @@ def fill_tables(tables):
     tables.add(
         "baddbmm",
         "",
+        "baddbmm",
         [
             Overload(linalg.baddbmm, kernels.baddbmm, False, linalg.inplace_baddbmm, ()),
         ],
@@ -3056,6 +3299,7 @@ def fill_tables(tables):
     tables.add(
         "trace",
         "",
+        "trace",
         [
             Overload(linalg.trace, kernels.trace, False, None, ()),
         ],
@@ -3067,6 +3311,7 @@ def fill_tables(tables):
     tables.add(
         "diag",
         "",
+        "diag",
         [
             Overload(linalg.diag, composite_linalg.diag, True, None, ()),
         ],
@@ -3078,6 +3323,7 @@ def fill_tables(tables):
     tables.add(
         "diag_embed",
         "",
+        "diag_embed",
         [
             Overload(linalg.diag_embed, kernels.diag_embed, False, None, ()),
         ],
@@ -3089,6 +3335,7 @@ def fill_tables(tables):
     tables.add(
         "diagflat",
         "",
+        "diagflat",
         [
             Overload(linalg.diagflat, composite_linalg.diagflat, True, None, ()),
         ],
@@ -3100,6 +3347,7 @@ def fill_tables(tables):
     tables.add(
         "cross",
         "",
+        "cross",
         [
             Overload(linalg.cross, kernels.cross, False, None, ()),
         ],
@@ -3111,6 +3359,7 @@ def fill_tables(tables):
     tables.add(
         "linear",
         "nn.functional",
+        "linear",
         [
             Overload(nn.linear, kernels.linear, False, None, ()),
         ],
@@ -3122,6 +3371,7 @@ def fill_tables(tables):
     tables.add(
         "native_dropout",
         "",
+        "native_dropout",
         [
             Overload(nn.native_dropout, kernels.native_dropout, False, None, ()),
         ],
@@ -3133,6 +3383,7 @@ def fill_tables(tables):
     tables.add(
         "dropout",
         "nn.functional",
+        "dropout",
         [
             Overload(nn.dropout, composite_nn.dropout, True, None, ()),
         ],
@@ -3144,6 +3395,7 @@ def fill_tables(tables):
     tables.add(
         "embedding_rows",
         "",
+        "embedding_rows",
         [
             Overload(nn.embedding_rows, kernels.embedding_rows, False, None, ()),
         ],
@@ -3156,6 +3408,7 @@ def fill_tables(tables):
     tables.add(
         "embedding_rows_backward",
         "",
+        "embedding_rows_backward",
         [
             Overload(nn.embedding_rows_backward, kernels.embedding_rows_backward, False, None, ()),
         ],
@@ -3168,6 +3421,7 @@ def fill_tables(tables):
     tables.add(
         "embedding",
         "nn.functional",
+        "embedding",
         [
             Overload(nn.embedding, composite_nn.embedding, True, None, ()),
         ],
@@ -3179,6 +3433,7 @@ def fill_tables(tables):
     tables.add(
         "layer_norm",
         "nn.functional",
+        "layer_norm",
         [
             Overload(nn.layer_norm, composite_nn.layer_norm, True, None, ()),
         ],
@@ -3190,6 +3445,7 @@ def fill_tables(tables):
     tables.add(
         "group_norm",
         "nn.functional",
+        "group_norm",
         [
             Overload(nn.group_norm, composite_nn.group_norm, True, None, ()),
         ],
@@ -3201,6 +3457,7 @@ def fill_tables(tables):
     tables.add(
         "cosine_similarity",
         "nn.functional",
+        "cosine_similarity",
         [
             Overload(nn.cosine_similarity, composite_nn.cosine_similarity, True, None, ()),
         ],
@@ -3212,6 +3469,7 @@ def fill_tables(tables):
     tables.add(
         "one_hot",
         "nn.functional",
+        "one_hot",
         [
             Overload(nn.one_hot, kernels.one_hot, False, None, ()),
         ],
@@ -3223,6 +3481,7 @@ def fill_tables(tables):
     tables.add(
         "gelu",
         "nn.functional",
+        "gelu",
         [
             Overload(nn.gelu, kernels.gelu, False, None, ()),
         ],
@@ -3234,6 +3493,7 @@ def fill_tables(tables):
     tables.add(
         "gelu_backward",
         "",
+        "gelu_backward",
         [
             Overload(nn.gelu_backward, kernels.gelu_backward, False, None, ()),
         ],
@@ -3246,6 +3506,7 @@ def fill_tables(tables):
     tables.add(
         "softplus",
         "nn.functional",
+        "softplus",
         [
             Overload(nn.softplus, kernels.softplus, False, None, ()),
         ],
@@ -3257,6 +3518,7 @@ def fill_tables(tables):
     tables.add(
         "logsigmoid",
         "nn.functional",
+        "logsigmoid",
         [
             Overload(nn.logsigmoid, composite_nn.logsigmoid, True, None, ()),
         ],
@@ -3268,6 +3530,7 @@ def fill_tables(tables):
     tables.add(
         "leaky_relu",
         "nn.functional",
+        "leaky_relu",
         [
             Overload(nn.leaky_relu, composite_nn.leaky_relu, True, None, ()),
         ],
@@ -3279,6 +3542,7 @@ def fill_tables(tables):
     tables.add(
         "prelu",
         "nn.functional",
+        "prelu",
         [
             Overload(nn.prelu, composite_nn.prelu, True, None, ()),
         ],
@@ -3290,6 +3554,7 @@ def fill_tables(tables):
     tables.add(
         "elu",
         "nn.functional",
+        "elu",
         [
             Overload(nn.elu, composite_nn.elu, True, None, ()),
         ],
@@ -3301,6 +3566,7 @@ def fill_tables(tables):
     tables.add(
         "selu",
         "nn.functional",
+        "selu",
         [
             Overload(nn.selu, composite_nn.selu, True, None, ()),
         ],
@@ -3312,6 +3578,7 @@ def fill_tables(tables):
     tables.add(
         "celu",
         "nn.functional",
+        "celu",
         [
             Overload(nn.celu, composite_nn.celu, True, None, ()),
         ],
@@ -3323,6 +3590,7 @@ def fill_tables(tables):
     tables.add(
         "silu",
         "nn.functional",
+        "silu",
         [
             Overload(nn.silu, composite_nn.silu, True, None, ()),
         ],
@@ -3334,6 +3602,7 @@ def fill_tables(tables):
     tables.add(
         "mish",
         "nn.functional",
+        "mish",
         [
             Overload(nn.mish, composite_nn.mish, True, None, ()),
         ],
@@ -3345,6 +3614,7 @@ def fill_tables(tables):
     tables.add(
         "hardtanh",
         "nn.functional",
+        "hardtanh",
         [
             Overload(nn.hardtanh, composite_nn.hardtanh, True, None, ()),
         ],
@@ -3356,6 +3626,7 @@ def fill_tables(tables):
     tables.add(
         "relu6",
         "nn.functional",
+        "relu6",
         [
             Overload(nn.relu6, composite_nn.relu6, True, None, ()),
         ],
@@ -3367,6 +3638,7 @@ def fill_tables(tables):
     tables.add(
         "hardsigmoid",
         "nn.functional",
+        "hardsigmoid",
         [
             Overload(nn.hardsigmoid, composite_nn.hardsigmoid, True, None, ()),
         ],
@@ -3378,6 +3650,7 @@ def fill_tables(tables):
     tables.add(
         "hardswish",
         "nn.functional",
+        "hardswish",
         [
             Overload(nn.hardswish, composite_nn.hardswish, True, None, ()),
         ],
@@ -3389,6 +3662,7 @@ def fill_tables(tables):
     tables.add(
         "softsign",
         "nn.functional",
+        "softsign",
         [
             Overload(nn.softsign, composite_nn.softsign, True, None, ()),
         ],
@@ -3400,6 +3674,7 @@ def fill_tables(tables):
     tables.add(
         "tanhshrink",
         "nn.functional",
+        "tanhshrink",
         [
             Overload(nn.tanhshrink, composite_nn.tanhshrink, True, None, ()),
         ],
@@ -3411,6 +3686,7 @@ def fill_tables(tables):
     tables.add(
         "softshrink",
         "nn.functional",
+        "softshrink",
         [
             Overload(nn.softshrink, composite_nn.softshrink, True, None, ()),
         ],
@@ -3422,6 +3698,7 @@ def fill_tables(tables):
     tables.add(
         "hardshrink",
         "nn.functional",
+        "hardshrink",
         [
             Overload(nn.hardshrink, composite_nn.hardshrink, True, None, ()),
         ],
@@ -3433,6 +3710,7 @@ def fill_tables(tables):
     tables.add(
         "threshold",
         "nn.functional",
+        "threshold",
         [
             Overload(nn.threshold, composite_nn.threshold, True, None, ()),
         ],
@@ -3444,6 +3722,7 @@ def fill_tables(tables):
     tables.add(
         "glu",
         "nn.functional",
+        "glu",
         [
             Overload(nn.glu, composite_nn.glu, True, None, ()),
         ],
@@ -3455,6 +3734,7 @@ def fill_tables(tables):
     tables.add(
         "softmax",
         "",
+        "softmax",
         [
             Overload(nn.softmax, kernels.softmax, False, None, ()),
         ],
@@ -3466,6 +3746,7 @@ def fill_tables(tables):
     tables.add(
         "softmax_backward",
         "",
+        "softmax_backward",
         [
             Overload(nn.softmax_backward, kernels.softmax_backward, False, None, ()),
         ],
@@ -3478,6 +3759,7 @@ def fill_tables(tables):
     tables.add(
         "log_softmax",
         "",
+        "log_softmax",
         [
             Overload(nn.log_softmax, kernels.log_softmax, False, None, ()),
         ],
@@ -3489,6 +3771,7 @@ def fill_tables(tables):
     tables.add(
         "log_softmax_backward",
         "",
+        "log_softmax_backward",
         [
             Overload(nn.log_softmax_backward, kernels.log_softmax_backward, False, None, ()),
         ],
@@ -3501,6 +3784,7 @@ def fill_tables(tables):
     tables.add(
         "softmin",
         "nn.functional",
+        "softmin",
         [
             Overload(nn.softmin, composite_nn.softmin, True, None, ()),
         ],
@@ -3512,6 +3796,7 @@ def fill_tables(tables):
     tables.add(
         "mse_loss",
         "nn.functional",
+        "mse_loss",
         [
             Overload(nn.mse_loss, kernels.mse_loss, False, None, ()),
         ],
@@ -3523,6 +3808,7 @@ def fill_tables(tables):
     tables.add(
         "l1_loss",
         "nn.functional",
+        "l1_loss",
         [
             Overload(nn.l1_loss, composite_nn.l1_loss, True, None, ()),
         ],
@@ -3534,6 +3820,7 @@ def fill_tables(tables):
     tables.add(
         "smooth_l1_loss",
         "nn.functional",
+        "smooth_l1_loss",
         [
             Overload(nn.smooth_l1_loss, composite_nn.smooth_l1_loss, True, None, ()),
         ],
@@ -3545,6 +3832,7 @@ def fill_tables(tables):
     tables.add(
         "huber_loss",
         "nn.functional",
+        "huber_loss",
         [
             Overload(nn.huber_loss, composite_nn.huber_loss, True, None, ()),
         ],
@@ -3556,6 +3844,7 @@ def fill_tables(tables):
     tables.add(
         "nll_loss",
         "nn.functional",
+        "nll_loss",
         [
             Overload(nn.nll_loss, kernels.nll_loss, False, None, ()),
         ],
@@ -3567,6 +3856,7 @@ def fill_tables(tables):
     tables.add(
         "nll_loss_backward",
         "",
+        "nll_loss_backward",
         [
             Overload(nn.nll_loss_backward, kernels.nll_loss_backward, False, None, ()),
         ],
@@ -3579,6 +3869,7 @@ def fill_tables(tables):
     tables.add(
         "cross_entropy_loss",
         "",
+        "cross_entropy_loss",
         [
             Overload(nn.cross_entropy_loss, kernels.cross_entropy_loss, False, None, ()),
         ],
@@ -3591,6 +3882,7 @@ def fill_tables(tables):
     tables.add(
         "cross_entropy_loss_backward",
         "",
+        "cross_entropy_loss_backward",
         [
             Overload(nn.cross_entropy_loss_backward, kernels.cross_entropy_loss_backward, False, None, ()),
         ],
@@ -3603,6 +3895,7 @@ def fill_tables(tables):
     tables.add(
         "cross_entropy",
         "nn.functional",
+        "cross_entropy",
         [
             Overload(nn.cross_entropy, composite_nn.cross_entropy, True, None, ()),
         ],
@@ -3614,6 +3907,7 @@ def fill_tables(tables):
     tables.add(
         "binary_cross_entropy_elements",
         "",
+        "binary_cross_entropy_elements",
         [
             Overload(nn.binary_cross_entropy_elements, kernels.binary_cross_entropy_elements, False, None, ()),
         ],
@@ -3626,6 +3920,7 @@ def fill_tables(tables):
     tables.add(
         "binary_cross_entropy",
         "nn.functional",
+        "binary_cross_entropy",
         [
             Overload(nn.binary_cross_entropy, composite_nn.binary_cross_entropy, True, None, ()),
         ],
@@ -3637,6 +3932,7 @@ def fill_tables(tables):
     tables.add(
         "binary_cross_entropy_with_logits",
         "nn.functional",
+        "binary_cross_entropy_with_logits",
         [
             Overload(
                 nn.binary_cross_entropy_with_logits, composite_nn.binary_cross_entropy_with_logits, True, None, ()
@@ -3650,6 +3946,7 @@ def fill_tables(tables):
     tables.add(
         "kl_div",
         "nn.functional",
+        "kl_div",
         [
             Overload(nn.kl_div, composite_nn.kl_div, True, None, ()),
         ],
@@ -3661,6 +3958,7 @@ def fill_tables(tables):
     tables.add(
         "relu",
         "nn.functional",
+        "relu",
         [
             Overload(nn.relu, composite_nn.relu_functional, True, None, ()),
         ],
@@ -3672,6 +3970,7 @@ def fill_tables(tables):
     tables.add(
         "sigmoid",
         "nn.functional",
+        "sigmoid",
         [
             Overload(nn.sigmoid, composite_nn.sigmoid_functional, True, None, ()),
         ],
@@ -3683,6 +3982,7 @@ def fill_tables(tables):
     tables.add(
         "tanh",
         "nn.functional",
+        "tanh",
         [
             Overload(nn.tanh, composite_nn.tanh_functional, True, None, ()),
         ],
@@ -3694,6 +3994,7 @@ def fill_tables(tables):
     tables.add(
         "softmax",
         "nn.functional",
+        "softmax",
         [
             Overload(nn.softmax_functional, composite_nn.softmax_functional, True, None, ()),
         ],
@@ -3705,6 +4006,7 @@ def fill_tables(tables):
     tables.add(
         "log_softmax",
         "nn.functional",
+        "log_softmax",
         [
             Overload(nn.log_softmax_functional, composite_nn.log_softmax_functional, True, None, ()),
         ],
@@ -3716,6 +4018,7 @@ def fill_tables(tables):
     tables.add(
         "rand",
         "",
+        "rand",
         [
             Overload(random.rand, kernels.rand, False, None, ()),
         ],
@@ -3727,6 +4030,7 @@ def fill_tables(tables):
     tables.add(
         "rand_like",
         "",
+        "rand_like",
         [
             Overload(random.rand_like, kernels.rand_like, False, None, ()),
         ],
@@ -3738,6 +4042,7 @@ def fill_tables(tables):
     tables.add(
         "randn",
         "",
+        "randn",
         [
             Overload(random.randn, kernels.randn, False, None, ()),
         ],
@@ -3749,6 +4054,7 @@ def fill_tables(tables):
     tables.add(
         "randn_like",
         "",
+        "randn_like",
         [
             Overload(random.randn_like, kernels.randn_like, False, None, ()),
         ],
@@ -3760,6 +4066,7 @@ def fill_tables(tables):
     tables.add(
         "randint",
         "",
+        "randint",
         [
             Overload(
                 random.randint_plain,
@@ -3795,6 +4102,7 @@ def fill_tables(tables):
     tables.add(
         "randint_like",
         "",
+        "randint_like",
         [
             Overload(
                 random.randint_like_plain,
@@ -3830,6 +4138,7 @@ def fill_tables(tables):
     tables.add(
         "randperm",
         "",
+        "randperm",
         [
             Overload(random.randperm, kernels.randperm, False, None, ()),
         ],
@@ -3841,6 +4150,7 @@ def fill_tables(tables):
     tables.add(
         "normal",
         "",
+        "normal",
         [
             Overload(
                 random.normal_plain,
@@ -3886,6 +4196,7 @@ def fill_tables(tables):
     tables.add(
         "bernoulli",
         "",
+        "bernoulli",
         [
             Overload(
                 random.bernoulli_plain,
@@ -3914,6 +4225,7 @@ def fill_tables(tables):
     tables.add(
         "multinomial",
         "",
+        "multinomial",
         [
             Overload(random.multinomial, kernels.multinomial, False, None, ()),
         ],
@@ -3925,6 +4237,7 @@ def fill_tables(tables):
     tables.add(
         "uniform_",
         "",
+        "uniform_",
         [
             Overload(random.uniform_, kernels.uniform_, False, None, ()),
         ],
@@ -3936,6 +4249,7 @@ def fill_tables(tables):
     tables.add(
         "normal_",
         "",
+        "normal_",
         [
             Overload(random.normal_, kernels.normal_, False, None, ()),
         ],
@@ -3947,6 +4261,7 @@ def fill_tables(tables):
     tables.add(
         "log_normal_",
         "",
+        "log_normal_",
         [
             Overload(random.log_normal_, kernels.log_normal_, False, None, ()),
         ],
@@ -3958,6 +4273,7 @@ def fill_tables(tables):
     tables.add(
         "exponential_",
         "",
+        "exponential_",
         [
             Overload(random.exponential_, kernels.exponential_, False, None, ()),
         ],
@@ -3969,6 +4285,7 @@ def fill_tables(tables):
     tables.add(
         "cauchy_",
         "",
+        "cauchy_",
         [
             Overload(random.cauchy_, kernels.cauchy_, False, None, ()),
         ],
@@ -3980,6 +4297,7 @@ def fill_tables(tables):
     tables.add(
         "geometric_",
         "",
+        "geometric_",
         [
             Overload(random.geometric_, kernels.geometric_, False, None, ()),
         ],
@@ -3991,6 +4309,7 @@ def fill_tables(tables):
     tables.add(
         "bernoulli_",
         "",
+        "bernoulli_",
         [
             Overload(
                 random.bernoulli__plain,
@@ -4023,6 +4342,7 @@ def fill_tables(tables):
     tables.add(
         "random_",
         "",
+        "random_",
         [
             Overload(
                 random.random__plain,
@@ -4052,6 +4372,7 @@ def fill_tables(tables):
     tables.add(
         "zeros",
         "",
+        "zeros",
         [
             Overload(creation.zeros, kernels.zeros, False, None, ()),
         ],
@@ -4063,6 +4384,7 @@ def fill_tables(tables):
     tables.add(
         "ones",
         "",
+        "ones",
         [
             Overload(creation.ones, kernels.ones, False, None, ()),
         ],
@@ -4074,6 +4396,7 @@ def fill_tables(tables):
     tables.add(
         "full",
         "",
+        "full",
         [
             Overload(creation.full, kernels.full, False, None, ()),
         ],
@@ -4085,6 +4408,7 @@ def fill_tables(tables):
     tables.add(
         "empty",
         "",
+        "empty",
         [
             Overload(creation.empty, kernels.empty, False, None, ()),
         ],
@@ -4096,6 +4420,7 @@ def fill_tables(tables):
     tables.add(
         "zeros_like",
         "",
+        "zeros_like",
         [
             Overload(creation.zeros_like, kernels.zeros_like, False, None, ()),
         ],
@@ -4107,6 +4432,7 @@ def fill_tables(tables):
     tables.add(
         "ones_like",
         "",
+        "ones_like",
         [
             Overload(creation.ones_like, kernels.ones_like, False, None, ()),
         ],
@@ -4118,6 +4444,7 @@ def fill_tables(tables):
     tables.add(
         "empty_like",
         "",
+        "empty_like",
         [
             Overload(creation.empty_like, kernels.empty_like, False, None, ()),
         ],
@@ -4129,6 +4456,7 @@ def fill_tables(tables):
     tables.add(
         "full_like",
         "",
+        "full_like",
         [
             Overload(creation.full_like, kernels.full_like, False, None, ()),
         ],
@@ -4140,6 +4468,7 @@ def fill_tables(tables):
     tables.add(
         "new_zeros",
         "",
+        "new_zeros",
         [
             Overload(creation.new_zeros, kernels.new_zeros, False, None, ()),
         ],
@@ -4151,6 +4480,7 @@ def fill_tables(tables):
     tables.add(
         "new_ones",
         "",
+        "new_ones",
         [
             Overload(creation.new_ones, kernels.new_ones, False, None, ()),
         ],
@@ -4162,6 +4492,7 @@ def fill_tables(tables):
     tables.add(
         "new_empty",
         "",
+        "new_empty",
         [
             Overload(creation.new_empty, kernels.new_empty, False, None, ()),
         ],
@@ -4173,6 +4504,7 @@ def fill_tables(tables):
     tables.add(
         "new_full",
         "",
+        "new_full",
         [
             Overload(creation.new_full, kernels.new_full, False, None, ()),
         ],
@@ -4184,6 +4516,7 @@ def fill_tables(tables):
     tables.add(
         "scalar_tensor",
         "",
+        "scalar_tensor",
         [
             Overload(creation.scalar_tensor, kernels.scalar_tensor, False, None, ()),
         ],
@@ -4195,6 +4528,7 @@ def fill_tables(tables):
     tables.add(
         "arange",
         "",
+        "arange",
         [
             Overload(
                 creation.arange_plain,
@@ -4224,6 +4558,7 @@ def fill_tables(tables):
     tables.add(
         "linspace",
         "",
+        "linspace",
         [
             Overload(creation.linspace, kernels.linspace, False, None, ()),
         ],
@@ -4235,6 +4570,7 @@ def fill_tables(tables):
     tables.add(
         "logspace",
         "",
+        "logspace",
         [
             Overload(creation.logspace, kernels.logspace, False, None, ()),
         ],
@@ -4246,6 +4582,7 @@ def fill_tables(tables):
     tables.add(
         "eye",
         "",
+        "eye",
         [
             Overload(creation.eye, kernels.eye, False, None, ()),
         ],
@@ -4257,6 +4594,7 @@ def fill_tables(tables):
     tables.add(
         "tril_indices",
         "",
+        "tril_indices",
         [
             Overload(creation.tril_indices, kernels.tril_indices, False, None, ()),
         ],
@@ -4268,6 +4606,7 @@ def fill_tables(tables):
     tables.add(
         "triu_indices",
         "",
+        "triu_indices",
         [
             Overload(creation.triu_indices, kernels.triu_indices, False, None, ()),
         ],

@@ -13,6 +13,7 @@ from pullback.autograd.api import grad
 from pullback.core.dispatch import TENSOR
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
+from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS
 from pullback.testing.close import default_tolerance
 from pullback.testing.opinfo.core import Input, OpInfo, Plain, Sample, map_arrays
@@ -40,6 +41,7 @@ __all__ = [
     "twins",
 ]
 
+load_all()  # the operators are taken from the tables, where late ones would not be
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError)  # what a user may expect for bad input
 
 
