@@ -16,6 +16,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
     special     special functions
     random      the default generator: seeding, saving its state
     ops         ops.load: operators of your own, from your YAML
+    utils       utils.checkpoint: memory for compute
     viz         pictures of the graph
     testing     OpInfo, check_operator, make_tensor, assert_close
     extend      everything that other packages may build on, in one place
@@ -44,6 +45,7 @@ from pullback.ops.tables import PUBLIC
 methods.attach()
 
 from pullback import autograd, func, nn, ops, random  # noqa: E402 - they need Tensor's methods
+from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled  # noqa: E402
 from pullback.interop import from_dlpack  # noqa: E402
 from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state  # noqa: E402
 
@@ -58,20 +60,24 @@ int64 = long = np.dtype("int64")
 int32, int16, int8 = np.dtype("int32"), np.dtype("int16"), np.dtype("int8")
 uint64, uint32, uint16, uint8 = np.dtype("uint64"), np.dtype("uint32"), np.dtype("uint16"), np.dtype("uint8")
 bool = np.dtype("bool")
+preserve_format, contiguous_format = "preserve_format", "contiguous_format"  # orders of memory, for clone and to
 inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 
 _LATE = _late_names("")  # operators whose code is loaded when first asked for, with their areas
 globals().update({name: function for name, function in PUBLIC[""].items() if name not in _LATE})
 
-_LATER = ("extend", "fft", "linalg", "special", "testing", "viz")  # imported when first used: most programs never do
+_LATER = ("extend", "fft", "linalg", "signal", "special", "testing", "utils", "viz")  # imported when first used
 
 __all__ = [  # noqa: RUF022 - by kind
     "Tensor", "asarray", "from_dlpack", "from_numpy", "tensor",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "default_generator", "get_rng_state", "manual_seed", "set_rng_state",
-    "autograd", "extend", "fft", "func", "linalg", "nn", "ops", "random", "special", "testing", "viz",
+    "autograd", "extend", "fft", "func", "linalg", "nn", "ops", "random", "signal", "special",
+    "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "uint64", "uint32", "uint16", "uint8", "bool",
+    "preserve_format", "contiguous_format",
     "inf", "nan", "pi", "e", "newaxis",
 ]  # fmt: skip
 __all__ += list(PUBLIC[""])  # the operators

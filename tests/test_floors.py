@@ -19,7 +19,7 @@ FLOORS = (
     ("autograd",),
     ("func",),
     ("compile", "distributed", "interop", "optimize", "viz", "testing"),
-    ("linalg", "fft", "special", "random", "nn", "extend"),  # the public face ...
+    ("linalg", "fft", "special", "signal", "random", "nn", "masked", "extend", "utils"),  # the public face ...
     ("",),  # ... and the package itself, `import pullback`
     ("demo",),  # programs that use the public face, as a user's would
     ("__main__",),

@@ -27,7 +27,12 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
-WITH_EXAMPLES = ("README.md", "docs/conventions.md", "docs/errors.md", "docs/design/levels.md")
+WITH_EXAMPLES = (
+    "README.md", "docs/conventions.md", "docs/errors.md", "docs/design/levels.md", "docs/autograd/complex.md",
+    "docs/autograd/forward_mode.md", "docs/autograd/functional.md", "docs/autograd/graph.md", "docs/autograd/hooks.md",
+    "docs/autograd/views.md", "docs/autograd/debugging.md",
+    "docs/autograd/checkpoint.md", "docs/autograd/saved_tensors.md",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("document", WITH_EXAMPLES)

@@ -16,8 +16,9 @@ import pullback as pb
 
 LIST = Path(__file__).with_name("public_names.txt")
 MODULES = (
-    "pullback", "pullback.autograd", "pullback.extend", "pullback.func", "pullback.nn", "pullback.nn.functional",
-    "pullback.random", "pullback.testing", "pullback.viz",
+    "pullback", "pullback.autograd", "pullback.autograd.functional", "pullback.extend", "pullback.fft", "pullback.func",
+    "pullback.linalg", "pullback.nn", "pullback.nn.functional", "pullback.random", "pullback.special",
+    "pullback.testing", "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",
 )  # fmt: skip
 
 

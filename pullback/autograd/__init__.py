@@ -1,11 +1,15 @@
 """Floor 4: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
 
-from pullback.autograd import function, graph
+from importlib import import_module as _import_module
+
+from pullback.autograd import function, functional, graph, profiler
 from pullback.autograd import inplace_nodes as _inplace_nodes  # noqa: F401 - fills slots of the core
+from pullback.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from pullback.autograd.api import backward, grad
 from pullback.autograd.api import tensor_backward as _tensor_backward
 from pullback.autograd.function import Function
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.autograd.trace_nans import trace_nans
 from pullback.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from pullback.core.tensor import Tensor as _Tensor
 
@@ -14,13 +18,25 @@ _Tensor.backward = _tensor_backward  # type: ignore[method-assign]
 __all__ = [
     "Function",
     "backward",
+    "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
     "graph",
     "inference_mode",
     "no_grad",
+    "profiler",
+    "set_detect_anomaly",
     "set_grad_enabled",
+    "trace_nans",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "forward_ad":  # arrays with tangents come with it, so only when it is wanted
+        return _import_module(f"{__name__}.forward_ad")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,14 +7,15 @@ off its reference count: it is handed over in a list (a box), so that the box is
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
 import numpy as np
 
 from pullback.autograd.run import Box, Run
+from pullback.core import slots
+from pullback.core.lock import one_thread
 from pullback.core.node import AccumulateGrad
-from pullback.core.tensor import Extra, Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import Gradient, RawArray
 
 
@@ -27,7 +28,6 @@ def _references_when_alone() -> int:
 # What getrefcount says of an array held by one container and one local variable: measured, since it depends on how
 # this version of Python passes arguments.
 _ALONE = _references_when_alone()
-_adding = threading.RLock()  # threads that add to one leaf must not lose each other's gradients
 # Below this many elements asking whether an array may be reused costs more than a new one.
 FEW = 2000
 
@@ -36,6 +36,7 @@ def add(held: Gradient, grad: Gradient) -> Gradient:
     """held + grad; in the memory of `held` if that is a large array which the caller has let go of."""
     if (
         type(held) is ndarray
+        and type(grad) is ndarray
         and held.size > FEW
         and grad.shape == held.shape
         and grad.dtype == held.dtype
@@ -53,10 +54,17 @@ def owned(box: Box) -> RawArray:
     """The raw gradient in `box`, copied if it is a view, read-only or held by anyone else."""
     grad = box[0]
     if type(grad) is not ndarray:
-        return np.array(grad) if isinstance(grad, np.generic) else grad
+        return np.array(grad) if isinstance(grad, np.generic) else _handed_out(grad)
     if grad.base is not None or sys.getrefcount(grad) > _ALONE or not grad.flags.writeable:
         return grad.copy()
     return grad
+
+
+def _handed_out(grad: Gradient) -> RawArray:
+    """A gradient that is no ndarray, in memory of its own if it has any."""
+    grad = slots.leaving_gradient(grad)
+    own: RawArray = grad if isinstance(grad, Tensor) or not hasattr(grad, "copy") else grad.copy()
+    return own
 
 
 def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
@@ -66,21 +74,23 @@ def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
     where a hook waits for it.
     """
     variable = node.variable
-    if box[0] is None or not variable._requires_grad:
+    if not variable._requires_grad:
         return
     hooks = variable._extra.post_accumulate_hooks  # type: ignore[union-attr]  # leaves have an Extra, and so do
     if not hooks and not node._extra.post_hooks:  # type: ignore[union-attr]  # their nodes
-        run.pending.append((variable, box))
+        if box[0] is not None:
+            run.pending.append((variable, box))
         return
-    with _adding:
-        _add_to(run, variable, box)
+    if box[0] is not None:
+        with one_thread:  # which must not lose each other's gradients
+            _add_to(run, variable, box)
     for hook in list(hooks.values() if hooks else ()):
         run.call(hook, variable)
 
 
 def add_pending(run: Run) -> None:
     """Add the gradients of a run that has succeeded."""
-    with _adding:
+    with one_thread:
         for variable, box in run.pending:
             _add_to(run, variable, box)
 
@@ -88,22 +98,40 @@ def add_pending(run: Run) -> None:
 def _add_to(run: Run, variable: Tensor, box: Box) -> None:
     """Add the gradient in `box` to `variable.grad`: in place only where nobody else holds the array."""
     extra: Any = variable._extra
+    held: Any = extra.grad  # read once: another thread may set it to None
     if run.create_graph:
-        extra.grad = box[0].clone() if extra.grad is None else extra.grad + box[0]
-    elif extra.grad is None:
+        grad = slots.leaving_gradient(box[0])
+        extra.grad = grad.clone() if held is None else held + grad
+        return
+    if held is None:
         extra.grad = wrap(owned(box), run.level)
-    elif not _add_in_place(extra, box[0]):
-        extra.grad = wrap(_whole(extra.grad._array + box[0]), run.level)
-
-
-def _add_in_place(extra: Extra, grad: Gradient) -> bool:
-    held: Any = extra.grad
+        return
     data = held._array
     alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
-    if alone and sys.getrefcount(held) <= _ALONE and held._fn is None and data.flags.writeable:
-        data += grad
-        return True
-    return False
+    alone = alone and sys.getrefcount(held) <= _ALONE and held._fn is None and data.flags.writeable
+    if alone and isinstance(box[0], (ndarray, np.generic)):
+        data += box[0]
+    else:
+        extra.grad = wrap(_whole(data + slots.leaving_gradient(box[0])), run.level)
+
+
+def keep_grad(run: Run, tensor: Tensor, grad: Tensor) -> None:
+    """Add the gradient of a computed tensor to its `.grad`; `put_back` undoes it."""
+    extra = extra_of(tensor)
+    with one_thread:
+        before = extra.grad
+        extra.grad = now = grad if before is None else before + grad
+    if run.replaced is None:
+        run.replaced = []
+    run.replaced.append((tensor, before, now))
+
+
+def put_back(run: Run) -> None:
+    """Give the computed tensors back the `.grad` that they had before this run, which has failed."""
+    for tensor, before, now in reversed(run.replaced or ()):
+        with one_thread:
+            if extra_of(tensor).grad is now:  # and nobody has added to it since
+                extra_of(tensor).grad = before
 
 
 def _whole(array: RawArray) -> RawArray:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.autograd import accumulate, engine
+from pullback.autograd import accumulate, batched_grads, engine
+from pullback.autograd.gradient_edge import GradientEdge, stand_in
 from pullback.autograd.run import Box, Output, Roots
-from pullback.core import modes
+from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import tensor as tensor_of
-from pullback.core.node import Edge, Node, node_extra, port
+from pullback.core.node import Edge, Node, port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.core.view import memory_of
 
-Tensors: TypeAlias = Tensor | Sequence[Tensor]
+Tensors: TypeAlias = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 Cotangents: TypeAlias = Any  # a Tensor or array, None, or a sequence of these
 
 
@@ -34,15 +34,16 @@ def backward(
 
     Parameters
     ----------
-    tensors : Tensor or sequence of Tensor
+    tensors : Tensor, GradientEdge or sequence of these
     grad_tensors : Tensor, None or sequence of these, optional
         The cotangent of each tensor; may be left out for a real tensor of one element (1 is used).
     retain_graph : bool, optional
         Keep the saved tensors for another backward. Default: the value of `create_graph`.
     create_graph : bool, default False
         Record the backward itself, so that it can be differentiated again.
-    inputs : Tensor or sequence of Tensor, optional
-        Accumulate into these alone.
+    inputs : Tensor, GradientEdge or sequence of these, optional
+        Accumulate into these alone: leaves, the edges of leaves, or computed tensors, which get a `.grad` for once. At
+        the edge of a computed tensor there is none to accumulate into: its hooks run, and that is all.
 
     Raises
     ------
@@ -62,15 +63,11 @@ def backward(
         return
     inputs = _tuple_of_tensors(inputs, "inputs")
     edges = _edges_towards(inputs, "backward")
-    wanted = [x for x in inputs if x.grad_fn is not None and not x.retains_grad]
-    for tensor in wanted:  # computed tensors get their grad as if it were retained, for this once
-        node_extra(tensor.grad_fn).retained[tensor.output_nr] = weakref.ref(tensor)
-    try:
-        towards = {edge.node() for edge in edges}
-        engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, towards=towards)
-    finally:
-        for tensor in wanted:
-            node_extra(tensor.grad_fn).retained.pop(tensor.output_nr, None)
+    towards: dict[Node, dict[int, Tensor]] = {edge.node(): {} for edge in edges}
+    for tensor, edge in zip(inputs, edges, strict=True):
+        if tensor.grad_fn is not None and not tensor.retains_grad:  # keeps its grad as if it were retained, this once
+            towards[edge.node()][edge.output_nr] = tensor
+    engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, towards=towards)
 
 
 def grad(
@@ -87,13 +84,16 @@ def grad(
 
     Parameters
     ----------
-    outputs, inputs : Tensor or sequence of Tensor
+    outputs, inputs : Tensor, GradientEdge or sequence of these
     grad_outputs : Tensor, None or sequence of these, optional
         The cotangent of each output; may be left out for a real output of one element.
     retain_graph, create_graph : bool
         As for `backward`.
     allow_unused : bool, default False
         Give None for an input that the outputs do not depend on, instead of an error.
+    is_grads_batched : bool, default False
+        Take the first dimension of each of `grad_outputs` as a batch, and give the gradients for every row, stacked in
+        a first dimension. The rows go through the graph one after another.
     materialize_grads : bool, default False
         Give zeros instead of None for such inputs.
 
@@ -106,15 +106,15 @@ def grad(
     ------
     RuntimeError
         An output does not require grad, an input is unused or requires none, a cotangent does not fit.
+    ValueError
+        Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
     """
-    if is_grads_batched:
-        raise NotImplementedError(
-            "grad(is_grads_batched=True) needs vmap, which this version lacks; loop over the batch of cotangents."
-        )
     outputs = _tuple_of_tensors(outputs, "outputs")
     inputs = _tuple_of_tensors(inputs, "inputs")
     if materialize_grads and allow_unused is False:
         raise ValueError("materialize_grads=True gives zeros for unused inputs; leave allow_unused out.")
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     roots, level = _roots(outputs, grad_outputs, "grad_outputs", create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     raws = _collect(roots, level, inputs, keep, create_graph)
@@ -125,6 +125,25 @@ def grad(
     if create_graph:
         results = _apart(results, [*outputs, *inputs, *(g for _, g in roots)], level)
     return tuple(results)
+
+
+def _batched(
+    outputs: tuple[Tensor, ...],
+    inputs: tuple[Tensor, ...],
+    grad_outputs: Cotangents,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize: bool,
+) -> tuple[Any, ...]:
+    """grad() for every row of the cotangents, over one graph, which the last row may release."""
+    batches = batched_grads.checked(outputs, grad_outputs)
+    keep = create_graph if retain_graph is None else retain_graph
+
+    def gradients(row: list[Tensor], more: bool) -> tuple[Any, ...]:
+        return grad(outputs, inputs, row, keep or more, create_graph, allow_unused, materialize_grads=materialize)
+
+    return batched_grads.each(gradients, batches, create_graph, max(x._level for x in outputs))
 
 
 def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool) -> list[Gradient]:
@@ -187,7 +206,7 @@ def _finished(
     """One gradient as a Tensor that shares memory with nobody."""
     if box[0] is None:
         if materialize:
-            return TENSOR.zeros_like(tensor)  # type: ignore[no-any-return]
+            return TENSOR.zeros_like(tensor).requires_grad_(create_graph)  # type: ignore[no-any-return]
         if not allow_unused:
             raise GradientError(
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "
@@ -195,20 +214,21 @@ def _finished(
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
-        return box[0]  # type: ignore[no-any-return]
+        return slots.leaving_gradient(box[0])  # type: ignore[no-any-return]
     return wrap(accumulate.owned(box), level)
 
 
 def _tuple_of_tensors(value: Tensors, name: str) -> tuple[Tensor, ...]:
     if isinstance(value, Tensor):
         return (value,)
-    if isinstance(value, (list, tuple)):
-        value = tuple(value)
-        for i, x in enumerate(value):
-            if not isinstance(x, Tensor):
-                raise TypeError(f"{name}[{i}] must be a Tensor, got {type(x).__name__}.")
-        return value
-    raise TypeError(f"{name} must be a Tensor or a sequence of Tensors, got {type(value).__name__}.")
+    if isinstance(value, GradientEdge):  # before tuples, for it is one
+        return (stand_in(value),)
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type(value).__name__}.")
+    for i, x in enumerate(value):
+        if not isinstance(x, (Tensor, GradientEdge)):
+            raise TypeError(f"{name}[{i}] must be a Tensor, got {type(x).__name__} (a GradientEdge will do too).")
+    return tuple(stand_in(x) if isinstance(x, GradientEdge) else x for x in value)
 
 
 def _roots(
@@ -244,6 +264,7 @@ def _roots(
             cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)
         else:
             cotangent = cotangent._array if cotangent._level == level else cotangent
+        cotangent = slots.root_gradient(tensor, cotangent)
         roots.append((edge, cotangent))
     return roots, level
 
@@ -262,6 +283,8 @@ def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
                 f"part or the absolute value first, or pass a cotangent in {name}."
             )
         return TENSOR.ones_like(tensor)  # type: ignore[no-any-return]
+    # A Python number has no dtype: a real one fits a complex output, but no complex one a real output.
+    number = type(given) in (int, float) and tensor.dtype.kind == "c"
     if not isinstance(given, Tensor):
         if not isinstance(given, (ndarray, np.generic, int, float, complex)):
             raise TypeError(f"{name}[{i}] must be a Tensor, an ndarray or None, got {type(given).__name__}.")
@@ -272,10 +295,11 @@ def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
             f"{tensor.shape}."
         )
     if given.dtype != tensor.dtype:
-        if given.dtype.kind == "c" and tensor.dtype.kind != "c":
+        if (given.dtype.kind == "c") != (tensor.dtype.kind == "c") and not number:
             raise GradientError(
-                f"For real outputs expected a real cotangent, but {name}[{i}] has dtype {given.dtype} and output[{i}] "
-                f"{tensor.dtype}."
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: {name}[{i}] has a dtype of {given.dtype} and output[{i}] has a dtype of {tensor.dtype}. "
+                f"Convert it, for example with .to(pullback.{tensor.dtype})."
             )
         given = TENSOR.to(given, tensor.dtype)
     return given  # type: ignore[no-any-return]

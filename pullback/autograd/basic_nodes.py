@@ -35,9 +35,10 @@ class Identity(Node):
 
 
 class Error(Node):
-    """Raises when a gradient reaches it."""
+    """Raises when a gradient reaches it, an undefined one too."""
 
     __slots__ = ("message",)
+    takes_undefined = True
 
     def __init__(self, message: str, edges: Iterable[Edge | None] = ()) -> None:
         super().__init__(edges)
@@ -53,18 +54,18 @@ class DelayedError(Error):
     __slots__ = ()
 
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]  # no gradients, tensors to mark
-        """The inputs again, as tensors that raise when differentiated."""
+        """The inputs again, as outputs of `Error` nodes: they raise when differentiated."""
         outs = []
         for x in inputs:
             out = wrap(x._array, x._level)
-            out._fn = type(self)(self.message, (*self.edges(), port(x)))
+            out._fn = Error(self.message, (*self.edges(), port(x)))
             out._fn._shape, out._fn._dtype = x.shape, x.dtype
             out._requires_grad = True
             outs.append(out)
         return tuple(outs)
 
 
-class UndefinedGrad(Node):
+class UndefinedGradBackward(Node):
     """Passes no gradient on: what is behind it counts as not used."""
 
     __slots__ = ()
@@ -73,16 +74,24 @@ class UndefinedGrad(Node):
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (None,) * len(self.edges())
 
+
+class UndefinedGrad(UndefinedGradBackward):
+    """Cuts tensors off from what they were computed from, though they still require grad."""
+
+    __slots__ = ()
+
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
         """The inputs again, as tensors whose gradient ends here."""
         outs = []
         for x in inputs:
             out = wrap(x._array, x._level)
             if isinstance(x, Tensor) and x._requires_grad:
-                out._fn = UndefinedGrad((port(x),), x.shape, x.dtype)
+                out._fn = UndefinedGradBackward((port(x),), x.shape, x.dtype)
                 out._requires_grad = True
             outs.append(out)
         return tuple(outs)
 
 
-__all__ = ["DelayedError", "Error", "GraphRoot", "Identity", "NotImplemented", "UndefinedGrad"]
+__all__ = [
+    "DelayedError", "Error", "GraphRoot", "Identity", "NotImplemented", "UndefinedGrad", "UndefinedGradBackward",
+]  # fmt: skip

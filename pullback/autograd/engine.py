@@ -8,16 +8,18 @@ runs may nest and threads may run side by side over shared graphs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from pullback.arrays.numpy.quiet import restore, silence
+from pullback.arrays.numpy.quiet import restore, silence, warnings
 from pullback.autograd import node_hooks
-from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending
+from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.fit import fit
-from pullback.autograd.run import Box, Output, Roots, Run
+from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
+from pullback.core import slots
 from pullback.core.node import LEAF, AccumulateGrad, Edge, Node, NodeExtra, Port
+from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
@@ -32,34 +34,49 @@ def execute(
     keep_graph: bool = False,
     create_graph: bool = False,
     captures: dict[Output, int] | None = None,
-    towards: set[Node] | None = None,
+    towards: dict[Node, dict[int, Tensor]] | None = None,
 ) -> dict[int, Gradient]:
     """Pull the cotangents `roots` (pairs of edge and gradient) back through the graph.
 
-    Without `captures` gradients are accumulated in the leaves: in all, or in those of the nodes `towards`. With it, a
-    dict from (node, output number) to a key, they are collected there instead, and only nodes on the way to them run;
-    returns the dict of captured gradients.
+    Without `captures` gradients are accumulated in the leaves: in all, or in those of the nodes `towards`, and in the
+    outputs of these that it names by number. With it, a dict from (node, output number) to a key, they are collected
+    there instead, and only nodes on the way to them run; returns the dict of captured gradients.
     """
     run = Run(level, roots, keep_graph, create_graph, captures)
     awaited, needed = _count_dependencies(roots, None), None
     run.targets = towards if captures is None else {node for node, _ in captures}
     if run.targets is not None and not _only_leaves(run.targets, awaited):
         needed = _nodes_towards(run.targets, awaited)
+        roots = [(edge, g) for edge, g in roots if edge.node() in needed]
         awaited = _count_dependencies(roots, needed)
-    if create_graph:
-        run.call(_run_quietly, run, roots, awaited, needed)
-    else:
-        _run_quietly(run, roots, awaited, needed)
+    run.nodes = awaited
+    if not create_graph:
+        run.ops = slots.table_for_graph(awaited, run.ops)
+    partial = None if run.targets is None else PARTIAL.set(True)
+    try:
+        if create_graph:
+            run.call(_run_quietly, run, roots, awaited, needed)
+        else:
+            _run_quietly(run, roots, awaited, needed)
+    finally:
+        if partial is not None:
+            PARTIAL.reset(partial)
     return run.captured
 
 
 def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None) -> None:
-    warnings = silence()
+    before = warnings()
     try:
+        silence()
         _run_ready(run, roots, awaited, needed)
         add_pending(run)
+    except BaseException as error:
+        put_back(run)
+        for instrument in run.instruments:
+            instrument.failed(getattr(run, "running", None), error)
+        raise
     finally:
-        restore(warnings)
+        restore(before)
 
 
 def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, int]:
@@ -100,7 +117,7 @@ def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, in
     return awaited
 
 
-def _only_leaves(targets: set[Node], nodes: dict[Node, int]) -> bool:
+def _only_leaves(targets: Collection[Node], nodes: dict[Node, int]) -> bool:
     """Whether the targets are every leaf and nothing else, so that every node is on the way there."""
     if not all(type(node) is AccumulateGrad and node in nodes for node in targets):
         return False
@@ -242,8 +259,10 @@ def _deliver(
 
 def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Sequence[Gradient]:
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
+    if run.instruments:
+        run.running = node
     extra = node._extra
-    if extra is not None:
+    if extra is not None or run.targets is not None:
         node_hooks.of_tensors(run, node, box)
     if type(node) is AccumulateGrad:
         _run_leaf(run, node, box, extra)
@@ -291,9 +310,11 @@ def _run_leaf(run: Run, node: AccumulateGrad, box: Box, extra: NodeExtra | None)
         return
     if extra is not None and extra.pre_hooks:
         node_hooks.before(run, node, box)
-    seen = box[0] if extra is not None and extra.post_hooks else None
-    accumulate_grad(run, node, box)
-    if seen is not None:
+    if extra is None or not extra.post_hooks:
+        accumulate_grad(run, node, box)
+    else:
+        seen = box[0]
+        accumulate_grad(run, node, box)
         node_hooks.after(run, node, (), seen)
 
 

@@ -49,4 +49,4 @@ def to_dtype(g: Gradient, dtype: DType, ops: Any) -> Gradient:
     """`g` in the dtype of the input: its real part for a real input, then a cast."""
     if dtype.kind != "c" and g.dtype.kind == "c":
         g = ops.real(g)
-    return g if g.dtype == dtype else ops.to(g, dtype)
+    return g if g.dtype == dtype else ops._to_copy(g, dtype)

@@ -6,17 +6,20 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from pullback.autograd import users_code
 from pullback.autograd.basic_nodes import DelayedError
 from pullback.autograd.node_hooks import raw_of
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR, lift, wrap_result
 from pullback.core.errors import GradientError, InplaceError
+from pullback.core.instruments import run_operator
 from pullback.core.node import Edge, MultiNode, Port, Unpack, next_sequence_nr, port
-from pullback.core.saved import Packed, Released, checked, output_again, unpack_raw, version_when_saved, watch_output
+from pullback.core.packed import Packed
+from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import counter_of, version_of
-from pullback.core.view import make_view
+from pullback.core.view import Origin, make_view
 
 
 class FunctionNode(MultiNode):
@@ -26,6 +29,8 @@ class FunctionNode(MultiNode):
 
     _nexts: tuple[Edge | None, ...]
     _to_save: tuple[Tensor | None, ...]
+    _for_forward: tuple[Tensor | None, ...]
+    _in_jvp: bool  # whether `saved_tensors` are those saved for forward
     _saved: tuple[tuple[Any, Version, int | None], ...]  # what is kept, its version, which output it is
     _dirty: tuple[Tensor, ...]
     _non_differentiable: tuple[Tensor, ...]
@@ -37,7 +42,8 @@ class FunctionNode(MultiNode):
         self._ports = ()
         self._function = function
         self._level = level
-        self._to_save = ()
+        self._to_save = self._for_forward = ()
+        self._in_jvp = False
         self._saved = ()
         self._dirty = self._non_differentiable = ()
         self._materialize = True
@@ -55,6 +61,16 @@ class FunctionNode(MultiNode):
                 )
         self._to_save = tensors
 
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`, which finds them in `saved_tensors`; they are let go of when it has run."""
+        for i, x in enumerate(tensors):
+            if x is not None and not isinstance(x, Tensor):
+                raise TypeError(
+                    f"save_for_forward can only save Tensors or None, but argument {i} is of type {type(x).__name__}; "
+                    "keep other values as attributes of ctx."
+                )
+        self._for_forward = tensors
+
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say that forward modified these inputs in place."""
         self._dirty = tensors
@@ -70,12 +86,19 @@ class FunctionNode(MultiNode):
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The tensors given to save_for_backward, after checking that none was modified in place since."""
+        if self._in_jvp:
+            return self._for_forward
         return tuple(self._unpack(*kept) for kept in self._saved)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        return slots.raw_saved(self, "tensors")  # type: ignore[no-any-return]
 
     def _unpack(self, x: Any, version: Version, nr: int | None) -> Tensor | None:
         if type(version) is Packed:
-            return version.tensor(x, None if nr is None else Port(self, nr, *self._ports[nr]))
-        x = checked(x, version, self)
+            entrance = None if nr is None else Port(self, nr, *self._ports[nr])
+            return slots.saved_again(version.tensor(x, self, entrance))  # type: ignore[no-any-return]
+        x = slots.saved_again(checked(x, version, self))
         return x if nr is None else output_again(x, version, Port(self, nr, *self._ports[nr]), self._level)
 
     # -- as a node -------------------------------------------------------------------------------------------
@@ -83,12 +106,7 @@ class FunctionNode(MultiNode):
         raw = unpack is unpack_raw
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
-        state = modes.current()
-        before = modes.set_modes(state.with_recording(not raw, self._level))
-        try:
-            results = self._function.backward(self, *tensors)
-        finally:
-            modes.set_modes(before)
+        results = users_code.call(self._function.backward, (self, *tensors), not raw, self._level)
         return [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
 
     def _as_tensor(self, g: Gradient, nr: int, raw: bool) -> Tensor | None:
@@ -125,8 +143,14 @@ class FunctionNode(MultiNode):
                 f"function {self.name()} returned a gradient for argument {i} of forward, which was no Tensor; return "
                 "None."
             )
-        if self._nexts[i] is None:
+        edge = self._nexts[i]
+        if edge is None:
             return None
+        if value.dtype.kind == "c" and edge._dtype is not None and edge._dtype.kind != "c":
+            raise GradientError(
+                f"function {self.name()} returned a complex gradient ({value.dtype}) for argument {i} of forward, "
+                f"which is real ({edge._dtype}); return its real part."
+            )
         return raw_of(value, self._level) if raw else value
 
     def repack(self, pack: Callable[[Any, Version], tuple[Any, Version]]) -> None:
@@ -134,6 +158,14 @@ class FunctionNode(MultiNode):
 
     def release(self) -> None:
         self._saved = tuple((None, Released, None) for _ in self._saved)
+
+
+# (Function, arguments, level) -> the outputs, where an argument has a tangent; filled when forward mode is first used.
+dual_apply: Callable[..., Any] | None = None
+
+
+def _has_tangent(x: Any) -> bool:
+    return isinstance(x, Tensor) and hasattr(x._array, "carries_derivative")
 
 
 class _FunctionMeta(type):
@@ -150,7 +182,9 @@ class Function(metaclass=_FunctionMeta):
     Write the static methods `forward(ctx, *args)` and `backward(ctx, *grads)`, or `forward(*args)`,
     `setup_context(ctx, inputs, output)` and `backward`; call it through `apply`. `backward` takes one gradient for each
     output and returns one for each argument of forward: conj(J)^T applied to the cotangent, None for an argument
-    without gradient.
+    without gradient. For forward mode write `jvp(ctx, *tangents)` too: it takes one tangent for each argument of
+    forward (None for what is no Tensor) and returns one for each output, J applied to the tangents. In it
+    `ctx.saved_tensors` are what was given to `ctx.save_for_forward`.
 
     Examples
     --------
@@ -186,6 +220,13 @@ class Function(metaclass=_FunctionMeta):
             "You must implement the static method backward for a custom autograd.Function to use it with backward()."
         )
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """The tangents of the outputs."""
+        raise NotImplementedError(
+            "You must implement the static method jvp for a custom autograd.Function to use it in forward mode."
+        )
+
     def __init__(self) -> None:
         raise TypeError(
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
@@ -197,20 +238,18 @@ class Function(metaclass=_FunctionMeta):
         """Run forward, and record a node whose backward is this Function's."""
         level = max((a._level for a in args if isinstance(a, Tensor)), default=0)
         args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
+        if dual_apply is not None and any(_has_tangent(a) for a in args):
+            return dual_apply(cls, args, level)
         ctx = cls._node_class(cls, level, args)
         state = modes.current()
         records = any(ctx.needs_input_grad) and state.records(level)
         edges = tuple(port(a) for a in args) if records else ()
         versions = [version_of(a) for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
-        before = modes.set_modes(state.with_recording(False, level))
-        try:
-            output = cls._run_forward(ctx, args)
-        finally:
-            modes.set_modes(before)
+        output = forward_of(cls, ctx, args, state)
         single = not isinstance(output, tuple)
         if records:
-            _check_forward(ctx, args, versions, output)
-        results = _finish(ctx, args, (output,) if single else output, edges, records)
+            check_forward(ctx, args, versions, output)
+        results = finish(ctx, args, (output,) if single else output, edges, records)
         return results[0] if single else tuple(results)
 
     @classmethod
@@ -222,7 +261,19 @@ class Function(metaclass=_FunctionMeta):
         return output
 
 
-def _check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int], output: Any) -> None:
+def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], state: modes.Modes) -> Any:
+    """What forward returns, run without recording."""
+    try:
+        modes.set_modes(state.with_recording(False, ctx._level))
+        if state.instruments:
+            run = functools.partial(cls._run_forward, ctx, args)
+            return run_operator(state.instruments, cls.__name__, args, run)
+        return cls._run_forward(ctx, args)
+    finally:
+        modes.restore(state)
+
+
+def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int], output: Any) -> None:
     """Refuse what would lose gradients without a word: a list of outputs, inputs modified without mark_dirty."""
     if isinstance(output, (list, dict)):
         raise TypeError(
@@ -244,7 +295,7 @@ def _check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int]
         )
 
 
-def _finish(
+def finish(
     ctx: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...], edges: tuple[Edge | None, ...], records: bool
 ) -> list[Any]:
     """The outputs as tensors of the graph, the saved tensors kept, the modified inputs rebased."""
@@ -279,7 +330,8 @@ def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: boo
     result = out.detach() if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
-        result._extra.made_by = ctx.name()  # type: ignore[union-attr]  # a view has an Extra
+    if records and (extra := result._extra) is not None and extra.base is not None:
+        extra.made_by = Origin("function", ctx.name())
     return result
 
 
@@ -322,11 +374,17 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(backward)
     def once(ctx: FunctionNode, *grads: Tensor | None) -> Any:
         state = modes.current()
-        before = modes.set_modes(state.with_recording(False, ctx._level))
+        if any(_has_tangent(g) for g in grads):
+            raise GradientError(
+                f"trying to differentiate twice through {ctx.name()}, whose backward is marked with "
+                "@once_differentiable, by forward mode. Write its backward with Tensor operations alone and remove the "
+                "mark, or take the derivative without forward mode."
+            )
         try:
+            modes.set_modes(state.with_recording(False, ctx._level))
             results = backward(ctx, *(g.detach() if isinstance(g, Tensor) else g for g in grads))
         finally:
-            modes.set_modes(before)
+            modes.restore(state)
         if not state.records(ctx._level):
             return results
         error = DelayedError(

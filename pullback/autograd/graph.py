@@ -1,18 +1,60 @@
-"""The graph in a user's hands: looking at what a node saved, and running one node by hand."""
+"""The graph in a user's hands: nodes and edges, what a node saved, running one node by hand, versions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pullback.autograd.fit import fit
+from pullback.autograd.gradient_edge import GradientEdge, get_gradient_edge
+from pullback.autograd.multi_grad_hooks import register_multi_grad_hook
+from pullback.autograd.raw_saved import SavedTensor
+from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
 from pullback.core import slots
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, UnsupportedError
 from pullback.core.node import InputMetadata, Node
 from pullback.core.saved import tensor_unpacker
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
+from pullback.core.version import bump
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Say that the memory of a tensor, or of several, was modified in a way that pullback cannot see.
+
+    A backward that needs the old values then raises, instead of computing with the new ones. Operators and
+    `ctx.mark_dirty` do this themselves; it is for code that writes into `tensor.numpy()`, say. Once too often does no
+    harm. A tensor made in inference mode is passed over.
+
+    Raises
+    ------
+    RuntimeError, TypeError
+        Something is not a Tensor.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> y = x.exp()
+    >>> y.detach().numpy()[0] = 0.0
+    >>> pb.autograd.graph.increment_version(y)
+    >>> y.sum().backward()
+    Traceback (most recent call last):
+    SavedTensorModifiedError: ... ExpBackward0 saved 'result' ...
+    """
+    tensors: Any = (tensor,) if isinstance(tensor, Tensor) else tensor
+    if not isinstance(tensors, Iterable):
+        raise UnsupportedError(
+            f"increment_version takes a Tensor or an iterable of Tensors, got {type(tensor).__name__}."
+        )
+    tensors = tuple(tensors)
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise UnsupportedError(f"increment_version takes Tensors, but element {i} is of type {type(x).__name__}.")
+    for x in tensors:
+        if not x.is_inference():
+            bump(x, "a write announced by increment_version()")
 
 
 def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
@@ -58,4 +100,17 @@ def _unpacked(node: Node, saved: Any, version: Version) -> Any:
 slots.call_node = call_node
 slots.show_saved = show_saved
 
-__all__ = ["Node", "call_node", "show_saved"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "SavedTensor",
+    "allow_mutation_on_saved_tensors",
+    "call_node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "show_saved",
+]

@@ -2,93 +2,68 @@
 
 A view shares its base's memory, so writing into one changes the other. When a view is written into, its base gets a
 `CopySlices` node: its backward runs the in-place operator's node on the part of the gradient that belongs to the view,
-and passes the rest on. Views find their new function when they are next used, by their geometry (shape, strides and
-place in the base's memory), as `AsStridedBackward0` of the base.
+and passes the rest on. Views find their new function when they are next used: by their geometry (shape, strides and
+place in the base's memory), as `AsStridedBackward0` of the base, or by running their operators again (`replay.py`).
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from pullback.autograd.fit import to_dtype
+from pullback.autograd.inplace_rules import check_use
 from pullback.autograd.places import Places
+from pullback.autograd.replay import Replay
 from pullback.core import modes, slots
-from pullback.core.errors import InplaceError
+from pullback.core.dispatch import TENSOR
+from pullback.core.lock import one_thread
 from pullback.core.node import Edge, Node, Unpack, next_sequence_nr, node_extra, port
-from pullback.core.tensor import Tensor, ndarray, new
-from pullback.core.types import Gradient
-from pullback.core.view import base_of, memory_of, wake_views
-
-
-def check_inplace(target: Tensor, name: str, records: bool) -> None:
-    """Raise where an in-place operation on `target` cannot be allowed; `records` says whether a node is made."""
-    extra = target._extra
-    base = base_of(target)
-    state = modes.current()
-    if not state.records(target._level):
-        return
-    if extra is not None and extra.inference and not state.inference:
-        raise InplaceError(f"{name}_: inplace update to an inference tensor outside inference_mode; clone() it first.")
-    if extra is not None and extra.made_by is not None and (records or target._requires_grad):
-        raise InplaceError(
-            f"{name}_: this tensor is the output of {extra.made_by} and a view of its input (or the input itself). "
-            "Writing into what was returned by a custom Function would bypass its backward; write into a clone()."
-        )
-    if target._requires_grad and target.grad_fn is None:
-        raise InplaceError(
-            f"{name}_: a leaf Variable that requires grad is being used in an in-place operation. Do it under "
-            "pullback.no_grad() to change a parameter, or use the out-of-place form to differentiate."
-        )
-    if base is not None and (records or base._requires_grad):
-        if base._requires_grad and port(base) is not None and base.grad_fn is None:
-            raise InplaceError(
-                f"{name}_: a view of a leaf Variable that requires grad is being used in an in-place operation. Do it "
-                "under pullback.no_grad() to change a parameter, or use the out-of-place form to differentiate."
-            )
-        if base._requires_grad and not target._requires_grad:
-            raise InplaceError(
-                f"{name}_: a view that was made under no_grad() is modified while recording, which would change its "
-                "base behind the graph's back. Make the view where it is modified: both under no_grad(), or neither."
-            )
-        if not isinstance(memory_of(target._array), ndarray):
-            raise InplaceError(
-                f"{name}_: a view of a tensor around a {type(memory_of(target._array)).__name__} cannot be written "
-                "into while recording, because such an array has no strides; use the out-of-place form."
-            )
+from pullback.core.tensor import Tensor, new
+from pullback.core.types import Gradient, Version
+from pullback.core.view import base_of, wake_views
 
 
 class CopySlices(Node):
     """A base after an in-place operation on a view of it: the view's part went through `fn`, the rest is as it was."""
 
-    __slots__ = ("fn", "places", "target")
+    __slots__ = ("fn", "part", "target")
     fn: Node
-    places: Places
+    part: Places | Replay
     target: Edge | None
     takes_undefined = False
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
-        places, indices = self.places, (self.places.indices().reshape(-1),)
-        row = places.row_of_base(grad, ops)
-        inner = self.fn.apply(ops, places.as_view(ops.take(row, indices[0]), ops), unpack)
+        if ops is TENSOR:
+            unpack = partial(_unpack_apart, unpack)
+        shown, put_back = self.part.taken(grad, ops)
         own = None
         results = []
-        for edge, g in zip(self.fn.edges(), inner, strict=True):
+        for edge, g in zip(self.fn.edges(), self.fn.apply(ops, shown, unpack), strict=True):
             if edge is None or edge is not self.target:
                 results.append(g)
                 continue
             results.append(None)
             if g is not None:
                 own = g if own is None else own + g  # twice in v.mul_(v)
-        if own is None:
-            inside = ops.zeros(indices[0].shape, dtype=row.dtype)
-        else:
-            inside = to_dtype(places.row_of_view(own, ops), row.dtype, ops)
-        return (places.as_base(ops.index_put(row, indices, inside), ops), *results)
+        return (put_back(own), *results)
 
     def release(self) -> None:
         self.fn.release()
+
+
+def _unpack_apart(unpack: Unpack, saved: Any, version: Version, node: Node) -> Any:
+    """What a node inside CopySlices saved. Its own output leads to a twin of it: CopySlices releases the node."""
+    x = unpack(saved, version, node)
+    if isinstance(x, Tensor) and x._fn is node:
+        twin = new(type(node))
+        for slot in (slot for cls in type(node).__mro__ for slot in getattr(cls, "__slots__", ())):
+            if slot != "__weakref__":
+                setattr(twin, slot, getattr(node, slot))
+        twin._sequence_nr, twin._extra = next_sequence_nr(), None
+        x._fn = twin
+    return x
 
 
 class AsStridedBackward0(Node):
@@ -99,10 +74,7 @@ class AsStridedBackward0(Node):
     arity = 1
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
-        places = self.places
-        row = places.row_of_view(grad, ops)
-        zeros = ops.zeros((places.count(),), dtype=row.dtype)
-        return (places.as_base(ops.index_put(zeros, (places.indices().reshape(-1),), row, True), ops),)
+        return (self.places.laid(grad, ops),)
 
 
 def _retain_at(tensor: Tensor, before: Edge | None, now: Edge) -> None:
@@ -111,6 +83,14 @@ def _retain_at(tensor: Tensor, before: Edge | None, now: Edge) -> None:
     if extra is not None and extra.retains_grad and before is not None:
         node_extra(before.node()).retained.pop(before.output_nr, None)
         node_extra(now.node()).retained[now.output_nr] = weakref.ref(tensor)
+
+
+def _part(base: Tensor, view: Tensor) -> Places | Replay:
+    """Which part of its base a view shows."""
+    steps = view._extra.steps  # type: ignore[union-attr]  # every view has an Extra
+    if steps is None:
+        return Places(base._array, view._array)
+    return Replay(base._array, view._array, steps)
 
 
 def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -> None:
@@ -126,16 +106,20 @@ def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -
     copy._next0 = copy._next1 = copy._extra = None
     copy._shape, copy._dtype = base._array.shape, base._array.dtype
     node = node.node()
-    copy.fn, copy.places = node, Places(base._array, target._array)
+    copy.fn, copy.part = node, _part(base, target)
     copy.target = before
     # The view's own history is the base's; everything else that the operator took keeps its edge.
     copy._nexts = (port(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
     _retain_at(base, base._fn, copy)
     base._fn, base._requires_grad = copy, True
+    for instrument in modes.current().instruments:
+        instrument.recorded(copy, base._level)
     wake_views(base)
     target._requires_grad = True
-    # Its function is made again, from the base's, when next asked for.
+    # Its function is made again, from the base's, when next asked for: at once where a gradient is kept there.
     extra.view_version = -1  # type: ignore[union-attr]
+    if extra.retains_grad:  # type: ignore[union-attr]
+        refresh_view(target)
 
 
 def continue_history(target: Tensor, node: Edge) -> None:
@@ -149,33 +133,45 @@ def continue_history(target: Tensor, node: Edge) -> None:
 
 def refresh_view(view: Tensor) -> Edge | None:
     """The function of a view: its own while the base is as it was, else one made from the base's."""
-    extra: Any = view._extra  # there, as is the counter of its base
+    if view._extra.view_version == view._extra.base._counter.n:  # type: ignore[union-attr]  # views have all of these
+        return view._fn  # type: ignore[no-any-return]
+    with one_thread:  # hooks belong to a node: threads must find the same one
+        return _refreshed(view)
+
+
+def _refreshed(view: Tensor) -> Edge | None:
+    extra: Any = view._extra
     base = extra.base
-    if extra.view_version == base._counter.n:
+    version = base._counter.n
+    if extra.view_version == version:
         return view._fn  # type: ignore[no-any-return]
     edge = port(base)
     if edge is None or base_of(view) is None:
-        extra.view_version = base._counter.n
+        extra.view_version = version
         # Nothing to follow, or one of them has got other memory by assigning to .data.
         return view._fn  # type: ignore[no-any-return]
-    if extra.made_by is not None:
-        raise InplaceError(
-            f"a tensor that {extra.made_by} returned is a view of its input, and that was modified in place since: the "
-            "backward of the custom Function no longer fits. Return a clone() from its forward, or modify a clone()."
-        )
-    extra.view_version = base._counter.n
+    check_use(view)
+    part = _part(base, view)
+    node = part.record(base, edge) if isinstance(part, Replay) else _strided(view, edge, part)
+    _retain_at(view, view._fn, node)
+    view._fn, view._requires_grad = node, True
+    for instrument in modes.current().instruments:
+        instrument.recorded(node.node(), view._level)
+    extra.view_version = version  # last: from here on other threads take the function without asking
+    return node
+
+
+def _strided(view: Tensor, edge: Edge, places: Places) -> Edge:
+    """The function of a view as a node of its own."""
     node = new(AsStridedBackward0)
     node._sequence_nr = next_sequence_nr()
     node._nexts = node._next1 = node._extra = None
     node._next0 = edge
     node._shape, node._dtype = view._array.shape, view._array.dtype
-    node.places = Places(base._array, view._array)
-    _retain_at(view, view._fn, node)
-    view._fn, view._requires_grad = node, True
+    node.places = places
     return node
 
 
-slots.check_inplace = check_inplace
 slots.rebase_history = rebase_history
 slots.continue_history = continue_history
 slots.refresh_view = refresh_view

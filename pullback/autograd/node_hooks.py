@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pullback.autograd.accumulate import keep_grad
+from pullback.autograd.fit import fit
 from pullback.autograd.run import Box, Run
+from pullback.core import slots
 from pullback.core.errors import GradientError
 from pullback.core.hook_dict import HookDict
-from pullback.core.node import Edge, InputMetadata, Node
-from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
-from pullback.core.types import DType, Gradient, Shape
+from pullback.core.node import LEAF, AccumulateGrad, Node, NodeExtra
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import Gradient
 
 
 def to_tensor(run: Run, raw: Gradient) -> Any:
@@ -29,16 +33,23 @@ def to_tensor(run: Run, raw: Gradient) -> Any:
     return wrap(raw, run.level)
 
 
-def from_tensor(run: Run, value: Any, where: str, shape: Shape | None, dtype: DType | None) -> Gradient:
-    """A gradient that a hook or custom Function gave, checked, in the form that flows."""
+def replacement(run: Run, value: Any, before: Gradient, where: str) -> Gradient:
+    """A gradient that a hook gave in place of `before`, checked, in the form that flows."""
     if value is None:
         return None
     if not isinstance(value, Tensor):
         raise TypeError(f"{where} returned a {type(value).__name__} as gradient; expected a Tensor or None.")
-    if shape is not None and value.shape != shape:
-        raise GradientError(f"{where} returned a gradient of shape {value.shape}; expected {shape}.")
-    if dtype is not None and value.dtype != dtype:
-        raise GradientError(f"{where} returned a gradient of dtype {value.dtype}; expected {dtype}.")
+    if before is None:
+        raise GradientError(
+            f"{where} can't replace a None gradient with a non-None value: no gradient came here in this backward, so "
+            "there is nothing to change. Return None where the gradient is None."
+        )
+    for what, found, expected in (("shape", value.shape, before.shape), ("dtype", value.dtype, before.dtype)):
+        if found != expected:
+            raise GradientError(
+                f"{where} returned a gradient of {what} {found}; expected {expected}. Return one that looks like the "
+                "gradient it was given, or None to leave that as it is."
+            )
     return value if run.create_graph else raw_of(value, run.level)
 
 
@@ -49,48 +60,56 @@ def raw_of(value: Tensor, level: int) -> Gradient:
     return value
 
 
-def pass_through(run: Run, hooks: HookDict, grad: Gradient, edge: Edge | _Fields) -> Gradient:
-    """`grad` after the hooks of one tensor, in order; each may replace it."""
-    if grad is None:
-        return None
+class RunHook(ABC):
+    """A hook on a tensor that must know which backward it is in; it replaces nothing."""
+
+    @abstractmethod
+    def __call__(self, run: Run, grad: Tensor | None) -> None:
+        """Take note of the gradient of this tensor in `run`."""
+
+
+def pass_through(run: Run, hooks: HookDict, grad: Gradient, node: Node, nr: int = 0) -> Gradient:
+    """`grad` (None too) after the hooks of a tensor, output `nr` of `node`, in order; each may replace it."""
     for hook in list(hooks.values()):
-        result = run.call(hook, to_tensor(run, grad))
+        seen = to_tensor(run, grad)
+        result = run.call(hook, run, seen) if isinstance(hook, RunHook) else run.call(hook, seen)
         if result is not None:
-            grad = from_tensor(run, result, f"hook {_name(hook)!r}", edge._shape, edge._dtype)
+            place = f"output {nr} of {node.name()}" if type(node) is not AccumulateGrad else "a leaf"
+            grad = replacement(run, result, grad, f"hook {_name(hook)!r} on {place}")
     return grad
 
 
 def of_tensors(run: Run, node: Node, box: Box) -> None:
     """Run the hooks of the node's output tensors on the gradient in `box`, then keep those that are retained."""
-    extra: Any = node._extra
-    if not extra.tensor_hooks and not extra.retained:
+    extra = node._extra or LEAF  # which has nothing
+    kept = _kept(run, node, extra)
+    if not extra.tensor_hooks and not kept:
         return
     grads = _as_list(node, box)
-    metadata = node.input_metadata
-    for nr, hooks in extra.tensor_hooks.items():
-        grads[nr] = pass_through(run, hooks, grads[nr], _Fields(metadata[nr]))
-    for nr, reference in extra.retained.items():
-        tensor = reference()
-        if tensor is not None and grads[nr] is not None:
-            held = extra_of(tensor).grad
+    for nr, hooks in list(extra.tensor_hooks.items()):
+        grads[nr] = pass_through(run, hooks, grads[nr], node, nr)
+    for nr, tensor in kept:
+        if grads[nr] is not None:
             new = to_tensor(run, grads[nr]).clone() if run.create_graph else to_tensor(run, _copied(grads[nr]))
-            extra_of(tensor).grad = new if held is None else held + new
+            keep_grad(run, tensor, new)
     box[0] = grads if node.outputs != 1 else grads[0]
+
+
+def _kept(run: Run, node: Node, extra: NodeExtra) -> list[tuple[int, Tensor]]:
+    """The outputs of `node` that keep their gradient, by number: those retained, those that this run is asked for."""
+    kept = [(nr, tensor) for nr, reference in extra.retained.items() if (tensor := reference()) is not None]
+    if type(run.targets) is dict and node in run.targets:
+        kept += run.targets[node].items()
+    return kept
 
 
 def before(run: Run, node: Node, box: Box) -> None:
     """Run the node's pre-hooks, which see and may replace the gradient in `box`."""
     grads = _as_list(node, box)
-    metadata = node.input_metadata
     for hook in list(node._extra.pre_hooks.values()):  # type: ignore[union-attr]  # asked before the call
         result = run.call(hook, tuple(to_tensor(run, g) for g in grads))
         if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            _check_count(node, "pre-hook", hook, result, grads)
-            grads = [
-                from_tensor(run, r, f"pre-hook {_name(hook)!r} of {node.name()}", m.shape, m.dtype)
-                for r, m in zip(result, metadata, strict=True)
-            ]
+            grads = _replaced(run, result, grads, f"pre-hook {_name(hook)!r} of {node.name()}")
     box[0] = grads if node.outputs != 1 else grads[0]
 
 
@@ -101,44 +120,34 @@ def _as_list(node: Node, box: Box) -> list[Gradient]:
 
 
 def _copied(raw: Gradient) -> Gradient:
-    return raw.clone() if isinstance(raw, Tensor) else np.array(raw)
+    if type(raw) is ndarray or isinstance(raw, np.generic):
+        return np.array(raw)
+    raw = slots.leaving_gradient(raw)
+    return raw.clone() if isinstance(raw, Tensor) else raw.copy()
 
 
 def after(run: Run, node: Node, grads: Sequence[Gradient], grad: Gradient) -> Sequence[Gradient]:
-    """The node's hooks, which see and may replace the gradients of its inputs."""
-    outputs = tuple(to_tensor(run, g) for g in (grad if node.outputs != 1 else (grad,)))
+    """The node's hooks, which see and may replace the gradients of its inputs, each in the shape of its input."""
+    outputs = tuple(to_tensor(run, g) for g in _as_list(node, [grad]))
     edges = node.edges()
+    grads = [g if g is None or edge is None else fit(g, edge, node, run) for g, edge in zip(grads, edges, strict=True)]
     for hook in list(node._extra.post_hooks.values()):  # type: ignore[union-attr]
-        inputs = tuple(to_tensor(run, g) for g in grads)
-        result = run.call(hook, inputs, outputs)
+        result = run.call(hook, tuple(to_tensor(run, g) for g in grads), outputs)
         if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            _check_count(node, "hook", hook, result, grads)
-            where = f"hook {_name(hook)!r} of {node.name()}"
-            grads = [
-                None if edge is None else from_tensor(run, r, where, *_expected(g, edge))
-                for r, g, edge in zip(result, grads, edges, strict=True)
-            ]
+            grads = _replaced(run, result, grads, f"hook {_name(hook)!r} of {node.name()}")
     return grads
 
 
-def _expected(g: Gradient, edge: Edge) -> tuple[Shape | None, DType | None]:
-    """Shape and dtype of what may replace the gradient `g` towards `edge`: as broadcast, if it was, or as it ends."""
-    return (edge._shape, edge._dtype) if g is None else (g.shape, g.dtype)
-
-
-class _Fields:
-    """Input metadata under the names that an edge has."""
-
-    def __init__(self, metadata: InputMetadata) -> None:
-        self._shape, self._dtype = metadata.shape, metadata.dtype
-
-
-def _check_count(node: Node, kind: str, hook: object, result: Sequence[Any], grads: Sequence[Any]) -> None:
-    if len(result) != len(grads):
-        raise GradientError(
-            f"{kind} {_name(hook)!r} of {node.name()} returned {len(result)} gradients; expected {len(grads)}."
+def _replaced(run: Run, result: Any, grads: Sequence[Gradient], where: str) -> list[Gradient]:
+    """The gradients that a node's hook gave in place of `grads`."""
+    if not isinstance(result, tuple):
+        raise TypeError(
+            f"{where} returned a {type(result).__name__}; expected a tuple with {len(grads)} gradient(s), or None to "
+            "leave them as they are."
         )
+    if len(result) != len(grads):
+        raise GradientError(f"{where} returned {len(result)} gradients; expected {len(grads)}, each a Tensor or None.")
+    return [replacement(run, new, old, where) for new, old in zip(result, grads, strict=True)]
 
 
 def _name(hook: object) -> str:

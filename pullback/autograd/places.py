@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pullback.arrays.numpy.strides import storage_positions
+from pullback.autograd.fit import to_dtype
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import ndarray
 from pullback.core.types import Gradient, Shape
 from pullback.core.view import memory_of
 
 Geometry: TypeAlias = tuple[Shape, Shape, int]  # shape, strides and offset, in elements
+PutBack: TypeAlias = Callable[[Gradient], Gradient]
 
 
 class Places:
@@ -26,9 +29,11 @@ class Places:
 
     def __init__(self, base: Any, view: Any) -> None:
         base, view = memory_of(base), memory_of(view)
-        self.pairs_in_base = base.dtype != view.dtype and base.dtype.kind == "c"
-        self.pairs_in_view = base.dtype != view.dtype and view.dtype.kind == "c"
-        item = min(base.itemsize, view.itemsize)
+        # Two complex arrays count in pairs too where one begins with an imaginary part of the other.
+        apart = base.dtype != view.dtype or (base.dtype.kind == "c" and _misaligned(base, view))
+        self.pairs_in_base = apart and base.dtype.kind == "c"
+        self.pairs_in_view = apart and view.dtype.kind == "c"
+        item = min(base.itemsize // (1 + self.pairs_in_base), view.itemsize // (1 + self.pairs_in_view))
         low, high = np.lib.array_utils.byte_bounds(base)
         if view.size:
             first, last = np.lib.array_utils.byte_bounds(view)
@@ -51,27 +56,44 @@ class Places:
             raise _beyond("lies between the elements")
         return places
 
-    def count(self) -> int:
-        """How many numbers the base has."""
-        return math.prod(self._base[0])
+    def taken(self, grad: Gradient, ops: Any) -> tuple[Gradient, PutBack]:
+        """The view's part of a gradient of the base, and a function that gives the whole with another part there."""
+        row, indices = self._row_of_base(grad, ops), self.indices().reshape(-1)
 
-    def row_of_base(self, grad: Gradient, ops: Any) -> Gradient:
-        """A gradient of the base as one row of numbers."""
+        def put_back(part: Gradient) -> Gradient:
+            if part is None:
+                inside = ops.zeros(indices.shape, dtype=row.dtype)
+            else:
+                inside = to_dtype(self._row_of_view(part, ops), row.dtype, ops)
+            return self._as_base(ops.index_put(row, (indices,), inside), ops)
+
+        return self._as_view(ops.take(row, indices), ops), put_back
+
+    def laid(self, part: Gradient, ops: Any) -> Gradient:
+        """A gradient of the view in its places in zeros of the base's shape, summed where places are shown twice."""
+        row = self._row_of_view(part, ops)
+        zeros = ops.zeros((math.prod(self._base[0]),), dtype=row.dtype)
+        return self._as_base(ops.index_put(zeros, (self.indices().reshape(-1),), row, True), ops)
+
+    def _row_of_base(self, grad: Gradient, ops: Any) -> Gradient:
         return ops.reshape(ops.view_as_real(grad) if self.pairs_in_base else grad, (-1,))
 
-    def row_of_view(self, grad: Gradient, ops: Any) -> Gradient:
-        """A gradient of the view as one row of numbers."""
+    def _row_of_view(self, grad: Gradient, ops: Any) -> Gradient:
         return ops.reshape(ops.view_as_real(grad) if self.pairs_in_view else grad, (-1,))
 
-    def as_base(self, row: Gradient, ops: Any) -> Gradient:
-        """A row of numbers as a gradient of the base."""
+    def _as_base(self, row: Gradient, ops: Any) -> Gradient:
         row = ops.reshape(row, self._base[0])
         return ops.view_as_complex(row) if self.pairs_in_base else row
 
-    def as_view(self, row: Gradient, ops: Any) -> Gradient:
-        """A row of numbers as a gradient of the view."""
+    def _as_view(self, row: Gradient, ops: Any) -> Gradient:
         row = ops.reshape(row, self._view[0])
         return ops.view_as_complex(row) if self.pairs_in_view else row
+
+
+def _misaligned(base: ndarray, view: ndarray) -> bool:
+    """Whether the elements of two arrays of one dtype begin anything but a whole number of elements apart."""
+    apart = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return any(n % base.itemsize for n in (apart, *base.strides, *view.strides))
 
 
 def _beyond(how: str) -> InplaceError:

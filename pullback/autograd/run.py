@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeAlias
 
+from pullback.autograd import users_code
 from pullback.core import modes
 from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.instruments import run_node
@@ -19,15 +21,23 @@ Box: TypeAlias = list[Gradient]
 Roots: TypeAlias = Sequence[tuple[Edge, Gradient]]
 Output: TypeAlias = tuple[Node, int]  # a node and the number of one of its outputs
 
+# Whether this thread or task is inside of a backward that seeks some gradients alone, of which one that a node starts
+# knows nothing.
+PARTIAL: ContextVar[bool] = ContextVar("pullback_partial_backward", default=False)
+
 
 class Run:
     """The level of one backward, its operators, what it keeps, what it captures."""
 
     __slots__ = (
-        "captured", "captures", "create_graph", "instruments", "keep_graph", "level", "ops", "pending", "targets",
-        "unpack",
+        "__weakref__", "captured", "captures", "create_graph", "instruments", "keep_graph", "level", "nodes", "ops",
+        "pending", "replaced", "running", "targets", "unpack",
     )  # fmt: skip
-    targets: set[Node] | None  # the nodes that gradients are wanted of; None for all leaves
+    nodes: Container[Node]  # those that this backward comes to
+    running: Node  # kept for instruments alone, and unset until the first node runs
+    # The nodes that gradients are wanted of, None for all leaves. As a dict, with those of their output tensors, by
+    # number, that keep theirs in .grad as if it were retained.
+    targets: set[Node] | dict[Node, dict[int, Tensor]] | None
 
     def __init__(
         self,
@@ -46,6 +56,8 @@ class Run:
         self.instruments = () if state.plain else tuple(i for i in state.instruments if i.watches_nodes)
         # Leaves, each with its gradient: added to .grad once nothing can fail any more.
         self.pending: list[tuple[Tensor, Box]] = []
+        # Computed tensors whose .grad is kept, with the one before and the new one: put back if the run fails.
+        self.replaced: list[tuple[Tensor, Tensor | None, Tensor]] | None = None
         plain = len(roots) == 1 and type(roots[0][1]) in CONSTANTS
         self.ops: OperatorTable = TENSOR if create_graph else NUMPY if plain else table_of([g for _, g in roots])
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_raw
@@ -62,8 +74,4 @@ class Run:
 
         Formulas on arrays record nothing in any mode, so the mode is switched for users' code alone.
         """
-        before = modes.set_modes(modes.current().with_recording(self.create_graph, self.level))
-        try:
-            return function(*args)
-        finally:
-            modes.set_modes(before)
+        return users_code.call(function, args, self.create_graph, self.level)

@@ -1,8 +1,7 @@
-"""Hooks on what nodes save for backward: packing, moving it elsewhere, keeping it through in-place operations."""
+"""Hooks on what nodes save for backward: packing it, keeping it elsewhere, refusing such hooks."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -10,11 +9,12 @@ from pullback.core import modes
 from pullback.core.errors import GradientError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.node import Node, port
-from pullback.core.saved import Packed
-from pullback.core.tensor import Tensor, wrap
-from pullback.core.types import RawArray, Version
-from pullback.core.version import Counter, counter_of, version_of
+from pullback.core.node import Edge, Node, port
+from pullback.core.packed import Packed
+from pullback.core.saved import own_output_nr
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import Version
+from pullback.core.version import Counter, version_of
 
 
 class saved_tensors_hooks(Instrument, ModeSwitch):
@@ -23,32 +23,44 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
     Parameters
     ----------
     pack_hook : callable
-        Takes a saved tensor (detached, of any shape and dtype) and returns anything. Must not modify the tensor in
-        place. Runs without recording, once for each tensor saved, at the time of the forward operation.
+        Takes a saved tensor, of any shape and dtype, and returns anything. It must not modify the tensor in place. It
+        runs without recording, once for each tensor that an operator inside the context saves.
     unpack_hook : callable
-        Takes what `pack_hook` returned and gives the tensor back: same values, shape and dtype. Runs each time that
-        backward needs it.
+        Takes what `pack_hook` returned and gives the tensor back: the same values, shape and dtype. It runs each time
+        that backward needs the tensor, and when `grad_fn._saved_...` is looked at.
 
     Notes
     -----
-    Of nested contexts the innermost alone is in force. Packed tensors are not checked for in-place modification: what
-    was packed is what backward gets. Constants (numbers and ndarrays) are not packed.
+    An input is handed over as the very tensor that the operator was given (so that `t is weight` tells parameters
+    apart), and an ndarray among the inputs as a tensor around it. An output comes detached, so that keeping it makes no
+    reference cycle. What is given back takes the place of the original in the graph: second derivatives go on from
+    there.
+
+    Of nested contexts the innermost alone is in force. Memory that the hooks keep as it is, without a copy, is still
+    checked for in-place modification; of a copy, what was packed is what backward gets.
 
     Raises
     ------
     TypeError
         A hook is not callable; in backward, `unpack_hook` returned no Tensor.
     RuntimeError
-        Hooks are disabled (`disable_saved_tensors_hooks`), or `pack_hook` modified its input.
+        Hooks are disabled (`disable_saved_tensors_hooks`); `pack_hook` modified its input; in backward, `unpack_hook`
+        returned a Tensor of another shape or dtype.
 
     Examples
     --------
+    Keep float64 as float32, in half of the memory:
+
     >>> x = pb.ones(3, requires_grad=True)
-    >>> with pb.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().astype("f4"), pb.from_numpy):
+    >>> half = lambda t: t.detach().to(pb.float32)
+    >>> with pb.autograd.graph.saved_tensors_hooks(half, lambda t: t.to(pb.float64)):
     ...     y = x * x
-    >>> y.grad_fn._saved_self.dtype
-    dtype('float32')
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2., 2., 2.])
     """
+
+    trusts_unpack = False  # whether shape and dtype of what unpack_hook gives back are left unchecked
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
@@ -57,7 +69,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def _fresh(self) -> Self:
-        return self  # has no state but the hooks and the modes to return to
+        return self  # has no state but the hooks
 
     def _changed(self, modes: Modes) -> Modes:
         for instrument in modes.instruments:
@@ -67,44 +79,42 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
 
     def recorded(self, node: Node, level: int) -> None:
         state = modes.current()
-        if _innermost(state) is not self:
+        if innermost_hooks(state) is not self:
             return
         before = modes.set_modes(state.with_recording(False, level))
         try:
-            node.repack(lambda saved, version: self._packed(saved, version, level))
+            node.repack(lambda saved, version: self.packed(node, saved, version, level))
         finally:
             modes.set_modes(before)
 
-    def _packed(self, saved: Any, version: Version, level: int) -> tuple[Any, Version]:
-        of_output = type(version) is Counter or type(version) is tuple
-        if of_output:
-            alias = wrap(saved, level)
-            alias._counter = version[0] if type(version) is tuple else version
-            edge = None
-        elif isinstance(saved, Tensor):
-            alias, edge = saved.detach(), port(saved)
-        else:
-            return saved, version
-        before = version_of(alias)
-        packed = self.pack_hook(alias)
-        if version_of(alias) != before:
-            raise GradientError(
-                "A saved tensor pack hook is modifying its input in place, which would change the values of the "
-                "forward computation. Let it work on a clone()."
-            )
-        return packed, Packed(self._unpacked, edge, level, of_output)
-
-    def _unpacked(self, packed: Any) -> Tensor:
-        tensor = self.unpack_hook(packed)
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"the unpack hook of saved_tensors_hooks returned a {type(tensor).__name__}; expected the Tensor that "
-                "was packed, for example pullback.from_numpy(array)."
-            )
-        return tensor
+    def packed(self, node: Node, saved: Any, version: Version, level: int) -> tuple[Any, Version]:
+        """What a node keeps instead of something that it saved."""
+        if type(version) is Counter or type(version) is tuple:  # its own output, as data
+            output = wrap(saved, level)
+            output._counter = version[0] if type(version) is tuple else version  # type: ignore[assignment]
+            return pack(self, output, None, own_output_nr(node, saved))
+        if isinstance(saved, Tensor):
+            return pack(self, saved, port(saved))
+        if type(saved) is ndarray:
+            return pack(self, wrap(saved, level), None)
+        return saved, version
 
 
-def _innermost(state: Modes) -> saved_tensors_hooks | None:
+def pack(
+    hooks: saved_tensors_hooks, tensor: Tensor, edge: Edge | None, output_nr: int | None = None
+) -> tuple[Any, Packed]:
+    """What `hooks` make of a tensor, and how to get it back."""
+    place = Packed(hooks.unpack_hook, tensor, edge, output_nr, hooks.trusts_unpack)
+    packed = hooks.pack_hook(tensor)
+    if version_of(tensor) != place.expected:
+        raise GradientError(
+            "A saved tensor pack hook is modifying its input in place, which would change the values of the "
+            "forward computation. Let it work on a clone()."
+        )
+    return packed, place
+
+
+def innermost_hooks(state: Modes) -> saved_tensors_hooks | None:
     """The hooks in force."""
     for instrument in reversed(state.instruments):
         if isinstance(instrument, saved_tensors_hooks):
@@ -120,7 +130,21 @@ class save_on_cpu(saved_tensors_hooks):
     pin_memory : bool, default False
         Only False: memory of NumPy arrays is not page-locked.
     device_type : str, default "cpu"
-        The device of the computation. Tensors that are on the CPU already are kept as they are.
+        The device of the computation. Tensors that are on the CPU already are kept as they are, without a copy.
+
+    Raises
+    ------
+    RuntimeError
+        `pin_memory` is True, or there is no such device.
+
+    Examples
+    --------
+    >>> x = pb.ones(2, requires_grad=True)
+    >>> with pb.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 2.])
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
@@ -139,7 +163,15 @@ class disable_saved_tensors_hooks(Instrument, ModeSwitch):
     Parameters
     ----------
     error_message : str
-        The message of the RuntimeError, also raised at once if hooks are in force already.
+        The message of the RuntimeError, which is raised at once if hooks are in force already.
+
+    Examples
+    --------
+    >>> with pb.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     with pb.autograd.graph.save_on_cpu():
+    ...         pass
+    Traceback (most recent call last):
+    pullback.core.errors.GradientError: not here
     """
 
     def __init__(self, error_message: str) -> None:
@@ -149,73 +181,6 @@ class disable_saved_tensors_hooks(Instrument, ModeSwitch):
         return self
 
     def _changed(self, modes: Modes) -> Modes:
-        if _innermost(modes) is not None:
+        if innermost_hooks(modes) is not None:
             raise GradientError(self.message)
         return modes.with_instrument(self)
-
-
-class _Handle:
-    """A saved tensor of `allow_mutation_on_saved_tensors`: its array, a copy once the original is about to change."""
-
-    __slots__ = ("__weakref__", "array", "level")
-
-    def __init__(self, array: RawArray, level: int) -> None:
-        self.array, self.level = array, level
-
-
-class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """Context manager: a saved tensor may be modified in place; it is cloned just before that happens.
-
-    Backward must run inside the context too, because what was saved is let go at its end.
-
-    Raises
-    ------
-    RuntimeError
-        Contexts are nested, or backward runs outside.
-
-    Examples
-    --------
-    >>> x = pb.ones(2, requires_grad=True)
-    >>> with pb.autograd.graph.allow_mutation_on_saved_tensors():
-    ...     y = x.clone()
-    ...     z = (y * y).sum()
-    ...     _ = y.add_(1)
-    ...     z.backward()
-    >>> x.grad
-    tensor([2., 2.])
-    """
-
-    def __init__(self) -> None:
-        super().__init__(self._keep, self._give_back)
-        self._by_memory: dict[Counter, weakref.WeakSet[_Handle]] = {}
-        self._active = False
-
-    def __enter__(self) -> Self:
-        if any(isinstance(i, allow_mutation_on_saved_tensors) for i in modes.current().instruments):
-            raise GradientError("allow_mutation_on_saved_tensors contexts cannot be nested.")
-        self._active = True
-        return super().__enter__()
-
-    def __exit__(self, *exception: object) -> None:
-        self._active = False
-        self._by_memory.clear()
-        super().__exit__(*exception)
-
-    def _keep(self, tensor: Tensor) -> _Handle:
-        handle = _Handle(tensor._array, tensor._level)
-        # Whatever shares the memory shares the counter.
-        self._by_memory.setdefault(counter_of(tensor), weakref.WeakSet()).add(handle)
-        return handle
-
-    def _give_back(self, handle: _Handle) -> Tensor:
-        if not self._active:
-            raise GradientError(
-                "trying to run backward outside of the allow_mutation_on_saved_tensors context in which the graph was "
-                "recorded; move the backward inside the context."
-            )
-        return wrap(handle.array, handle.level)
-
-    def mutating(self, target: Tensor, name: str) -> None:
-        if target._counter is not None:
-            for handle in self._by_memory.pop(target._counter, ()):
-                handle.array = handle.array.copy()  # type: ignore[attr-defined]  # ndarrays and Tensors have it

@@ -85,7 +85,7 @@ class FunctionEmitter:
             body = f'return become_view({given[0]}, "{self.schema.name}", {", ".join([self.name, *given[1:]])})'
             doc = f'"""Make `{given[0]}` itself the view that `{self.schema.name}` gives."""'
         elif self.native.is_composite:
-            body = f"return assign({self.args[0]}, {self._composition()})"
+            body = f'return assign({self.args[0]}, {self._composition()}, "{self.schema.name}_")'
         else:
             body = f"return inplace({self.operator}, {tuple_of(self.args)})"
         return self._function(self.inplace_name, self.signature.parameters(inplace=True), doc, [body])
@@ -110,7 +110,7 @@ class FunctionEmitter:
         if self.is_creation:
             return f"return created({call}, device, requires_grad)"
         if self.signature.has_out:
-            return f"return {call} if out is None else assign(out, {call})"
+            return f'return {call} if out is None else assign(out, {call}, "{self.schema.name}(out=...)")'
         return f"return {call}"
 
     def _primitive_body(self) -> list[str]:

@@ -10,6 +10,7 @@ from pullback.codegen.emit_checks import check_emittable
 from pullback.codegen.emit_function import FunctionEmitter
 from pullback.codegen.emit_node import NodeEmitter
 from pullback.codegen.emit_record import emit_record
+from pullback.codegen.emit_rules import emit_rules
 from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import NativeFunction, Registry
@@ -64,13 +65,13 @@ def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> 
 
 
 def tangent_parts(registry: Registry) -> Parts:
-    """The tangent function of every differentiable primitive, and their table."""
+    """The tangent function of every differentiable primitive, and their tables: by operator, and by kernel."""
     tables = operator_tables(registry)
     emitters = {name: TangentEmitter(derivative, tables) for name, derivative in registry.derivatives.items()}
     entries = "".join(f'    "{name}": {name}_tangent,\n' for name in emitters)
     texts = [emitter.emit() for emitter in emitters.values()]
     helpers = frozenset().union(*(emitter.helpers for emitter in emitters.values()))
-    return Parts([*texts, f"TANGENTS = {{\n{entries}}}"], helpers)
+    return Parts([*texts, f"TANGENTS = {{\n{entries}}}", emit_rules(registry)], helpers)
 
 
 def _native(native: NativeFunction, registry: Registry, sources: Sources) -> list[str]:

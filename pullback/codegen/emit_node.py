@@ -52,7 +52,11 @@ class NodeEmitter:
             return []
         lines = ["", "    def release(self):"]
         for name in released:
-            lines += [f"        self.saved_{name} = None", f"        self.version_{name} = Released"]
+            # The version first: apply() in another thread, which reads it last, never takes None for what was saved.
+            if self.layout.is_list(name):
+                lines += [f"        self.version_{name} = (Released,)", f"        self.saved_{name} = (None,)"]
+            else:
+                lines += [f"        self.version_{name} = Released", f"        self.saved_{name} = None"]
         return lines
 
     def _apply(self) -> list[str]:
@@ -114,7 +118,7 @@ class NodeEmitter:
 
     def _unpack(self, name: str) -> str:
         if self.layout.is_list(name):
-            pairs = f"zip(self.saved_{name}, self.version_{name}, strict=True)"
+            pairs = f"zip(self.saved_{name}, self.version_{name}, strict=False)"  # one version, if released
             return f"{local(name)} = [unpack(x, version, self) for x, version in {pairs}]"
         return f"{local(name)} = unpack(self.saved_{name}, self.version_{name}, self)"
 

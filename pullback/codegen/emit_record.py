@@ -18,7 +18,10 @@ def emit_record(layout: NodeLayout) -> str:
         start = f"start_multi({layout.cls}, out, {layout.derivative.output_differentiability!r})"
     else:
         start = f"new({layout.cls})"
-    lines = [f'"""Make {outcome} of a {layout.cls} node."""', f"node = {start}"]
+    lines = [f'"""Make {outcome} of a {layout.cls} node."""']
+    if any(arg.type.base == "ScalarType" for arg in schema.args) and not (layout.multi or schema.returns_list):
+        lines += ['if out._array.dtype.kind not in "fc":', "    return  # whole numbers have no derivative"]
+    lines.append(f"node = {start}")
     if not layout.multi:
         lines += _start(layout)
     lines += [*_edges(layout), *_saved(layout)]

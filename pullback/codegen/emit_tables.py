@@ -39,10 +39,13 @@ def emit_announcement(areas: Mapping[str, Sequence[NativeFunction]]) -> str:
             if all(native.is_internal for native in group):
                 continue
             variants = frozenset().union(*(native.variants for native in group))
-            names = [public_name(name, home), *(alias for native in group for alias in native.aliases)]
+            aliases = {alias for native in group for alias in native.aliases}
+            names = [public_name(name, home), *(alias for alias in aliases if "." not in alias)]
             inplace = [f"{n}_" for n in names] if "inplace" in variants else []
             if "function" in variants:
                 public.setdefault(home, set()).update(names, inplace)
+            for other, _, short in (alias.rpartition(".") for alias in aliases if "." in alias):
+                public.setdefault(other, set()).add(short)
             methods |= {*(names if "method" in variants else ()), *inplace}
         lines += [
             f'    "{area}": {{',

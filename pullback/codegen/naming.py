@@ -21,6 +21,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.mutation": ("assign", "inplace", "mutate", "write_out"),
     "pullback.core.node": ("MultiNode", "Node", "next_sequence_nr", "port", "start_multi"),
     "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
+    "pullback.core.tangent_rules": ("Rule",),
     "pullback.core.tensor": ("Tensor", "new"),
     "pullback.core.undifferentiable": (
         "derivative_not_implemented", "no_tangent", "not_implemented", "tangent_or_zeros", "tangents_or_zeros",
@@ -62,8 +63,14 @@ def unused(name: str, native: NativeFunction) -> str:
     return name
 
 
+# Operators whose node PyTorch has written by hand, under a name of its own.
+_OWN_NAMES = MappingProxyType({"copy": "CopyBackwards"})
+
+
 def node_class(native: NativeFunction, registry: Registry) -> str:
     """PyTorch's name of the node: MulBackward0; overloads are numbered in the order of their declaration."""
+    if registry.namespace is None and native.name in _OWN_NAMES:
+        return _OWN_NAMES[native.name]
     camel = _camel(native.name)
     overloads = [n for n in registry.natives if not n.is_composite and _camel(n.name) == camel]
     return f"{camel}Backward{overloads.index(native)}"

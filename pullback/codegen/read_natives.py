@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pullback.codegen.errors import Where, suggest
 from pullback.codegen.model import TAGS, VARIANTS, NativeFunction
+from pullback.codegen.naming import public_name
 from pullback.codegen.schema import Schema, is_dotted_name, parse_schema
 from pullback.codegen.yaml_source import Entry
 
@@ -45,7 +46,7 @@ def _native(area: str, entry: Entry) -> NativeFunction:
         variants=_variants(entry, schema),
         kernel=kernel,
         composite=composite if kernel is not None else composite or schema.unique_name,
-        aliases=tuple(_identifier(entry, "alias", word) for word in entry.words("alias")),
+        aliases=tuple(_identifier(entry, "alias", word, dotted=True) for word in entry.words("alias")),
         numpy=tuple(_identifier(entry, "numpy", word, dotted=True) for word in entry.words("numpy")),
         tags=frozenset(_known(entry, "tags", TAGS)),
         doc=entry.text("doc") or "",
@@ -124,11 +125,15 @@ def _check_internal(native: NativeFunction, entry: Entry) -> None:
 
 
 def _check_public_names(natives: Sequence[NativeFunction]) -> None:
-    """Refuse an alias that is another operator's name, or another's alias."""
-    owners = {(native.python_module, native.name): native.name for native in natives}
+    """Refuse an alias that is another operator's name, or another's alias; a dotted one is in that other home."""
+    owners = {}
+    for native in natives:
+        home = native.python_module or ""
+        owners[home, public_name(native.name, home)] = native.name
     for native in natives:
         for alias in native.aliases:
-            owner = owners.setdefault((native.python_module, alias), native.name)
+            home, _, short = alias.rpartition(".")
+            owner = owners.setdefault((home or native.python_module or "", short), native.name)
             if owner != native.name:
                 raise Where(native.file, native.line, native.schema.text).error(
                     f"the alias {alias!r} is taken by the operator {owner!r}", "Remove or rename the alias"

@@ -154,7 +154,7 @@ def _public_names(party: ThirdParty) -> dict[str, NativeFunction]:
 def _entrance(party: ThirdParty, public: Mapping[str, NativeFunction]) -> str:
     """The statements that enter the operators, and name the public functions that no definition is already."""
     natives = party.registry.natives
-    keywords = [f"namespace={party.namespace!r}", f"source={party.source!r}", "tangents=TANGENTS"]
+    keywords = [f"namespace={party.namespace!r}", f"source={party.source!r}", "tangents=TANGENTS", "rules=RULES"]
     if any(not native.is_composite for native in natives):
         keywords.append("kernels=kernels")
     lines = [f"PUBLIC = enter(fill_tables, {', '.join(keywords)})"]

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.errors import OperatorError, UnsupportedError
+from pullback.core.devices import device_name
+from pullback.core.errors import OperatorError
+from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
-from pullback.core.view import make_view, shares_memory
+from pullback.core.view import describe_view, make_view, shares_memory
 
 NUMBERS = frozenset([int, float, complex, bool])
 # What may stand beside a tensor as a constant: Python's and NumPy's numbers, and arrays of these kinds of dtype.
@@ -36,6 +38,10 @@ class OperatorTable:
 
     table_name: str
     kernels: dict[str, Callable[..., Any]]
+    # (operator, its arguments, level) -> arguments: what an array type wants done to Tensors before an operator runs.
+    prepare: Callable[[Operator, Sequence[Any], int], Sequence[Any]] | None = None
+    # (operator's name, target, arguments, level): lets the target of an in-place operator hold what it will compute.
+    make_room: Callable[[str, Tensor, Sequence[Any], int], None] | None = None
 
     if TYPE_CHECKING:
 
@@ -59,14 +65,36 @@ def register_array_type(array_type: type, table: OperatorTable) -> None:
     _tables[array_type] = table
 
 
+def has_table(array_type: type) -> bool:
+    """Whether `array_type` was registered: it is neither ndarray nor Tensor, and operators run on it."""
+    return array_type in _tables
+
+
 def table_of(raws: Iterable[Any]) -> OperatorTable:
-    """The table that computes with these raw arguments: the one of the first that is no ndarray, else NumPy's."""
+    """The table that computes with these raw arguments: that of a registered type, else of Tensors, else NumPy's.
+
+    An array of a registered type belongs to the level at hand, a Tensor beside it to a lower one: a constant for it.
+    """
+    found = NUMPY
     for raw in raws:
-        if isinstance(raw, Tensor):
-            return TENSOR
         if type(raw) in _tables:
             return _tables[type(raw)]
-    return NUMPY
+        if isinstance(raw, Tensor):
+            found = TENSOR
+    return found
+
+
+# What a user wrote, by the name of the internal operator that it calls.
+CALLED = {
+    "slice_view": "__getitem__",
+    "advanced_index": "__getitem__",
+    "setitem": "__setitem__",
+    "_index_put": "index_put",
+    "_strided_view": "as_strided",
+    "numpy_T": "T",
+}
+
+OPERATORS: dict[str, Operator] = {}  # by name, for what looks on at operators and tells of them
 
 
 class Operator:
@@ -92,7 +120,7 @@ class Operator:
         view: bool = False,
     ) -> None:
         self.name = name  # as in an error message: 'max.dim'
-        self.inplace_name = f"{name}_"
+        self.inplace_name = "__setitem__" if name == "setitem" else f"{CALLED.get(name, name)}_"
         self.kernel = kernel  # name in every table
         self.tensors = tensors  # positions of Tensor and Tensor? arguments: ((position, name), ...)
         self.lists = lists  # positions of Tensor[] arguments
@@ -103,6 +131,7 @@ class Operator:
         self.saves_self = saves_self  # whether a node keeps the value of the first argument
         self.view = view  # whether the result may share memory with the first argument
         self.quick = not (lists or multi or returns_list or returns_value or view)
+        OPERATORS[name] = self
 
 
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:
@@ -118,9 +147,17 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
+    if _tables:
+        if any(type(x) in _tables for _, x in _array_arguments(op, args)):  # bare, in a formula: what comes is bare too
+            return run_kernel(op, args, args)
+        args = prepared(op, args)
     level, tensors = survey(op, args)
     raws, lifted = raw_arguments(op, args, level)
-    result = run_kernel(op, raws, args)
+    instruments = modes.current().instruments
+    if instruments:
+        result = run_kernel_watched(instruments, op.name, raws, partial(run_kernel, op, raws, args))
+    else:
+        result = run_kernel(op, raws, args)
     if op.returns_value:
         return result
     return _finish(op, result, raws, lifted, max(level, 0), tensors)
@@ -154,9 +191,21 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     return out
 
 
+def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:
+    """The arguments, as the array types that Tensors of the innermost level are around want them."""
+    tensors = [x for _, x in _array_arguments(op, args) if isinstance(x, Tensor)]
+    level = max((x._level for x in tensors), default=0)
+    for x in tensors:
+        if x._level == level and type(x._array) in _tables:
+            prepare = _tables[type(x._array)].prepare
+            if prepare is not None:
+                return prepare(op, args, level)
+    return args
+
+
 def run_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None) -> Any:
     """What the kernel for these raw arguments returns; its errors name the operator and what it was given."""
-    kernel = table_of(_flat(op, raws)).kernels[name or op.kernel]
+    kernel = table_of(flat_arguments(op, raws)).kernels[name or op.kernel]
     try:
         return kernel(*raws)
     except Exception as error:
@@ -220,7 +269,8 @@ def refuse_argument(op: Operator, name: str, x: object) -> NoReturn:
     raise TypeError(f"{op.name}: argument {name!r} must be a Tensor, an ndarray or a number, got {given}.{hint}")
 
 
-def _flat(op: Operator, raws: Sequence[Any]) -> Iterator[Any]:
+def flat_arguments(op: Operator, raws: Sequence[Any]) -> Iterator[Any]:
+    """The raw arrays among the arguments, those in lists too."""
     for position, _ in op.tensors:
         yield raws[position]
     for position, _ in op.lists:
@@ -234,8 +284,9 @@ def _lower(x: Any, level: int) -> tuple[Any, Any]:
     if x._level == level:
         return x._array, x
     raw: RawArray = x
-    while isinstance(raw, Tensor) and not raw._requires_grad:
-        raw = raw._array  # a constant at its own level too: the kernel may as well see the array
+    # A constant at its own level too: the kernel may as well see the array; not so one with rules of that level.
+    while isinstance(raw, Tensor) and not raw._requires_grad and type(raw._array) not in _tables:
+        raw = raw._array
     return raw, lift(x, level, raw)
 
 
@@ -265,15 +316,17 @@ def _finish(
     if op.record is not None and state.records(level) and any(t._requires_grad and t._level == level for t in tensors):
         op.record(outs, *lifted)
         for instrument in state.instruments:
-            instrument.recorded(next(out._fn.node() for out in wrapped if out._fn is not None), level)
+            if made := [out._fn.node() for out in wrapped if out._fn is not None]:  # of whole numbers there is none
+                instrument.recorded(made[0], level)
     if op.view:
         source = lifted[op.tensors[0][0]]
-        for out in wrapped:
+        for nr, out in enumerate(wrapped):
             if isinstance(source, Tensor) and shares_memory(out._array, raws[op.tensors[0][0]]):
-                make_view(out, source)
+                describe_view(make_view(out, source), source, op, lifted, nr)
     if state.inference:
         for out in wrapped:
-            extra_of(out).inference = True
+            if out._extra is None or out._extra.base is None:  # a view has it from its base
+                extra_of(out).inference = True
     return outs
 
 
@@ -294,7 +347,8 @@ def explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
     given = ", ".join(
         f"{name}: {_describe(args[position])}" for position, name in (*op.tensors, *op.lists) if position < len(args)
     )
-    text = f"{op.name}({given}): {str(error).removeprefix(f'{op.name}(): ')}"
+    name = CALLED.get(op.name, op.name)
+    text = f"{name}({given}): {str(error).removeprefix(f'{op.name}(): ')}"
     explained: Any
     if isinstance(error, IndexError):
         explained = IndexError(text)
@@ -321,8 +375,7 @@ def attribute(x: Any, name: str) -> Any:
 
 def created(out: Any, device: Any, requires_grad: bool) -> Tensor:
     """A freshly made tensor with the options that every creation function takes."""
-    if str(device) != "cpu":
-        raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
+    device_name(device)
     state = modes.current()
     if not isinstance(out, Tensor):
         out = wrap_result(out, 0)  # formulas of every level make constants this way

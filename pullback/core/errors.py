@@ -8,11 +8,16 @@
     +-- UnsupportedError            (also a TypeError) nothing knows how to do this
     +-- OperatorError               (also a ValueError) the arguments of an operator do not fit together
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
+    +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
 
-Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work.
+Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. One warning has a class of its own:
+
+    ComplexToRealWarning            (a UserWarning and NumPy's ComplexWarning) a cast drops imaginary parts
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from pullback.core.types import DType, Shape
 
@@ -30,7 +35,10 @@ class BackwardTwiceError(RuntimeError):
 
 
 class SavedTensorModifiedError(RuntimeError):
-    """A tensor that a node saved for its backward was modified in place afterwards."""
+    """A tensor that a node saved for its backward was modified in place afterwards.
+
+    `saved_at` and `modified_at` are the lines of the program that did so, where anomaly detection was on to note them.
+    """
 
     def __init__(
         self,
@@ -41,14 +49,19 @@ class SavedTensorModifiedError(RuntimeError):
         expected: int,
         found: int,
         culprit: str | None,
+        saved_at: str | None = None,
     ) -> None:
         self.node, self.saved, self.culprit = node_name, saved_name, culprit
+        self.saved_at: str | None = saved_at
+        self.modified_at: str | None = getattr(culprit, "where", None)
         self.expected_version, self.found_version = expected, found
         super().__init__(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
             f"{node_name} saved {saved_name!r} (shape {tuple(shape)}, {dtype}) at version {expected}, but {culprit} "
             f"has modified it since (now version {found}).\n"
-            f"Use the out-of-place form (y = y + 1 for y += 1), or let {culprit} work on a clone()."
+            + (f"It was saved by\n{saved_at.rstrip()}\n" if saved_at else "")
+            + (f"It was modified last by\n{self.modified_at.rstrip()}\n" if self.modified_at else "")
+            + f"Use the out-of-place form (y = y + 1 for y += 1), or let {culprit} work on a clone()."
         )
 
 
@@ -64,10 +77,28 @@ class GradientError(RuntimeError):
     """A gradient that does not fit, or a request for one that cannot be met."""
 
 
+class NonFiniteError(RuntimeError, FloatingPointError):
+    """NaN or inf was found where `trace_nans` or anomaly detection was asked to stop at it.
+
+    `finding` says more: what made it, and out of what; None for what anomaly detection found.
+    """
+
+    def __init__(self, text: str, finding: object = None) -> None:
+        self.finding = finding
+        super().__init__(text)
+
+
 class OperatorError(RuntimeError, ValueError):
     """The arguments of an operator do not fit together (shapes, dtypes, values).
 
     Both a RuntimeError, as PyTorch raises, and a ValueError, as NumPy does.
+    """
+
+
+class ComplexToRealWarning(UserWarning, np.exceptions.ComplexWarning):
+    """A cast of complex values to a real dtype, which drops their imaginary parts.
+
+    Both a UserWarning, as PyTorch gives, and NumPy's ComplexWarning.
     """
 
 

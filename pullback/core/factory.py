@@ -39,7 +39,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: 
     """
     _only_cpu(device)
     if isinstance(data, Tensor):
-        if data._requires_grad or data._level:
+        if data._requires_grad or data._level or hasattr(data._array, "carries_derivative"):
             _say_that_copies_are_detached(data)
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
@@ -140,11 +140,14 @@ def _leaf(array: ndarray, requires_grad: bool) -> Tensor:
 
 
 def _say_that_copies_are_detached(data: Tensor) -> None:
-    if data._level:
+    tangent = hasattr(data._array, "carries_derivative")
+    if data._level or (tangent and data._array.carries_derivative()):  # type: ignore[attr-defined]
         raise UnsupportedError(
             "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. "
             "Use t.clone() for a copy that is differentiated, t.detach().clone() for a constant."
         )
+    if not data._requires_grad:
+        return
     warnings.warn(
         "pullback.tensor(t) copies a Tensor that requires grad out of the graph; write t.detach().clone() to say so, "
         "or t.clone() for a copy that stays in it.",

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Self
+
+from pullback.core.lock import one_thread
 
 _next_id = itertools.count().__next__
 
 
 class RemovableHandle:
-    """Removes a hook: `handle.remove()`, or a `with` block around the time it is wanted."""
+    """Removes a hook: `handle.remove()`, or a `with` block around the time it is wanted.
+
+    It keeps neither the hook nor its tensor or node alive. Tensors are copied and pickled without their hooks, so a
+    copied or pickled handle has nothing to remove.
+    """
 
     def __init__(self, hooks: HookDict) -> None:
         self.id = _next_id()
@@ -23,11 +30,18 @@ class RemovableHandle:
         if hooks is not None:
             hooks.pop(self.id, None)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _handle_of_nothing, ()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.remove()
+
+
+def _handle_of_nothing() -> RemovableHandle:
+    return RemovableHandle(HookDict())
 
 
 class HookDict(dict[int, Callable[..., Any]]):
@@ -42,3 +56,23 @@ class HookDict(dict[int, Callable[..., Any]]):
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
+
+
+def hooks_in(owner: Any, name: str) -> HookDict:
+    """The hooks that `owner` keeps in its attribute `name`, made if that is None: one dict for all threads."""
+    with one_thread:
+        hooks = getattr(owner, name)
+        if hooks is None:
+            hooks = HookDict()
+            setattr(owner, name, hooks)
+    return hooks  # type: ignore[no-any-return]
+
+
+def warn_not_pickled(hooks: HookDict) -> None:
+    """Say that the hooks of a tensor stay behind when it is pickled."""
+    names = ", ".join(repr(getattr(hook, "__name__", hook)) for hook in hooks.values())
+    warnings.warn(
+        f"a tensor is pickled or copied without its hooks ({names}): register them again on the new one. To avoid this "
+        "warning remove them first, or pickle t.detach().",
+        stacklevel=3,
+    )

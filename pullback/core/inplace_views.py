@@ -22,7 +22,7 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}_ changes the shape of a Tensor, got {type(target).__name__}.")
     records = target._requires_grad and modes.current().records(target._level)
-    slots.check_inplace(target, name, records)
+    slots.check_inplace(target, f"{name}_", records)
     if target._requires_grad and not records:
         _check_nothing_leads_here(target, name)
     before = wrap(target._array, target._level)
@@ -32,6 +32,13 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
     after = function(before, *args, **kwargs)
     bump(target, f"{name}_")
     target._array = after._array
+    extra = target._extra
+    if extra is not None:
+        steps = after._extra.steps if after._extra is not None else None
+        if extra.steps is not None:
+            extra.steps = None if steps is None else (*extra.steps, *steps)
+        elif extra.views:
+            slots.follow_base(target, steps)
     if records:
         slots.continue_history(target, after._fn)
     return target

@@ -17,9 +17,21 @@ class Instrument:
 
     watches_operators = False  # whether run_operator is to be called
     watches_nodes = False  # whether run_node is
+    watches_kernels = False  # whether run_kernel is
+    replays_views = False  # whether views are followed by replay even where geometry would do
 
     def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
-        """Run a primitive operator on these arguments and return what `run()` does."""
+        """Run a primitive operator, or the forward of a custom Function, on these arguments; returns what `run()` does.
+
+        `name` is the operator's, with an underscore behind it for the in-place form.
+        """
+        return run()
+
+    def run_kernel(self, name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
+        """Compute the result of a primitive operator, no in-place one, on these raw arguments, as `run()` does.
+
+        Where levels are nested the kernel is itself an operator on Tensors of the level below.
+        """
         return run()
 
     def run_node(self, node: Any, grad: Any, run: Callable[[], Any]) -> Any:
@@ -32,12 +44,26 @@ class Instrument:
     def mutating(self, target: Any, name: str) -> None:
         """The operator of this name is about to write into the memory of the tensor `target`."""
 
+    def mutated(self, target: Any) -> None:
+        """An operator has just written into the memory of the tensor `target` and moved its version."""
+
+    def failed(self, node: Any, error: BaseException) -> None:
+        """A backward stops with `error`, which this node, one of its hooks or one of its gradients has caused."""
+
 
 def run_operator(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
     """Run an operator under the eyes of these instruments; the one switched on last is the innermost."""
     for instrument in reversed(instruments):
         if instrument.watches_operators:
             run = partial(instrument.run_operator, name, args, run)
+    return run()
+
+
+def run_kernel(instruments: Sequence[Instrument], name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """The same for the computation inside an operator."""
+    for instrument in reversed(instruments):
+        if instrument.watches_kernels:
+            run = partial(instrument.run_kernel, name, raws, run)
     return run()
 
 

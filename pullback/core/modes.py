@@ -11,8 +11,7 @@ import contextvars
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from threading import get_ident
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from pullback.core.instruments import Instrument
 
@@ -84,12 +83,37 @@ class Modes:
 
 _state = contextvars.ContextVar("pullback_modes", default=Modes())  # noqa: B039 - never changed once made
 current = _state.get
+restore = _state.set  # set_modes for `finally`: one step, in the midst of which no signal's exception can come
+
+
+# The blocks that this thread or task is inside of, the innermost first: (mode switch, state before it, the others).
+# Kept here and not by the switches, since one object may serve several threads and tasks at once.
+_Entered: TypeAlias = "tuple[ModeSwitch, Modes, _Entered] | None"
+_entered: contextvars.ContextVar[_Entered] = contextvars.ContextVar("pullback_entered", default=None)
+
+
+def _take_out(switch: ModeSwitch, entered: _Entered) -> _Entered:
+    """`entered` with the innermost block of `switch` moved to the front; None if it is not there."""
+    others = []
+    while entered is not None and entered[0] is not switch:
+        others.append(entered)
+        entered = entered[2]
+    if entered is None:
+        return None
+    rest = entered[2]
+    for other in reversed(others):
+        rest = (other[0], other[1], rest)
+    return switch, entered[1], rest
 
 
 def set_modes(modes: Modes) -> Modes:
     """Replace the state of this thread or task; returns the one before."""
     before = _state.get()
-    _state.set(modes)
+    try:
+        _state.set(modes)
+    except BaseException:  # a signal's, which comes when the call has returned
+        _state.set(before)
+        raise
     return before
 
 
@@ -106,11 +130,16 @@ class ModeSwitch:
         return self
 
     def _remember(self, modes: Modes) -> None:
-        """Keep the state to return to: a stack for each thread, since one object may serve several at once."""
-        self.__dict__.setdefault(get_ident(), []).append(modes)  # type: ignore[call-overload]  # numbers as names
+        """Keep the state to return to."""
+        _entered.set((self, modes, _entered.get()))
 
     def __exit__(self, *_: object) -> None:
-        _state.set(self.__dict__[get_ident()].pop())  # type: ignore[index]
+        left = _entered.get()
+        if left is not None and left[0] is not self:  # blocks of generators may end in another order
+            left = _take_out(self, left)
+        if left is not None:  # else entered in another thread or task, whose state is not this one's
+            _state.set(left[1])
+            _entered.set(left[2])
 
     def _fresh(self) -> Self:
         return type(self)()

@@ -7,16 +7,29 @@ autograd's business: see `core.slots`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.dispatch import NUMPY, Operator, is_constant, raw_arguments, run_kernel, survey
+from pullback.core.dispatch import (
+    NUMPY,
+    OPERATORS,
+    Operator,
+    flat_arguments,
+    has_table,
+    is_constant,
+    prepared,
+    raw_arguments,
+    run_kernel,
+    survey,
+    table_of,
+)
 from pullback.core.errors import GradientError, InplaceError, OperatorError
-from pullback.core.instruments import run_operator
+from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
@@ -29,24 +42,34 @@ def inplace(op: Operator, args: Sequence[Any]) -> Any:
     if op.quick and state.plain and _inplace_unrecorded(op, args, state):
         return args[0]
     if state.instruments:
-        return run_operator(state.instruments, op.inplace_name, args, partial(_inplace_any, op, args))
+        return _watched(state.instruments, op.inplace_name, args, partial(_inplace_any, op, args))
     return _inplace_any(op, args)
 
 
+def _watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """Run what writes into the tensors that it returns, under the eyes of instruments."""
+    result = run_operator(instruments, name, args, run)
+    for target in result if isinstance(result, (tuple, list)) else (result,):
+        for instrument in instruments:
+            instrument.mutated(target)
+    return result
+
+
 def _inplace_any(op: Operator, args: Sequence[Any]) -> Any:
-    target, level, records = _prepare(op, args)
+    target, level, records = _prepare(op, args, op.inplace_name)
+    args = _with_room(op, args, target, level)
     raws, lifted = raw_arguments(op, args, level)
-    before = _as_it_was(target, copy=op.saves_self) if records else None
+    given = _before_the_write(op, target, lifted) if records else lifted
     if isinstance(target._array, Tensor):
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
     elif type(target._array) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
-        _check_writeable(op, target._array)
+        _check_writeable(op.inplace_name, target._array)
         run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
     else:
         _write(op, target, run_kernel(op, raws, args))
     bump(target, op.inplace_name)
     if records:
-        _record(op, target, before, lifted)
+        _record(op, target, given)
     return target
 
 
@@ -84,46 +107,78 @@ def mutate(op: Operator, args: Sequence[Any]) -> Tensor:
     """Run an operator whose kernel itself writes into its first argument, which is returned."""
     instruments = modes.current().instruments
     if instruments:
-        return run_operator(instruments, op.name, args, partial(_mutate_any, op, args))  # type: ignore[no-any-return]
+        return _watched(instruments, op.name, args, partial(_mutate_any, op, args))  # type: ignore[no-any-return]
     return _mutate_any(op, args)
 
 
 def _mutate_any(op: Operator, args: Sequence[Any]) -> Tensor:
-    target, level, records = _prepare(op, args)
+    target, level, records = _prepare(op, args, op.name)
+    args = _with_room(op, args, target, level)
     raws, lifted = raw_arguments(op, args, level)
-    before = _as_it_was(target, copy=op.saves_self) if records else None
+    given = _before_the_write(op, target, lifted) if records else lifted
     run_kernel(op, raws, args)
     bump(target, op.name)
     if records and op.record is not None:
-        _record(op, target, before, lifted)
+        _record(op, target, given)
     return target
 
 
-def _prepare(op: Operator, args: Sequence[Any]) -> tuple[Tensor, int, bool]:
+def _prepare(op: Operator, args: Sequence[Any], name: str) -> tuple[Tensor, int, bool]:
     """(target, level, whether a node is recorded) after all checks."""
     target = args[op.tensors[0][0]]
     if not isinstance(target, Tensor):
-        raise TypeError(f"{op.name}_ writes into a Tensor, got {type(target).__name__}.")
+        raise TypeError(f"{name} writes into a Tensor, got {type(target).__name__}.")
     level, tensors = survey(op, args)
     if target._level != level:
         raise InplaceError(
-            f"{op.name}_ would write a value that is being differentiated (level {level}) into a tensor of level "
+            f"{name} would write a value that is being differentiated (level {level}) into a tensor of level "
             f"{target._level}, which cannot hold its derivative. Use the out-of-place form."
         )
     wanted = any(t._requires_grad and t._level == level for t in tensors)
     wanted = wanted and target._array.dtype.kind in "fc"  # whole numbers have no derivative
     records = op.record is not None and wanted and modes.current().records(level)
-    slots.check_inplace(target, op.name, records)
+    slots.check_inplace(target, name, records)
     for instrument in modes.current().instruments:
         instrument.mutating(target, op.name)
     return target, level, records
 
 
+def _with_room(op: Operator, args: Sequence[Any], target: Tensor, level: int) -> Sequence[Any]:
+    """The arguments, with a target that can hold what the array types among them compute."""
+    table = table_of([x._array for x in survey(op, args)[1] if x._level == level])
+    if table.make_room is None:
+        return args
+    table.make_room(op.inplace_name, target, args, level)
+    return prepared(op, args)
+
+
+def _before_the_write(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any]:
+    """The arguments as the node saves them: the target, and what shares its memory, with the values they had before."""
+    given = list(args)
+    before = None
+    counter = counter_of(target)
+    for place, (position, _) in enumerate(op.tensors):
+        x = args[position]
+        if x is target:
+            if before is None:
+                others = op.tensors[1:]
+                before = _as_it_was(target, copy=op.saves_self or any(args[p] is target for p, _ in others))
+            given[position] = before
+        elif place and isinstance(x, Tensor) and x._counter is counter:
+            given[position] = _as_it_was(x, copy=True)
+        else:
+            port(x)  # raises for a view that is of no use any more: now, and not when something was written
+    for position, _ in op.lists:
+        for x in args[position]:
+            port(x)
+    return given
+
+
 def _as_it_was(target: Tensor, copy: bool) -> Tensor:
     """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
     data = target._array
-    if copy and isinstance(data, (ndarray, Tensor)):
-        data = data.copy() if isinstance(data, ndarray) else data.clone()
+    if copy and (isinstance(data, Tensor) or hasattr(data, "copy")):
+        data = data.clone() if isinstance(data, Tensor) else data.copy()
     before = wrap(data, target._level)
     before._fn = port(target)
     before._requires_grad = before._fn is not None
@@ -133,55 +188,87 @@ def _as_it_was(target: Tensor, copy: bool) -> Tensor:
 def _write(op: Operator, target: Tensor, result: Any) -> None:
     data = target._array
     if not isinstance(data, ndarray):
-        if result.shape != data.shape:
-            raise _shape_error(op, data, result.shape)
+        if np.shape(result) != data.shape:
+            raise _shape_error(op.inplace_name, data, np.shape(result))
+        if hasattr(data, "assign"):  # it has memory
+            data.assign(op.inplace_name, result)
+            return
         target._array = result  # an array without memory of its own (a tracer) is replaced
+        slots.spread_write(target)
         return
-    _check_writeable(op, data)
+    write_array(op.inplace_name, data, result)
+
+
+def write_array(name: str, data: ndarray, result: Any) -> None:
+    """Write what the in-place operator of that name has computed into an ndarray."""
+    if has_table(type(result)):
+        result = result.values()  # into whole numbers, which have no derivative
+    if isinstance(result, Tensor):
+        raise InplaceError(
+            f"{name} would write a value that an outer transform is differentiating into an array, which cannot hold "
+            "its derivative. Use the out-of-place form."
+        )
+    _check_writeable(name, data)
     if np.shape(result) != data.shape:
-        raise _shape_error(op, data, np.shape(result))
+        raise _shape_error(name, data, np.shape(result))
     dtype = np.asarray(result).dtype
     if not np.can_cast(dtype, data.dtype, casting="same_kind"):
         raise OperatorError(
-            f"{op.name}_: result type {dtype} can't be cast to the tensor's dtype {data.dtype}; use the out-of-place "
-            "form."
+            f"{name}: result type {dtype} can't be cast to the tensor's dtype {data.dtype}; use the out-of-place form."
         )
     np.copyto(data, result, casting="same_kind")
 
 
-def _check_writeable(op: Operator, data: ndarray) -> None:
+def _check_writeable(name: str, data: ndarray) -> None:
     if not data.flags.writeable:
         raise InplaceError(
-            f"{op.name}_ cannot write into a read-only array (a broadcast view has one memory for many elements); "
+            f"{name} cannot write into a read-only array (a broadcast view has one memory for many elements); "
             "work on a clone()."
         )
 
 
-def _shape_error(op: Operator, data: Any, shape: Shape) -> OperatorError:
+def _shape_error(name: str, data: Any, shape: Shape) -> OperatorError:
     return OperatorError(
-        f"{op.name}_: output with shape {tuple(data.shape)} doesn't match the broadcast shape {tuple(shape)}; an "
+        f"{name}: output with shape {tuple(data.shape)} doesn't match the broadcast shape {tuple(shape)}; an "
         "in-place operator cannot change the shape."
     )
 
 
-def _record(op: Operator, target: Tensor, before: Any, lifted: Sequence[Any]) -> None:
+def _record(op: Operator, target: Tensor, given: Sequence[Any]) -> None:
     """Make a node of the write the function of `target`."""
     out = wrap(target._array, target._level)
     out._counter = counter_of(target)
-    args = [before if x is target else x for x in lifted]
-    op.record(out, *args)  # type: ignore[misc]  # where there is none nothing is recorded
-    for instrument in modes.current().instruments:
+    op.record(out, *given)  # type: ignore[misc]  # where there is none nothing is recorded
+    before = given[op.tensors[0][0]]
+    slots.rebase_history(target, out._fn, before._fn, op.inplace_name)
+    for instrument in modes.current().instruments:  # last: one that raises must not leave a write that no node knows of
         instrument.recorded(out._fn.node(), target._level)
-    slots.rebase_history(target, out._fn, before._fn, f"{op.name}_")
 
 
-def assign(target: Tensor, value: Any) -> Tensor:
-    """Write `value` into `target` as in-place operators do; returns it."""
-    return target.copy_(value)  # type: ignore[no-any-return]
+def assign(target: Tensor, value: Any, name: str) -> Tensor:
+    """Write the result of a composite operator into `target`, which is returned; `name` is what the user called."""
+    if isinstance(target, Tensor) and np.shape(value) != target.shape:
+        raise _shape_error(name, target, np.shape(value))
+    return inplace(_copying(name), (target, value))  # type: ignore[no-any-return]
+
+
+@cache
+def _copying(name: str) -> Operator:
+    """The operator `copy`, under the name of the one that makes the values."""
+    made = copy(OPERATORS["copy"])
+    made.name = made.inplace_name = name
+    return made
 
 
 def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     """Run `op` and write its result into `out`, which is returned; nothing is recorded."""
+    instruments = modes.current().instruments
+    if instruments:
+        return _watched(instruments, op.name, args, partial(_write_out_any, op, args, out))
+    return _write_out_any(op, args, out)
+
+
+def _write_out_any(op: Operator, args: Sequence[Any], out: Any) -> Any:
     from_graph = [a for a in survey(op, args)[1] if a._requires_grad]
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for target in outs:
@@ -194,6 +281,11 @@ def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
             "arguments requires grad. Leave out= away, or call it under no_grad()."
         )
     raws, _ = raw_arguments(op, args, 0)
+    if any(hasattr(raw, "carries_derivative") and raw.carries_derivative() for raw in flat_arguments(op, raws)):
+        raise GradientError(
+            f"{op.name}(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
+            "arguments has a tangent. Leave out= away, or write t.detach()."
+        )
     results = run_kernel(op, raws, args)
     for target, result in zip(outs, results if op.multi else (results,), strict=True):
         for instrument in modes.current().instruments:

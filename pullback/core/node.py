@@ -8,13 +8,13 @@ consumers' edges point to.
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias, TypeVar, final
+from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from pullback.core import slots
 from pullback.core.hook_dict import HookDict
+from pullback.core.lock import one_thread
 from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import DType, Gradient, Shape
 
@@ -29,7 +29,6 @@ _M = TypeVar("_M", bound="MultiNode")
 next_sequence_nr = itertools.count().__next__
 # Gradients are accumulated as soon as they are complete: above every number that an operator's node gets.
 next_leaf_nr = itertools.count(1 << 62).__next__
-_one_accumulator = threading.RLock()  # re-entrant: the garbage collector may run anything inside it
 
 
 class InputMetadata:
@@ -148,10 +147,26 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
     def __getattr__(self, name: str) -> Any:
-        # Only missing attributes get here: `_saved_x` shows what the slot `saved_x` holds, as in PyTorch.
-        if name.startswith("_saved_") and hasattr(type(self), name[1:]):
-            return slots.show_saved(self, name[7:])
+        # Only missing attributes get here: `_saved_x` shows what the slots `saved_x` and `arg_x` hold, as in PyTorch.
+        if name.startswith("_saved_"):
+            if hasattr(type(self), name[1:]):
+                return slots.show_saved(self, name[7:])
+            if hasattr(type(self), f"arg_{name[7:]}"):
+                return getattr(self, f"arg_{name[7:]}")
+        if name.startswith("_raw_saved_") and hasattr(type(self), name[5:]):
+            return slots.raw_saved(self, name[11:])
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+
+    def __dir__(self) -> list[str]:
+        names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
+        shown = ["_saved_" + name.partition("_")[2] for name in names if name.startswith(("saved_", "arg_"))]
+        return [*super().__dir__(), *shown]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"cannot pickle or copy {self.name()}: a node is part of its graph. Pickle or copy the leaves, or "
+            "t.detach(), and compute the rest again."
+        )
 
     def __call__(self, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         """Run this node's backward on tensors, recording it when grad mode is on."""
@@ -271,7 +286,7 @@ def port(x: object) -> Edge | None:
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The AccumulateGrad node of a leaf: one for all edges, kept alive by them, not by the leaf."""
     extra = leaf._extra or extra_of(leaf)
-    with _one_accumulator:  # threads that use a leaf for the first time must find the same node
+    with one_thread:  # threads that use a leaf for the first time must find the same node
         node: AccumulateGrad | None = extra.accumulator and extra.accumulator()
         if node is None:
             node = AccumulateGrad(leaf)
@@ -281,6 +296,10 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 
 def node_extra(node: Node) -> NodeExtra:
     """The NodeExtra of `node`, made if there is none yet."""
-    if node._extra is None or node._extra is LEAF:
-        node._extra = NodeExtra()
-    return node._extra
+    extra = node._extra
+    if extra is None or extra is LEAF:
+        with one_thread:
+            extra = node._extra
+            if extra is None or extra is LEAF:
+                extra = node._extra = NodeExtra()
+    return extra

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
-from pullback.core.node import Edge, Node, Port, saved_slots
+from pullback.core.node import Edge, Node, Port
+from pullback.core.packed import Packed, recorded_at, slot_name
 from pullback.core.tensor import Tensor, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter
@@ -20,27 +22,6 @@ from pullback.core.version import Counter
 
 class Released:
     """Stands where a version was, once the saved tensor is gone."""
-
-
-class Packed:
-    """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
-
-    __slots__ = ("edge", "level", "of_output", "unpack")
-
-    def __init__(self, unpack: Callable[[Any], Tensor], edge: Edge | None, level: int, of_output: bool) -> None:
-        self.unpack = unpack
-        self.edge = edge  # that led to the tensor, if it was an input
-        self.level = level
-        self.of_output = of_output  # of the very node that saves it: its edge would be a cycle
-
-    def tensor(self, packed: Any, entrance: Edge | None) -> Tensor:
-        """The tensor with its place in the graph: the edge it had, or `entrance` where it is the node's output."""
-        return output_again(self.raw(packed), None, entrance if self.of_output else self.edge, self.level)
-
-    def raw(self, packed: Any) -> RawArray:
-        """The array inside."""
-        tensor = self.unpack(packed)
-        return tensor._array if tensor._level == self.level else tensor
 
 
 def version_when_saved(x: object) -> Version:
@@ -72,7 +53,7 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
     elif type(version) is Counter and version.n == 0:
         return saved
     elif type(version) is Packed:
-        return version.raw(saved)
+        return version.raw(saved, node)
     saved = checked(saved, version, node)
     # An output was saved as raw data, which is a Tensor too where levels are nested.
     return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._array
@@ -88,20 +69,26 @@ def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:
 
     def unpack_tensor(saved: Any, version: Version, node: Any) -> Any:
         if type(version) is Packed:
-            return version.tensor(saved, _own_entrance(node, saved) if version.of_output else None)
+            nr = version.output_nr
+            return slots.saved_again(version.tensor(saved, node, None if nr is None else _entrance(node, nr)))
         saved = checked(saved, version, node)
         if not _is_output(version):
-            return saved
-        return output_again(saved, version, _own_entrance(node, saved), level)
+            return slots.saved_again(saved)
+        entrance = _entrance(node, own_output_nr(node, saved))
+        return output_again(slots.saved_again(saved), version, entrance, level)
 
     return unpack_tensor
 
 
-def _own_entrance(node: Any, saved: Any) -> Edge | None:
-    """Where the gradient of a node's saved output enters it; None where that output is not differentiable."""
+def own_output_nr(node: Any, saved: Any) -> int:
+    """Which of its outputs the node has saved here."""
+    return node.output_names.index(slot_name(node, saved)) if node.outputs != 1 else 0
+
+
+def _entrance(node: Any, nr: int) -> Edge | None:
+    """Where the gradient of output `nr` enters the node; None where that output is not differentiable."""
     if node.outputs == 1:
         return node  # type: ignore[no-any-return]
-    nr = node.output_names.index(saved_name(node, saved))
     return Port(node, nr, *node._ports[nr]) if node.differentiable_outputs[nr] else None
 
 
@@ -117,8 +104,9 @@ def checked(saved: Any, version: Version, node: Node) -> Any:
         return saved
     if counter is not None and counter.n != expected:
         raise SavedTensorModifiedError(
-            node.name(), saved_name(node, saved), saved.shape, saved.dtype, expected, counter.n, counter.culprit
-        )
+            node.name(), slot_name(node, saved), saved.shape, saved.dtype, expected, counter.n, counter.culprit,
+            recorded_at(node),
+        )  # fmt: skip
     return saved
 
 
@@ -129,12 +117,3 @@ def output_again(data: RawArray, version: Version, entrance: Edge | None, level:
     out._fn = entrance
     out._requires_grad = entrance is not None
     return out
-
-
-def saved_name(node: Node, saved: object) -> str:
-    """The name under which a node keeps `saved`."""
-    for slot in saved_slots(type(node)):
-        held = getattr(node, slot, None)
-        if held is saved or (isinstance(held, tuple) and any(h is saved for h in held)):
-            return slot.removeprefix("saved_")
-    return "tensor"

@@ -21,7 +21,34 @@ call_node: Callable[..., tuple[Any, ...]] = _unfilled
 check_inplace: Callable[..., None] = _unfilled
 # (node, name) -> what the node saved under that name, as a user sees it
 show_saved: Callable[..., Any] = _unfilled
+# (node, name) -> what the node saved under that name, not unpacked, for hooks of its own
+raw_saved: Callable[..., Any] = _unfilled
 # (tensor, node, its function before, operator name): the tensor was modified in place by that node
 rebase_history: Callable[..., None] = _unfilled
 # (tensor, node): the tensor has become the view of itself that this node made
 continue_history: Callable[..., None] = _unfilled
+# (tensor): its array, one without memory of its own, was replaced; what shares its values must follow
+spread_write: Callable[..., None] = _unfilled
+# (tensor, steps): the tensor, a base, has become the view of itself that these steps (or None) lead to
+follow_base: Callable[..., None] = _unfilled
+# () -> the tangent rules by kernel, see core.tangent_rules
+forward_rules: Callable[[], Any] = _unfilled
+
+
+def _as_given(first: Any, second: Any) -> Any:
+    return second
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+# What forward mode wants of backwards; filled when it is first used.
+# (nodes of a graph, table) -> the table for their formulas
+table_for_graph: Callable[..., Any] = _as_given
+# (tensor, gradient) -> the gradient with which a backward starts at the tensor
+root_gradient: Callable[..., Any] = _as_given
+# (gradient) -> the gradient as it is handed out
+leaving_gradient: Callable[..., Any] = _itself
+# (saved array or tensor) -> the same for a backward that is itself recorded
+saved_again: Callable[..., Any] = _itself

@@ -15,7 +15,7 @@ import numpy as np
 
 from pullback.core import modes, slots
 from pullback.core.errors import DetachingError, GradientError, InplaceError
-from pullback.core.hook_dict import HookDict
+from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter, counter_of, moved_counter, version_of
 
@@ -36,12 +36,13 @@ class Extra:
     grad: Tensor | None = None
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
-    # Of a view: name of the custom Function that returned it; writing would bypass its backward.
-    made_by: str | None = None
+    made_by: Any = None  # of a view: the view.Origin for which it may not be written into while recording
     post_accumulate_hooks: HookDict | None = None
     retains_grad = False
+    # Of a view without a place in memory: the view.ViewStep of every operator between its base and it.
+    steps: tuple[Any, ...] | None = None
     view_version: int | None = None  # of a view: the version at which its grad_fn was made
-    # Of a base that does not require grad: weak references to its views, by id.
+    # Of a base that does not require grad, or has views with steps: weak references to its views, by id.
     views: dict[int, weakref.ref[Tensor]] | None = None
 
 
@@ -49,7 +50,8 @@ def extra_of(tensor: Tensor) -> Extra:
     """The Extra of `tensor`, made if there is none yet."""
     extra = tensor._extra
     if extra is None:
-        extra = tensor._extra = Extra()
+        made = Extra()
+        tensor._extra = extra = tensor._extra or made  # one line, so that threads get the same: see core.version
     return extra
 
 
@@ -76,8 +78,16 @@ class Tensor:
         def backward(
             self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
         ) -> None: ...
-        def clone(self) -> Tensor: ...
-        def to(self, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor: ...
+        def clone(self, *, memory_format: str | None = None) -> Tensor: ...
+        def to(
+            self,
+            *args: Any,
+            dtype: Any = None,
+            device: Any = None,
+            non_blocking: bool = False,
+            copy: bool = False,
+            memory_format: str | None = None,
+        ) -> Tensor: ...
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
         def __sub__(self, other: Any) -> Tensor: ...
@@ -224,8 +234,8 @@ class Tensor:
             raise InplaceError(
                 "an inference tensor cannot require gradients outside inference_mode; make a copy with clone()."
             )
+        extra_of(self)  # first: a tensor with neither Extra nor function looks like a constant to operators
         self._requires_grad = True
-        extra_of(self)
         return self
 
     @property
@@ -272,7 +282,7 @@ class Tensor:
 
         Modifications through it are not tracked: prefer `detach()`.
         """
-        return wrap(self._array, self._level)
+        return wrap(_without_derivative(self._array), self._level)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -308,7 +318,7 @@ class Tensor:
     def detach(self) -> Tensor:
         """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
         counter_of(self)
-        out = wrap(self._array, self._level)
+        out = wrap(_without_derivative(self._array), self._level)
         out._counter = self._counter
         return out
 
@@ -332,7 +342,7 @@ class Tensor:
         Raises
         ------
         RuntimeError
-            The tensor requires grad and `force` is False.
+            The tensor requires grad, or has a tangent, and `force` is False.
         """
         data: RawArray = self
         while isinstance(data, Tensor):
@@ -343,6 +353,8 @@ class Tensor:
                     "functions on it directly."
                 )
             data = data._array
+            if type(data) is not ndarray and not isinstance(data, Tensor):
+                data = _values_of(data, force)
         return data
 
     def item(self) -> Any:
@@ -373,8 +385,13 @@ class Tensor:
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
             raise GradientError(
-                f"a tensor computed by {self.grad_fn.name()} cannot be pickled with its graph; pickle t.detach()."
+                f"a tensor computed by {self.grad_fn.name()} cannot be pickled or copied with its graph; pickle "
+                "t.detach() (and call requires_grad_() on what is loaded), copy t.clone() or t.detach()."
             )
+        extra = self._extra
+        if extra is not None:
+            for hooks in filter(None, (extra.hooks, extra.post_accumulate_hooks)):
+                warn_not_pickled(hooks)
         return _unpickle, (self.detach().numpy(), self._requires_grad)
 
 
@@ -409,6 +426,23 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
     out._requires_grad = False
     out._level = level
     return out
+
+
+def _without_derivative(data: RawArray) -> RawArray:
+    """The array in a detached tensor: without tangent, where it has one."""
+    return data if type(data) is ndarray or not hasattr(data, "detached") else data.detached()
+
+
+def _values_of(data: Any, force: bool) -> Any:
+    """What numpy() finds in an array of another type."""
+    if not hasattr(data, "values"):
+        return data
+    if not force and data.carries_derivative():
+        raise DetachingError(
+            "Can't call numpy() on a Tensor that has a tangent: forward mode would lose it without a word. Use "
+            "tensor.detach().numpy() (or numpy(force=True)) for the primal, forward_ad.unpack_dual(tensor) for both."
+        )
+    return data.values()
 
 
 def mismatch(tensor: Tensor, value: Any) -> GradientError:

@@ -3,6 +3,10 @@
 A tensor has no counter until somebody else needs to read it: a view or a detached alias of the same memory, a node
 that saved its own output, or the first in-place operation. No counter means version 0. That keeps one object fewer
 alive for each of the many tensors that are never modified.
+
+Threads that need the counter of one tensor for the first time must get the same one. No lock sees to that but the
+interpreter's own: it switches threads at calls and at jumps back alone, so that one line which reads an attribute and
+stores it, and calls nothing in between, is never interrupted by another thread.
 """
 
 from __future__ import annotations
@@ -21,6 +25,18 @@ class Counter:
     culprit: str | None
 
 
+class LocatedName(str):
+    """The name of an operator that wrote into memory, with the line of the user's program that called it."""
+
+    __slots__ = ("where",)
+    where: str
+
+    def __new__(cls, name: str, where: str) -> LocatedName:
+        located = super().__new__(cls, name)
+        located.where = where
+        return located
+
+
 class Versioned(Protocol):
     """What has a version: a Tensor, which this module stands below."""
 
@@ -31,9 +47,10 @@ def counter_of(tensor: Versioned) -> Counter:
     """The counter of `tensor`, made if there is none yet; share it with whatever shares the memory."""
     counter = tensor._counter
     if counter is None:
-        counter = tensor._counter = _new(Counter)
-        counter.n = 0
-        counter.culprit = None
+        made = _new(Counter)
+        made.n = 0
+        made.culprit = None
+        tensor._counter = counter = tensor._counter or made  # one line: see the top of this module
     return counter
 
 

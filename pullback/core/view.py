@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from pullback.core import modes
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
-from pullback.core.types import RawArray
+from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
+
+
+class Origin(NamedTuple):
+    """How a view came about that may not be written into while recording, nor be used once its base was."""
+
+    kind: str  # 'function' (a custom Function), 'multiple', 'no_grad' or 'inference'
+    name: str  # of the node or operator that returned it
+
+
+NO_GRAD = Origin("no_grad", "")
+INFERENCE = Origin("inference", "")
+
+
+class ViewStep(NamedTuple):
+    """One operator in the chain that leads from a base to a view of it: all that is needed to run it again."""
+
+    op: Any  # the dispatch.Operator, of a module above
+    args: tuple[Any, ...]  # after the first, which is what is viewed
+    shape: Shape  # this and the next: of what is viewed
+    dtype: DType
+    nr: int | None  # which of several results, None for the only one
+    inverse: bool = False  # whether it leads the other way, because the base itself has become another view
 
 
 def shares_memory(result: RawArray, source: RawArray) -> bool:
@@ -19,14 +43,21 @@ def shares_memory(result: RawArray, source: RawArray) -> bool:
         return base is not None and (base is source or base is source.base)
     if isinstance(result, Tensor):  # nested levels: the memory is at the bottom
         result, source = memory_of(result), memory_of(source)
-    base = getattr(result, "base", None)
+    if not hasattr(result, "base"):
+        return True  # an array without memory of its own: what a view operator gives is a view, of values
+    base = result.base
     return base is not None and (base is source or base is getattr(source, "base", None))
 
 
 def memory_of(data: Any) -> Any:
-    """The array at the bottom of nested tensors."""
-    while isinstance(data, Tensor):
-        data = data._array
+    """The array at the bottom of nested tensors and arrays with derivatives of their own."""
+    while type(data) is not ndarray:
+        if isinstance(data, Tensor):
+            data = data._array
+        elif hasattr(data, "values"):
+            data = data.values()
+        else:
+            break
     return data
 
 
@@ -55,25 +86,71 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
         made.made_by = extra.made_by
     if not base._requires_grad:
         _remember(base, out)
+        if extra is not None and extra.inference:
+            made.inference = True
+        elif not modes.current().records(out._level):
+            _not_recorded(out)
+    elif not out._requires_grad:
+        _not_recorded(out)
     return out
+
+
+def _not_recorded(view: Tensor) -> None:
+    """Note in which mode a view was made that no graph knows of."""
+    if view._extra.made_by is None:  # type: ignore[union-attr]  # here and below: every view has an Extra
+        kind = "inference" if modes.current().inference else "no_grad"
+        view._extra.made_by = Origin(kind, "")  # type: ignore[union-attr]
+
+
+def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr: int) -> None:
+    """Note by which operator a view was made, where that is not plain from its place in memory."""
+    extra: Any = view._extra
+    if op.returns_list and extra.made_by is None:
+        extra.made_by = Origin("multiple", op.name)
+    if not _replayed(view):
+        return
+    before = () if extra.base is source else source._extra.steps  # type: ignore[union-attr]  # a view has an Extra
+    if before is None or op.kernel == "strided_view":
+        return  # of a view without chain, or by strides: only its place in memory says what it is
+    data = source._array
+    step = ViewStep(op, tuple(args[1:]), data.shape, data.dtype, nr if op.returns_list else None)
+    extra.steps = (*before, step)
+    _remember(extra.base, view)
+
+
+def _replayed(view: Tensor) -> bool:
+    """Whether this view must be followed by running its operators again; instruments of tests may ask for it."""
+    if type(memory_of(view._array)) is not ndarray:
+        return True
+    return any(instrument.replays_views for instrument in modes.current().instruments)
 
 
 def _remember(base: Tensor, view: Tensor) -> None:
     """Let the base find its view: should an in-place operation make the base require grad, the view does too."""
     extra = extra_of(base)
-    if extra.views is None:
-        extra.views = {}
     views, key = extra.views, id(view)
+    if views is None:
+        made: dict[int, weakref.ref[Tensor]] = {}
+        extra.views = views = made if extra.views is None else extra.views  # one line, as in core.version
     views[key] = weakref.ref(view, lambda _: views.pop(key, None))
+
+
+def live_views(base: Tensor) -> list[Tensor]:
+    """The views of a base that it remembers and that are alive."""
+    extra = base._extra
+    if extra is None or not extra.views:
+        return []
+    return [view for reference in list(extra.views.values()) if (view := reference()) is not None]
 
 
 def wake_views(base: Tensor) -> None:
     """The base has come to require grad: so do the views of it that are alive."""
     extra = base._extra
-    if extra is not None and extra.views:
-        for reference in list(extra.views.values()):
-            view = reference()
-            if view is not None:
-                view._requires_grad = True
-                view._extra.view_version = -1  # type: ignore[union-attr]  # every view has an Extra
-        extra.views = None
+    if extra is None or not extra.views:
+        return
+    for view in live_views(base):
+        mine: Any = view._extra
+        view._requires_grad = True
+        mine.view_version = -1
+        if mine.steps is None:  # the others are to be found again whenever the base changes
+            extra.views.pop(id(view), None)

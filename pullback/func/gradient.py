@@ -162,7 +162,7 @@ def _gradients(value, leaves, level):
     found = []
     for leaf in leaves:
         grad = leaf._extra.grad
-        found.append(_zeros(leaf) if grad is None else grad._array)
+        found.append(_zeros(leaf) if grad is None else outward(grad._array, level))
     return found
 
 
@@ -195,4 +195,9 @@ def _leave(value, level):
     if not isinstance(value, Tensor) or value._level != level:
         return value
     raw = value._array
-    return raw[()] if isinstance(raw, ndarray) else raw
+    return raw[()] if isinstance(raw, ndarray) else outward(raw, level)
+
+
+def outward(raw, level):
+    """What a tensor of `level` was around, as it is one level further out: an array with a tangent in a Tensor."""
+    return raw if isinstance(raw, (ndarray, Tensor, np.generic)) else wrap(raw, level - 1)

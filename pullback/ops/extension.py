@@ -9,7 +9,9 @@ import types
 from pullback.core.dispatch import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
-from pullback.ops.generated.tangents import TANGENTS
+from pullback.ops.generated.tangents import RULES, TANGENTS
+
+_NOTHING = types.MappingProxyType({})
 
 _entered = {}  # namespace -> Extension
 
@@ -18,7 +20,7 @@ class NameTakenError(ValueError):
     """A third party's operator would take a name that means something else already."""
 
 
-def enter(fill_tables, *, namespace, source, kernels=None, tangents=types.MappingProxyType({})):
+def enter(fill_tables, *, namespace, source, kernels=None, tangents=_NOTHING, rules=_NOTHING):
     """Enter the operators that `fill_tables(tables)` lists, and return the functions by public name.
 
     Parameters
@@ -30,6 +32,7 @@ def enter(fill_tables, *, namespace, source, kernels=None, tangents=types.Mappin
         the name of the file of declarations, may.
     kernels : module, optional
     tangents : mapping from operator to its tangent function
+    rules : mapping from kernel to its rules for forward mode
 
     Raises
     ------
@@ -37,7 +40,7 @@ def enter(fill_tables, *, namespace, source, kernels=None, tangents=types.Mappin
         By another source, pullback's operators, Tensor's methods or a rule for the same NumPy function. Then nothing
         has changed.
     """
-    extension = Extension(namespace, source, kernels, tangents)
+    extension = Extension(namespace, source, kernels, tangents, rules)
     fill_tables(extension)
     before = _entered.get(namespace)
     extension.check(before)
@@ -51,12 +54,13 @@ def enter(fill_tables, *, namespace, source, kernels=None, tangents=types.Mappin
 class Extension:
     """The operators of one namespace; has the methods of `ops.tables` that generated code calls."""
 
-    def __init__(self, namespace, source, kernels, tangents):
+    def __init__(self, namespace, source, kernels, tangents, rules):
         self.namespace, self.source, self.module = namespace, source, kernels
         self.on_tensors, self.on_arrays = types.SimpleNamespace(), types.SimpleNamespace()
         self.public, self.methods, self.numpy_rules = {}, {}, {}
         self.array_kernels, self.tensor_kernels = {}, {}
         self.tangents = {f"{namespace}.{name}": function for name, function in tangents.items()}
+        self.rules = {f"{namespace}.{kernel}": found for kernel, found in rules.items()}
 
     def add(
         self, name, home, shown, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None
@@ -122,4 +126,5 @@ class Extension:
             (NUMPY.kernels, self.array_kernels),
             (tables.NUMPY_RULES, self.numpy_rules),
             (TANGENTS, self.tangents),
+            (RULES, self.rules),
         )

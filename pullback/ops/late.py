@@ -53,8 +53,8 @@ def load_area(area):
     with _loading:
         if area in _loaded:
             return
-        importlib.import_module(f"pullback.ops.generated.tables_{area}").fill_tables(tables)
         NUMPY.kernels.update(load_kernels(area))
+        importlib.import_module(f"pullback.ops.generated.tables_{area}").fill_tables(tables)
         for name in LATE[area]["methods"]:
             if name in vars(Tensor):  # otherwise Tensor is about to get them all
                 setattr(Tensor, name, tables.METHODS[name])

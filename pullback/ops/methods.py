@@ -3,8 +3,9 @@
 import numpy as np
 
 from pullback.core.arguments import number_type
+from pullback.core.devices import device_name, names_device
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError, UnsupportedError
+from pullback.core.errors import GradientError
 from pullback.core.hooks import (
     register_hook,
     register_node_hook,
@@ -104,38 +105,87 @@ def to_index(self):
     return int(self.item())
 
 
-def to(self, *args, dtype=None, device=None, copy=False, non_blocking=False):
-    """`self` in another dtype (or that of another tensor); gradients come back in the dtype of `self`.
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """`self` in another dtype, on a device, or as another tensor is; itself if nothing changes.
+
+    Called as `to(dtype, ...)`, `to(device, dtype, ...)` or `to(other, ...)`, where `...` are non_blocking and copy.
+    The gradient comes back in the dtype of `self`. A cast to whole numbers or bools ends the graph.
 
     Parameters
     ----------
-    dtype : NumPy dtype
-        May be given by position, as may a device or another Tensor.
+    dtype : NumPy dtype, or what numpy.dtype takes
+    device : str
+        'cpu': there is no other yet.
+    non_blocking : bool, default False
+        For PyTorch's sake: a copy within memory is done when the call returns.
     copy : bool, default False
         Copy even if nothing changes.
+    memory_format : pullback.preserve_format (default) or pullback.contiguous_format
+        The order of memory of the copy, if there is one.
+
+    Returns
+    -------
+    Tensor, of the shape of `self`, recorded as ToCopyBackward0 unless it is `self`.
+
+    Raises
+    ------
+    UnsupportedError
+        The device is not available.
+    TypeError
+        What is given is no dtype, or no dtype of numbers.
+
+    Warns
+    -----
+    ComplexToRealWarning
+        The imaginary part of a complex tensor is dropped.
+
+    Examples
+    --------
+    >>> x = pb.tensor([1.0, 2.0], dtype=pb.float32, requires_grad=True)
+    >>> x.to(pb.float64).sum().backward()
+    >>> x.grad
+    tensor([1., 1.], dtype=float32)
     """
-    for arg in args:
-        if isinstance(arg, Tensor):
-            dtype = arg.dtype
-        elif isinstance(arg, str) and arg.split(":")[0] in ("cpu", "cuda", "mps"):
-            device = arg
-        elif isinstance(arg, bool):
-            continue
-        elif arg is not None:
-            dtype = arg
-    if device is not None and str(device) != "cpu":
-        raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
+    given = [arg for arg in args if arg is not None]
+    if given and isinstance(given[0], Tensor):
+        other = given.pop(0)
+        dtype, device = other.dtype, other.device
+    else:
+        if given and names_device(given[0]):
+            device = given.pop(0)
+        if given and not isinstance(given[0], bool):
+            dtype = given.pop(0)
+    _only_flags(given)
+    if len(given) == 2:
+        copy = given[1]
+    if device is not None:
+        device_name(device)
     dtype = self.dtype if dtype is None else number_type("to", dtype)
-    if dtype == self.dtype:
-        return self.clone() if copy else self
-    return TENSOR.to(self, dtype)
+    return _in_dtype(self, dtype, copy, memory_format)
+
+
+def _in_dtype(self, dtype, copy=False, memory_format=None):
+    """`self` in a NumPy dtype of numbers."""
+    if not copy and dtype == self.dtype:
+        return self
+    return TENSOR._to_copy(self, dtype, memory_format=memory_format)
+
+
+def _only_flags(given):
+    """Refuse what `to` cannot make sense of."""
+    if len(given) > 2 or not all(isinstance(flag, bool) for flag in given):
+        names = ", ".join(type(arg).__name__ for arg in given)
+        raise TypeError(
+            f"to() takes a dtype, a device or a Tensor, then non_blocking and copy (True or False); what is left over "
+            f"here: {names}."
+        )
 
 
 def _cast(dtype):
     dtype = np.dtype(dtype)
 
-    def cast(self):
-        return to(self, dtype)
+    def cast(self, memory_format=None):
+        return _in_dtype(self, dtype, memory_format=memory_format)
 
     cast.__doc__ = f"`self` as {dtype}."
     return cast
@@ -152,14 +202,29 @@ def astype(self, dtype, copy=True):
     return to(self, dtype, copy=copy)
 
 
-def cpu(self):
+def cpu(self, memory_format=None):
     """`self`: everything is on the CPU."""
-    return self
+    return to(self, memory_format=memory_format)
+
+
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """Refused: there is no such device yet."""
+    return to(self, "cuda" if device is None else f"cuda:{device}")
 
 
 def type_as(self, other):
     """`self` in the dtype of `other`."""
     return to(self, other.dtype)
+
+
+def type_to(self, dtype=None, non_blocking=False):
+    """`self` in another dtype, as `to(dtype)`.
+
+    PyTorch's names of legacy tensor types ('torch.FloatTensor'), which it takes and gives here, do not exist.
+    """
+    if dtype is None:
+        raise TypeError("type() needs a dtype: there are no names of tensor types. Read t.dtype instead.")
+    return to(self, dtype)
 
 
 def _property(name, doc):
@@ -178,7 +243,8 @@ def attach():
     others = {
         "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__contains__": contains,
         "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype,
-        "cpu": cpu, "type_as": type_as, "register_hook": register_hook, "retain_grad": retain_grad,
+        "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as,
+        "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip
     for name, value in others.items():

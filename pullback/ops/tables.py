@@ -28,11 +28,13 @@ class Faces:
         self.on_tensors = _one(name, [(o.function, o.params) for o in overloads])
         self.on_arrays = _one(name, [(o.raw, o.params) for o in overloads])
         public = self.on_tensors if refuses is None else refusing_numbers(name, self.on_tensors, *refuses)
-        self.public = dict.fromkeys((shown, *aliases), public)
+        here = (shown, *(alias for alias in aliases if "." not in alias))
+        self.public = dict.fromkeys(here, public)
+        self.elsewhere = [(*alias.rsplit(".", 1), public) for alias in aliases if "." in alias]
         in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
         self.changing = {}  # the in-place functions by name
         if in_place:
-            self.changing = dict.fromkeys((f"{n}_" for n in (shown, *aliases)), _one(f"{name}_", in_place))
+            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{name}_", in_place))
 
 
 def add(name, home, shown, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None):
@@ -47,6 +49,8 @@ def add(name, home, shown, overloads, *, function, method, aliases=(), numpy=(),
         return
     if function:
         PUBLIC.setdefault(home, {}).update(faces.public | faces.changing)
+    for other, alias, face in faces.elsewhere:
+        PUBLIC.setdefault(other, {})[alias] = face
     if method:
         METHODS.update(faces.public)
     METHODS.update(faces.changing)

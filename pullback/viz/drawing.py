@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pullback.core.tensor import Tensor
 from pullback.viz import dot, layout, mermaid
 from pullback.viz.boxes import Arrow, Vertex
+from pullback.viz.saved import what_is_saved
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Graph:
         return f"<pullback.viz.Graph: {len(self.vertices)} boxes, {len(self.arrows)} arrows>"
 
 
-def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, limit: int = 1000) -> Graph:
+def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool = False, limit: int = 1000) -> Graph:
     """Draw the autograd graph behind a tensor.
 
     Parameters
@@ -76,7 +78,9 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, limit: int =
     outputs : Tensor or sequence of Tensor
         Where backward would start.
     params : mapping from str to Tensor, optional
-        Names for the leaves, for instance of a model's parameters.
+        Names for leaves, for instance of a model's parameters, and for what was computed from them.
+    saved : bool, default False
+        Say in each operator's box what it saved for backward.
     limit : int, default 1000
         The most nodes that are drawn: no one reads more, and laying them out takes minutes.
 
@@ -89,6 +93,8 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, limit: int =
     ------
     ValueError
         No output has a graph, or the graph has more than `limit` nodes.
+    TypeError
+        An output or one of `params` is not a Tensor.
 
     Examples
     --------
@@ -96,16 +102,19 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, limit: int =
     >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
     >>> viz.graph((x * x).sum(), params={"x": x})
     <pullback.viz.Graph: 4 boxes, 4 arrows>
+    >>> print(viz.graph(x.exp(), params={"x": x}, saved=True).vertices[0].detail)
+    float64 (2,)
+    saves result: float64 (2,)
     """
     tensors = list(outputs) if isinstance(outputs, Sequence) else [outputs]
     starts = [(tensor, start_node(tensor)) for tensor in tensors]
     nodes = reachable([node for _, node in starts if node is not None], limit)
-    names = {id(tensor): name for name, tensor in (params or {}).items()}
+    names = _names(params or {})
     keys = {id(node): f"n{number}" for number, node in enumerate(nodes)}
 
     drawing = Graph()
     for node in nodes:
-        drawing.vertices.append(vertex(node, keys[id(node)], names))
+        drawing.vertices.append(vertex(node, keys[id(node)], names, saved))
         for source, output_nr in edges(node):
             several = len(metadata(source)) > 1
             drawing.arrows.append(Arrow(keys[id(source)], keys[id(node)], f"output {output_nr}" if several else ""))
@@ -119,7 +128,9 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, limit: int =
 
 
 def start_node(tensor: Any) -> Any:
-    """The node whose gradient `tensor` is, None for a leaf."""
+    """The node that the graph of `tensor` begins with."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"graph: expected a Tensor or a sequence of Tensors, got {type(tensor).__name__}.")
     if tensor.grad_fn is None:
         why = "is a leaf: nothing was computed from it yet" if tensor.requires_grad else "does not require grad"
         raise ValueError(
@@ -140,8 +151,9 @@ def reachable(starts: Sequence[Any], limit: int) -> list[Any]:
         found[id(node)] = node
         if len(found) > limit:
             raise ValueError(
-                f"graph: more than limit={limit} nodes. Draw a part of the computation (one step, a smaller batch "
-                "of layers), or pass a higher limit if you can wait."
+                f"graph: there are more than limit={limit} nodes. Draw a part of the computation: one step of a loop, "
+                "a few layers, fewer inputs (the operators are the same); or cut it with detach(). A higher limit is "
+                "obeyed, but some thousands take minutes to lay out, and nobody can read them."
             )
         stack.extend(source for source, _ in edges(node))
     return list(found.values())
@@ -152,12 +164,31 @@ def edges(node: Any) -> Iterator[tuple[Any, int]]:
     return ((source, output_nr) for source, output_nr in node.next_functions if source is not None)
 
 
-def vertex(node: Any, key: str, names: Mapping[int, str]) -> Vertex:
+def _names(params: Mapping[str, Any]) -> dict[tuple[int, int], str]:
+    """The names of tensors by (identity of the leaf or of the node that computed it, output number)."""
+    names = {}
+    for name, tensor in params.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"graph: params[{name!r}] must be a Tensor, got {type(tensor).__name__}.")
+        node = tensor.grad_fn
+        names[(id(tensor), 0) if node is None else (id(node), tensor.output_nr)] = name
+    return names
+
+
+def vertex(node: Any, key: str, names: Mapping[tuple[int, int], str], saved: bool = False) -> Vertex:
     """The box of a node; AccumulateGrad stands for its leaf."""
     variable = getattr(node, "variable", None)
     if variable is not None:
-        return Vertex(key, "leaf", names.get(id(variable), "leaf"), describe(variable))
-    return Vertex(key, "operator", node.name(), "\n".join(describe(output) for output in metadata(node)))
+        return Vertex(key, "leaf", names.get((id(variable), 0), "leaf"), describe(variable))
+    inner = getattr(node, "fn", None)  # of CopySlices: the node of the in-place operator
+    label = node.name() if inner is None else f"{node.name()}: {inner.name()}"
+    lines = []
+    for number, output in enumerate(metadata(node)):
+        name = names.get((id(node), number))
+        lines.append(describe(output) if name is None else f"{name}: {describe(output)}")
+    if saved:
+        lines += [f"saves {line}" for line in what_is_saved(node if inner is None else inner)]
+    return Vertex(key, "operator", label, "\n".join(lines))
 
 
 def metadata(node: Any) -> Sequence[Any]:
@@ -166,5 +197,7 @@ def metadata(node: Any) -> Sequence[Any]:
 
 
 def describe(tensor: Any) -> str:
-    """Dtype and shape: "float32 (64, 10)"."""
+    """Dtype and shape: "float32 (64, 10)"; an output that is no tensor has neither."""
+    if tensor.dtype is None:
+        return "no tensor"
     return f"{tensor.dtype} {tuple(tensor.shape)}"

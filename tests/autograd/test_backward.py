@@ -388,6 +388,8 @@ def test_the_modulus_of_a_complex_number():
 
 
 def test_a_real_cotangent_of_a_complex_output():
-    z = pb.tensor([1 + 2j], requires_grad=True)
-    (z * 1j).backward(pb.tensor([2.0]))
-    assert z.grad.tolist() == [-2j]  # conj(1j) * 2
+    z = pb.tensor(1 + 2j, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"same dtype.*float64.*complex128"):
+        (z * 1j).backward(pb.tensor(2.0))
+    (z * 1j).backward(2.0)  # a Python number has no dtype
+    assert z.grad.item() == -2j  # conj(1j) * 2

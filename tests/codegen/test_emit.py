@@ -134,10 +134,10 @@ def test_each_input_is_saved_only_for_the_gradient_that_needs_it():
                 return (grad_of_self, grad_of_other)
 
             def release(self):
-                self.saved_self = None
                 self.version_self = Released
-                self.saved_other = None
+                self.saved_self = None
                 self.version_other = Released
+                self.saved_other = None
         """
     )
     record = definition("record_product", text)

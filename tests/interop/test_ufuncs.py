@@ -25,6 +25,10 @@ DIFFERENT = {
     ("reciprocal", "int64"): "integers give floating point",
     ("reciprocal", "bool"): "integers give floating point",
     ("sign", "bool"): "NumPy has no sign of bool",
+    ("rint", "complex128"): "rounding is refused to complex numbers",
+} | {
+    (name, "complex128"): "complex numbers have no order"
+    for name in ("maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater", "greater_equal")
 }
 
 

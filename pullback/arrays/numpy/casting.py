@@ -1,28 +1,32 @@
 """Casts and copies."""
 
+import sys
+import warnings
+
 import numpy as np
 
-__all__ = ["clone", "copy", "fill", "fill_", "to", "zero", "zero_"]
+from pullback.core.errors import ComplexToRealWarning
+
+__all__ = ["clone", "copy", "fill", "fill_", "to_copy", "zero", "zero_"]
 
 
-def to(self, dtype):
-    """`self` in another dtype; itself if it has it already."""
-    dtype = np.dtype(dtype)
-    if self.dtype.kind == "c" and dtype.kind not in "cb":
-        self = self.real  # the imaginary part is dropped, as PyTorch does; NumPy would warn
-    return np.asarray(self).astype(dtype, copy=False)
+def to_copy(self, dtype, memory_format=None):
+    """A copy of `self` in a dtype, in its order of memory or C order."""
+    return _in_dtype(self, np.dtype(dtype)).astype(dtype, order=_order(self, memory_format))
 
 
-def clone(self):
+def clone(self, memory_format=None):
     """A copy that shares memory with nobody."""
-    return np.array(self)
+    if memory_format is None and 0 not in self.strides:
+        return np.array(self)  # in its own order, which to ask for takes as long as a small copy
+    return np.array(self, order=_order(self, memory_format))
 
 
 def copy(self, src):
     """`src` broadcast to the shape of `self`, in its dtype."""
     src = np.asarray(src)
     try:
-        return np.broadcast_to(to(src, self.dtype), np.shape(self))
+        return np.broadcast_to(_in_dtype(src, self.dtype).astype(self.dtype, copy=False), np.shape(self))
     except ValueError:
         raise ValueError(
             f"values of shape {src.shape} do not fit into shape {np.shape(self)}, which writing in place cannot change"
@@ -35,7 +39,8 @@ def fill_(self, value):
         raise RuntimeError(f"fill: value must be a number or a 0-d Tensor, got shape {value.shape}")
     if isinstance(value, complex) and self.dtype.kind not in "cb":
         raise RuntimeError(f"fill: the complex number {value} cannot be stored in {self.dtype}")
-    self[...] = to(np.asarray(value), self.dtype)
+    value = np.asarray(value)
+    self[...] = _in_dtype(value, self.dtype).astype(self.dtype)
     return self
 
 
@@ -53,3 +58,38 @@ def zero_(self):
 def zero(self):
     """Zeros of the shape and dtype of `self`."""
     return np.zeros(np.shape(self), self.dtype)
+
+
+def _order(array, memory_format):
+    """NumPy's order for a copy of `array`: its own, but C order where one memory stands for several elements."""
+    if memory_format == "contiguous_format":
+        return "C"
+    if memory_format is not None and memory_format != "preserve_format":
+        raise TypeError(
+            "memory_format must be pullback.preserve_format (the default) or pullback.contiguous_format, got "
+            f"{memory_format!r}."
+        )
+    if 0 in array.strides and any(not s and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        return "C"
+    return "K"
+
+
+def _in_dtype(array, dtype):
+    """`array`, its real part where only that fits into `dtype`, with a warning."""
+    if array.dtype.kind != "c" or dtype.kind in "cb":
+        return array
+    warnings.warn(
+        f"Casting complex values to real discards the imaginary part: {array.dtype} becomes {dtype}. Write .real (or "
+        "abs()) to say which real number is meant.",
+        ComplexToRealWarning,
+        stacklevel=_outside(),
+    )
+    return array.real
+
+
+def _outside():
+    """How far up the stack the first frame outside this package is, for a warning raised by the caller."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
+        frame, depth = frame.f_back, depth + 1
+    return depth

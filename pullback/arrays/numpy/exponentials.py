@@ -54,6 +54,8 @@ def complex_sigmoid(z):
 
 def xlogy(self, other):
     """self * log(other), 0 where self is 0."""
+    if is_complex(self) or is_complex(other):
+        raise ValueError("not defined for complex tensors, as in PyTorch; write self * log(other).")
     return scipy_special().xlogy(self, other)
 
 

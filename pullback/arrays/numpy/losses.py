@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.nn import floating_only, log_softmax, log_softmax_backward
+from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of, steps_of
 
 __all__ = [
@@ -36,6 +37,7 @@ def mse_loss(input, target, reduction="mean"):
 
 def binary_cross_entropy_elements(input, target):
     """-(t log p + (1 - t) log(1 - p)), each logarithm at least -100."""
+    refuse_unordered(input, target)
     if not ((input >= 0) & (input <= 1)).all():
         raise RuntimeError(
             "binary_cross_entropy(): all elements of input must lie between 0 and 1; "

@@ -1,8 +1,8 @@
 """NumPy kernels of the elementwise operators.
 
 Most are NumPy's ufuncs themselves. The functions below differ from the nearest ufunc in semantics (PyTorch's) or in
-speed; the comment on each says which. Powers, exponentials, complex parts and choices have files of their own. Names
-are the operators', so several hide builtins of Python here.
+speed; the comment on each says which. Powers, exponentials, complex parts, comparisons and choices have files of their
+own. Names are the operators', so several hide builtins of Python here.
 """
 
 import math
@@ -14,10 +14,10 @@ from pullback.arrays.numpy.kinds import is_complex
 __all__ = [
     "abs", "acos", "acosh", "add", "add_alpha", "addcdiv", "addcmul", "allclose", "asin", "asinh", "atan", "atan2",
     "atanh", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "ceil", "clamp_max", "clamp_min", "copysign", "cos", "cosh", "deg2rad", "div", "div_rounded", "eq", "equal",
-    "exp", "exp2", "expm1", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "ge", "gt",
-    "hypot", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "le", "log", "log1p",
-    "log2", "log10", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul",
+    "ceil", "copysign", "cos", "cosh", "deg2rad", "div", "div_rounded", "eq", "equal",
+    "exp", "exp2", "expm1", "float_power", "floor", "floor_divide", "fmod", "frac",
+    "hypot", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "log", "log1p",
+    "log2", "log10", "logical_and", "logical_not", "logical_or", "logical_xor", "mul",
     "ne", "neg", "rad2deg", "remainder", "round", "rsub", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square",
     "sub", "sub_alpha", "tan", "tanh", "trunc",
 ]  # fmt: skip
@@ -58,20 +58,12 @@ signbit = np.signbit
 floor = np.floor
 ceil = np.ceil
 trunc = np.trunc
-clamp_min = maximum = np.maximum
-clamp_max = minimum = np.minimum
-fmax = np.fmax
-fmin = np.fmin
 hypot = np.hypot
 copysign = np.copysign
 deg2rad = np.deg2rad
 rad2deg = np.rad2deg
 eq = np.equal
 ne = np.not_equal
-lt = np.less
-le = np.less_equal
-gt = np.greater
-ge = np.greater_equal
 isnan = np.isnan
 isinf = np.isinf
 isfinite = np.isfinite
@@ -155,6 +147,8 @@ def sign(self):
 
 def round(self, decimals=0):
     """Round to `decimals` places, halves to even."""
+    if is_complex(self):
+        raise ValueError("not defined for complex tensors; round .real and .imag apart.")
     return np.round(self, decimals)
 
 

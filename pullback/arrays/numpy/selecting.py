@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.kinds import is_complex
+from pullback.arrays.numpy.ordered import refuse_unordered
+
 __all__ = ["clamp", "lerp", "nan_to_num", "relu", "where"]
 
 SMALL = 1024  # below this many elements a single ufunc call costs less than a faster algorithm's overhead
@@ -21,6 +24,7 @@ def lerp(self, end, weight):
 
 def clamp(self, min=None, max=None):
     """Limit to [min, max]; where min > max the result is max."""
+    refuse_unordered(self, min, max)
     if max is None:
         if min is None:
             raise ValueError("at least one of min and max must be given, but both are None.")
@@ -35,6 +39,7 @@ def relu(self):
         return np.maximum(self, 0.0) if self.size < SMALL else self.clip(0.0, math.inf)
     if kind == "b":
         raise ValueError("boolean tensors are not supported; convert to a number type first.")
+    refuse_unordered(self)
     return np.maximum(self, 0)
 
 
@@ -73,4 +78,6 @@ def masked(x, mask):
 
 def nan_to_num(self, nan=None, posinf=None, neginf=None):
     """Replace nan (default 0), inf and -inf (default the largest and smallest finite value)."""
+    if is_complex(self):
+        raise ValueError("not defined for complex tensors; treat .real and .imag apart.")
     return np.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)

@@ -6,7 +6,7 @@ from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim, wrap_
 from pullback.arrays.numpy.strides import arranged
 
 __all__ = [
-    "alias", "contiguous_copy", "expand", "flatten", "flip", "is_contiguous", "movedim", "numpy_T", "permute", "repeat",
+    "alias", "expand", "flatten", "flip", "is_contiguous", "movedim", "numpy_T", "permute", "repeat",
     "reshape", "roll", "rot90", "squeeze", "t", "transpose", "tril", "triu", "unfold", "unfold_backward", "unsqueeze",
     "view", "view_as_complex", "view_as_real",
 ]  # fmt: skip
@@ -66,11 +66,6 @@ def squeeze(self, dim=None):
 def unsqueeze(self, dim):
     """self with a new dimension of size 1 at dim."""
     return self[at_dim(None, wrap_dim(dim, self.ndim + 1, "unsqueeze"))]
-
-
-def contiguous_copy(self):
-    """A copy in C order."""
-    return np.array(self, order="C")
 
 
 def is_contiguous(self):
@@ -192,7 +187,7 @@ def view_as_real(self):
     """A complex array as a real one with a last dimension of 2: real and imaginary part."""
     if self.dtype.kind != "c":
         raise RuntimeError(f"view_as_real: expected a complex input, got {self.dtype}")
-    part = self.real
+    part = np.asarray(self).real  # a gradient may be a number of NumPy's, which has no memory to share
     return arranged(part, (*part.shape, 2), (*part.strides, part.itemsize))
 
 

@@ -5,6 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from pullback.arrays.numpy.dims import at_dim, wrap_dim
+from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.scattering import gather
 
 __all__ = ["argsort", "sort", "topk"]
@@ -12,6 +13,7 @@ __all__ = ["argsort", "sort", "topk"]
 
 def argsort(self, dim=-1, descending=False, stable=None):
     """The positions along dim that sort self; NaN counts as the largest; equal elements keep their order."""
+    refuse_unordered(self)
     dim = wrap_dim(dim, self.ndim, "argsort")
     if self.ndim == 0:
         return np.zeros((), np.int64)

@@ -1,7 +1,8 @@
 """gradcheck and gradgradcheck."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,10 +60,13 @@ def gradcheck(
         Whether to check that undefined gradients of outputs act as zeros.
     check_grad_dtypes : bool
         Whether to check that gradients have the dtypes of the inputs.
-    check_forward_ad, check_batched_grad, check_batched_forward_grad, masked : bool
-        Not available; True is refused.
+    check_forward_ad : bool
+        Whether to check forward mode too: Jacobians by dual tensors (or a custom Function's jvp) against the same
+        differences. The inputs are handed over as duals, so that parameters read elsewhere do not move.
     check_backward_ad : bool
-        Must be True.
+        Whether to check backward; one of the two must be.
+    check_batched_grad, check_batched_forward_grad, masked : bool
+        Not available; True is refused.
     fast_mode : bool
         Compare u^T J v for random u and v rather than J: 2 calls for each input and 2 backwards for each output, where
         slow mode takes as many for each number in them. A mismatch is looked at again in slow mode, for the report.
@@ -78,7 +82,7 @@ def gradcheck(
         They do not. The message shows the worst entries and names the usual mistake that the numbers show, if they show
         one; see its attributes, and `Diagnosis`.
     ValueError
-        No input requires grad.
+        No input requires grad, or there is nothing to check.
     RuntimeError
         Elements of an input share memory (an expanded tensor), or two inputs do.
     NotImplementedError
@@ -98,15 +102,17 @@ def gradcheck(
     True
     """
     _refuse_options(
-        check_forward_ad=check_forward_ad,
         check_batched_grad=check_batched_grad,
         check_batched_forward_grad=check_batched_forward_grad,
         masked=masked,
     )
-    if not check_backward_ad:
-        raise ValueError("gradcheck: check_backward_ad=False leaves nothing to check; leave it at True.")
+    if not check_backward_ad and not check_forward_ad:
+        raise ValueError(
+            "gradcheck: check_backward_ad=False and check_forward_ad=False leave nothing to check; set one of them."
+        )
     problem = Problem(func, as_tuple(inputs), eps, atol, rtol, nondet_tol)
-    return _checked(problem, raise_exception, fast_mode, check_undefined_grad, check_grad_dtypes)
+    checks = Checks(check_backward_ad, check_forward_ad, fast_mode, check_undefined_grad, check_grad_dtypes)
+    return _checked(problem, raise_exception, checks)
 
 
 def gradgradcheck(
@@ -125,6 +131,7 @@ def gradgradcheck(
     check_batched_grad: bool = False,
     check_fwd_over_rev: bool = False,
     check_rev_over_rev: bool = True,
+    check_rev_over_fwd: bool = False,
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
@@ -138,10 +145,11 @@ def gradgradcheck(
         Gradients of the differentiable outputs; by default random ones that require grad.
     gen_non_contig_grad_outputs : bool
         Whether the random ones are strided.
-    check_fwd_over_rev, check_batched_grad, masked : bool
+    check_rev_over_rev, check_fwd_over_rev, check_rev_over_fwd : bool
+        How to differentiate again: the backward by backward, the backward by forward mode, forward mode by backward
+        (which PyTorch's gradgradcheck does not offer). One of them must be True.
+    check_batched_grad, masked : bool
         Not available; True is refused.
-    check_rev_over_rev : bool
-        Must be True.
     eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
         As for gradcheck.
 
@@ -164,9 +172,11 @@ def gradgradcheck(
     >>> gradgradcheck(lambda x: x * x * x, x)
     True
     """
-    _refuse_options(check_fwd_over_rev=check_fwd_over_rev, check_batched_grad=check_batched_grad, masked=masked)
-    if not check_rev_over_rev:
-        raise ValueError("gradgradcheck: check_rev_over_rev=False leaves nothing to check; leave it at True.")
+    _refuse_options(check_batched_grad=check_batched_grad, masked=masked)
+    if not (check_rev_over_rev or check_fwd_over_rev or check_rev_over_fwd):
+        raise ValueError(
+            "gradgradcheck: nothing is left to check; set check_rev_over_rev, check_fwd_over_rev or check_rev_over_fwd."
+        )
     arguments = as_tuple(inputs)
     first = Problem(func, arguments, eps, atol, rtol, nondet_tol)
     outputs = first.run()
@@ -183,21 +193,54 @@ def gradgradcheck(
     problem.input_names += [f"grad_outputs[{k}]" for k in range(len(cotangents))]
     reached = grad(outputs, first.checked, cotangents, retain_graph=True, allow_unused=True)
     problem.output_names = [f"gradient of input {i}" for i, g in zip(first.wrt, reached, strict=True) if g is not None]
-    return _checked(problem, raise_exception, fast_mode, check_undefined_grad, check_grad_dtypes)
+    checks = Checks(check_rev_over_rev, check_fwd_over_rev, fast_mode, check_undefined_grad, check_grad_dtypes)
+    agree = _checked(problem, raise_exception, checks)
+    if agree and check_rev_over_fwd:
+        agree = _checked(_tangent_problem(first, arguments), raise_exception, checks._replace(back=True, forward=False))
+    return agree
 
 
-def _checked(problem: Problem, raise_exception: bool, fast: bool, undefined: bool, dtypes: bool) -> bool:
+def _tangent_problem(first: Problem, arguments: tuple[Any, ...]) -> Problem:
+    """The tangents of a function's outputs as a function of the inputs and their tangents."""
+    tangents = tuple(_random_like(x, False, seed) for seed, x in enumerate(first.checked))
+    function = _forward().jvp_function(first, len(arguments))
+    problem = Problem(function, arguments + tangents, first.eps, first.atol, first.rtol, first.nondet_tol)
+    problem.input_names = [f"argument {i}" for i in range(len(arguments))]
+    problem.input_names += [f"tangent of argument {i}" for i in first.wrt]
+    return problem
+
+
+class Checks(NamedTuple):
+    """Which checks to run, and how."""
+
+    back: bool
+    forward: bool
+    fast: bool
+    undefined: bool
+    dtypes: bool
+
+
+def _forward() -> Any:
+    """The checks of forward mode, which bring arrays with tangents with them: loaded when they are asked for."""
+    return import_module("pullback.autograd.gradcheck.forward")
+
+
+def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
     """Run the checks; a failure raises, or is False."""
     try:
         outputs = problem.run()
-        if not fast or not projections_agree(problem, outputs):
-            _check_jacobians(problem, outputs, fast)
+        if checks.forward:
+            _forward().check_forward(problem, outputs, checks.fast)
+        if not checks.back:
+            return True
+        if not checks.fast or not projections_agree(problem, outputs):
+            _check_jacobians(problem, outputs, checks.fast)
         if not problem.chosen:
             return True
-        if dtypes:
+        if checks.dtypes:
             check_dtypes(problem, outputs)
         check_zero_cotangent(problem, outputs)
-        if undefined:
+        if checks.undefined:
             check_undefined(problem)
     except GradcheckError:
         if raise_exception:
@@ -261,12 +304,10 @@ def _random_like(output: Tensor, strided: bool, seed: int) -> Tensor:
 
 
 def _refuse_options(**options: bool | None) -> None:
-    """Raise for an option that would need forward mode, vmap, or sparse layouts."""
+    """Raise for an option that would need vmap, or sparse layouts."""
     needs = {
-        "check_forward_ad": "forward-mode differentiation",
-        "check_fwd_over_rev": "forward-mode differentiation",
         "check_batched_grad": "vmap",
-        "check_batched_forward_grad": "forward-mode differentiation and vmap",
+        "check_batched_forward_grad": "vmap",
         "masked": "sparse layouts",
     }
     for name, value in options.items():

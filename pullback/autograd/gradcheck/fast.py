@@ -14,14 +14,14 @@ from pullback.autograd.gradcheck.numerical import derivative_along
 from pullback.autograd.gradcheck.problem import Problem, real_coordinates, values_of
 from pullback.core.tensor import Tensor
 
-__all__ = ["projections_agree"]
+__all__ = ["projections_agree", "unit_direction"]
 
 
 def projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
     """Whether the two values of u^T J v are close, for every input and output."""
     rng = np.random.default_rng(0)
-    vs = [_direction(rng, a) for a in problem.arrays]
-    us = [_direction(rng, values_of(o)) for o in outputs]
+    vs = [unit_direction(rng, a) for a in problem.arrays]
+    us = [unit_direction(rng, values_of(o)) for o in outputs]
     along = [derivative_along(problem, a, v) for a, v in zip(problem.arrays, vs, strict=True)]
     agree = True
     for o, (output, u) in enumerate(zip(outputs, us, strict=True)):
@@ -35,7 +35,7 @@ def projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
     return bool(agree)
 
 
-def _direction(rng: "np.random.Generator", like: np.ndarray) -> np.ndarray:
+def unit_direction(rng: "np.random.Generator", like: np.ndarray) -> np.ndarray:
     """A random unit vector of that shape and dtype."""
     direction = rng.standard_normal(like.shape)
     if like.dtype.kind == "c":

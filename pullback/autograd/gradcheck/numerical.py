@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.autograd.gradcheck.problem import Problem, jacobian_dtype
 
-__all__ = ["derivative_along", "numerical_jacobians", "one_sided"]
+__all__ = ["derivative_along", "numerical_jacobians", "one_sided", "units_of"]
 
 
 def numerical_jacobians(problem: Problem, eps: float | None = None) -> list[list[np.ndarray]]:
@@ -24,7 +24,7 @@ def numerical_jacobians(problem: Problem, eps: float | None = None) -> list[list
     for array in problem.arrays:
         blocks: list[np.ndarray] = [np.zeros((array.size, width), jacobian_dtype(array)) for width in widths]
         for row, index in enumerate(np.ndindex(array.shape)):
-            for unit in _units(array):
+            for unit in units_of(array):
                 for block, slope in zip(blocks, _central(problem, array, index, eps * unit), strict=True):
                     block[row] += slope * unit
         for per_output, block in zip(jacobians, blocks, strict=True):
@@ -48,7 +48,7 @@ def one_sided(
         yield (above - mid) / size_right, (mid - below) / size_left
 
 
-def _units(array: np.ndarray) -> tuple[complex, ...]:
+def units_of(array: np.ndarray) -> tuple[complex, ...]:
     """The directions in which one element can move."""
     return (1.0, 1.0j) if array.dtype.kind == "c" else (1.0,)
 

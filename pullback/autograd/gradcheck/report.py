@@ -20,7 +20,8 @@ class Diagnosis:
 
     `kind` is one of constant_factor, sign, transposed, missing_conjugate, missing_sum, swapped_inputs, swapped_outputs,
     missing_gradient, dropped_entries, integer_truncation, piecewise_constant, not_finite, kink, discontinuity,
-    low_precision, nondeterminism, unreliable_differences, zero_cotangent, undefined_gradient.
+    low_precision, nondeterminism, unreliable_differences, zero_cotangent, zero_tangent,
+    undefined_gradient.
     """
 
     kind: str

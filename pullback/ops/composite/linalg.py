@@ -108,7 +108,7 @@ def diag(self, diagonal=0, *, ops):
     if self.ndim == 1:
         return ops.diag_embed(self, diagonal)
     if self.ndim == 2:
-        return ops.contiguous_copy(ops.diagonal(self, diagonal))
+        return ops.clone(ops.diagonal(self, diagonal), memory_format="contiguous_format")
     raise RuntimeError(f"diag: expected a vector or a matrix, got shape {tuple(self.shape)}")
 
 

@@ -1,11 +1,60 @@
 """Elementwise operators made of others."""
 
-__all__ = ["conj", "positive"]
+from pullback.ops.composite.checks import require_arrays
+
+__all__ = [
+    "conj", "is_complex", "is_conj", "is_floating_point", "is_neg", "positive", "real", "resolve_conj", "resolve_neg",
+    "to",
+]  # fmt: skip
 
 
 def conj(self, *, ops):
     """The conjugate; a real tensor is its own, so a backward that is recorded has no nodes for it."""
     return ops.conj_physical(self) if self.dtype.kind == "c" else self
+
+
+def is_conj(self, *, ops):
+    """False: conj computes its result at once."""
+    return False
+
+
+def resolve_conj(self, *, ops):
+    """self, for it is no lazy conjugate."""
+    return self
+
+
+def is_neg(self, *, ops):
+    """False: neg computes its result at once."""
+    return False
+
+
+def resolve_neg(self, *, ops):
+    """self, for it is no lazy negative."""
+    return self
+
+
+def is_complex(self, *, ops):
+    """Whether the dtype is complex."""
+    require_arrays("is_complex", input=self)
+    return self.dtype.kind == "c"
+
+
+def is_floating_point(self, *, ops):
+    """Whether the dtype is a real floating-point one."""
+    require_arrays("is_floating_point", input=self)
+    return self.dtype.kind == "f"
+
+
+def real(self, *, ops):
+    """The real part of a complex tensor, a view; a real one itself."""
+    require_arrays("real", input=self)
+    return ops._real(self) if self.dtype.kind == "c" else self
+
+
+def to(self, dtype, *, ops):
+    """self in a dtype; self itself if it has it."""
+    require_arrays("to", input=self)
+    return self if self.dtype == dtype else ops._to_copy(self, dtype)
 
 
 def positive(self, *, ops):

@@ -25,7 +25,7 @@ def broadcast_to(self, size, *, ops):
 
 def contiguous(self, *, ops):
     """self itself if its elements lie in C order without gaps, else a copy that does."""
-    return self if ops.is_contiguous(self) else ops.contiguous_copy(self)
+    return self if ops.is_contiguous(self) else ops.clone(self, memory_format="contiguous_format")
 
 
 def ravel(self, *, ops):

@@ -65,7 +65,10 @@ def pow_exponent_slope(self, exponent, result, *, ops):
         return result * math.log(self)  # a Python number, which leaves the dtype alone
     real_exponent = ops.real(exponent) if is_complex(exponent) else exponent
     vanishes = ops.logical_and(ops.eq(self, 0), ops.ge(real_exponent, 0))
-    return result * ops.log(ops.where(vanishes, 1, self))
+    base = ops.where(vanishes, 1, self)
+    if is_complex(result) and not is_complex(base):
+        base = base + 0j  # a negative one has a logarithm there
+    return result * ops.log(base)
 
 
 def pow_direction(self, self_t, exponent, exponent_t, result, *, ops):

@@ -316,3 +316,224 @@ def triu_indices(row, col, offset=0, *, dtype=None, device="cpu", requires_grad=
     except Exception as error:
         raise explain(OP_triu_indices, (row, col, offset, dtype), error) from error
     return created(result, device, requires_grad)
+
+
+OP_fft_fftfreq = Operator("fft_fftfreq", "fftfreq", ())
+
+
+def fft_fftfreq(n, d=1.0, *, dtype=None, device="cpu", requires_grad=False):
+    """The frequencies of the bins of fft, for n samples d apart.
+
+    fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("fft_fftfreq", dtype)
+    try:
+        result = kernels.fftfreq(n, d, dtype)
+    except Exception as error:
+        raise explain(OP_fft_fftfreq, (n, d, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_fft_rfftfreq = Operator("fft_rfftfreq", "rfftfreq", ())
+
+
+def fft_rfftfreq(n, d=1.0, *, dtype=None, device="cpu", requires_grad=False):
+    """The frequencies of the bins of rfft, for n samples d apart.
+
+    fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("fft_rfftfreq", dtype)
+    try:
+        result = kernels.rfftfreq(n, d, dtype)
+    except Exception as error:
+        raise explain(OP_fft_rfftfreq, (n, d, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_bartlett = Operator("signal_windows_bartlett", "window_bartlett", ())
+
+
+def signal_windows_bartlett(M, *, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """A triangular window that ends in zeros.
+
+    signal_windows_bartlett(int M, *, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_bartlett", dtype)
+    try:
+        result = kernels.window_bartlett(M, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_bartlett, (M, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_blackman = Operator("signal_windows_blackman", "window_blackman", ())
+
+
+def signal_windows_blackman(M, *, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """A window of three cosine terms.
+
+    signal_windows_blackman(int M, *, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_blackman", dtype)
+    try:
+        result = kernels.window_blackman(M, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_blackman, (M, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_cosine = Operator("signal_windows_cosine", "window_cosine", ())
+
+
+def signal_windows_cosine(M, *, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """Half a period of a sine.
+
+    signal_windows_cosine(int M, *, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_cosine", dtype)
+    try:
+        result = kernels.window_cosine(M, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_cosine, (M, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_exponential = Operator("signal_windows_exponential", "window_exponential", ())
+
+
+def signal_windows_exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """exp(-|n - center| / tau).
+
+    signal_windows_exponential(int M, *, float? center=None, float tau=1.0, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_exponential", dtype)
+    try:
+        result = kernels.window_exponential(M, center, tau, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_exponential, (M, center, tau, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_gaussian = Operator("signal_windows_gaussian", "window_gaussian", ())
+
+
+def signal_windows_gaussian(M, *, std=1.0, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """exp(-(n - center)**2 / (2 std**2)).
+
+    signal_windows_gaussian(int M, *, float std=1.0, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_gaussian", dtype)
+    try:
+        result = kernels.window_gaussian(M, std, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_gaussian, (M, std, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_general_cosine = Operator("signal_windows_general_cosine", "window_general_cosine", ())
+
+
+def signal_windows_general_cosine(M, *, a, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """A sum of cosines with the weights a.
+
+    signal_windows_general_cosine(int M, *, any a, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_general_cosine", dtype)
+    try:
+        result = kernels.window_general_cosine(M, a, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_general_cosine, (M, a, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_general_hamming = Operator("signal_windows_general_hamming", "window_general_hamming", ())
+
+
+def signal_windows_general_hamming(M, *, alpha=0.54, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """alpha - (1 - alpha) cos.
+
+    signal_windows_general_hamming(int M, *, float alpha=0.54, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_general_hamming", dtype)
+    try:
+        result = kernels.window_general_hamming(M, alpha, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_general_hamming, (M, alpha, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_hamming = Operator("signal_windows_hamming", "window_hamming", ())
+
+
+def signal_windows_hamming(M, *, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """general_hamming with alpha = 0.54.
+
+    signal_windows_hamming(int M, *, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_hamming", dtype)
+    try:
+        result = kernels.window_hamming(M, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_hamming, (M, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_hann = Operator("signal_windows_hann", "window_hann", ())
+
+
+def signal_windows_hann(M, *, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """general_hamming with alpha = 0.5.
+
+    signal_windows_hann(int M, *, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_hann", dtype)
+    try:
+        result = kernels.window_hann(M, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_hann, (M, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_kaiser = Operator("signal_windows_kaiser", "window_kaiser", ())
+
+
+def signal_windows_kaiser(M, *, beta=12.0, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """A ratio of Bessel functions, of shape beta.
+
+    signal_windows_kaiser(int M, *, float beta=12.0, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_kaiser", dtype)
+    try:
+        result = kernels.window_kaiser(M, beta, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_kaiser, (M, beta, sym, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_signal_windows_nuttall = Operator("signal_windows_nuttall", "window_nuttall", ())
+
+
+def signal_windows_nuttall(M, *, sym=True, dtype=None, device="cpu", requires_grad=False):
+    """A window of four cosine terms.
+
+    signal_windows_nuttall(int M, *, bool sym=True, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("signal_windows_nuttall", dtype)
+    try:
+        result = kernels.window_nuttall(M, sym, dtype)
+    except Exception as error:
+        raise explain(OP_signal_windows_nuttall, (M, sym, dtype), error) from error
+    return created(result, device, requires_grad)

@@ -308,7 +308,7 @@ def index_put(input, indices, values, accumulate=False):
 
 def inplace_index_put(input, indices, values, accumulate=False):
     """In-place form of `index_put`."""
-    return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR))
+    return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR), "index_put_")
 
 
 class IndexPutBackward0(Node):

@@ -775,7 +775,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
 
 def inplace_addmv(input, mat, vec, *, beta=1, alpha=1):
     """In-place form of `addmv`."""
-    return assign(input, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR))
+    return assign(input, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR), "addmv_")
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1):
@@ -788,7 +788,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1):
 
 def inplace_addr(input, vec1, vec2, *, beta=1, alpha=1):
     """In-place form of `addr`."""
-    return assign(input, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR))
+    return assign(input, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR), "addr_")
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
@@ -801,7 +801,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
 def inplace_addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """In-place form of `addbmm`."""
-    return assign(input, composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR))
+    return assign(input, composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR), "addbmm_")
 
 
 class BaddbmmBackward0(Node):

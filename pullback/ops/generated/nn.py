@@ -787,6 +787,8 @@ class SoftmaxBackward0(Node):
 
 def record_softmax(out, input, dim, dtype):
     """Make `out` the result of a SoftmaxBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(SoftmaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
@@ -953,6 +955,8 @@ class LogSoftmaxBackward0(Node):
 
 def record_log_softmax(out, input, dim, dtype):
     """Make `out` the result of a LogSoftmaxBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(LogSoftmaxBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None

@@ -46,6 +46,8 @@ class SumBackward0(Node):
 
 def record_sum(out, input, dim, keepdim, dtype):
     """Make `out` the result of a SumBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(SumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
@@ -108,6 +110,8 @@ class NansumBackward0(Node):
 
 def record_nansum(out, input, dim, keepdim, dtype):
     """Make `out` the result of a NansumBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(NansumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
@@ -166,6 +170,8 @@ class MeanBackward0(Node):
 
 def record_mean(out, input, dim, keepdim, dtype):
     """Make `out` the result of a MeanBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(MeanBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
@@ -242,6 +248,8 @@ class ProdBackward0(Node):
 
 def record_prod(out, input, dim, keepdim, dtype):
     """Make `out` the result of a ProdBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(ProdBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
@@ -1244,6 +1252,8 @@ class CumsumBackward0(Node):
 
 def record_cumsum(out, input, dim, dtype):
     """Make `out` the result of a CumsumBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(CumsumBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
@@ -1320,6 +1330,8 @@ class CumprodBackward0(Node):
 
 def record_cumprod(out, input, dim, dtype):
     """Make `out` the result of a CumprodBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
     node = new(CumprodBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None

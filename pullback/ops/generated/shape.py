@@ -763,59 +763,11 @@ def ravel(input):
 
 
 def contiguous(input):
-    """self if its elements lie in C order without gaps, else a copy that does.
+    """self if its elements lie in C order without gaps, else a clone that does.
 
     contiguous(Tensor(a) self) -> Tensor(a)
     """
     return composite_shape.contiguous(input, ops=TENSOR)
-
-
-class ContiguousCopyBackward0(Node):
-    """contiguous_copy(Tensor self) -> Tensor
-
-    Generated from the entry `contiguous_copy` of derivatives.yaml; edit there.
-    """
-
-    __slots__ = ()
-    arity = 1
-
-    def apply(self, ops, grad, unpack):
-        return (grad,)
-
-
-def record_contiguous_copy(out, input):
-    """Make `out` the result of a ContiguousCopyBackward0 node."""
-    node = new(ContiguousCopyBackward0)
-    node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._array
-    node._shape, node._dtype = data.shape, data.dtype
-    out._fn, out._requires_grad = node, True
-    node._next0 = input._fn if input._extra is None else port(input)
-
-
-OP_contiguous_copy = Operator("contiguous_copy", "contiguous_copy", ((0, "input"),), record=record_contiguous_copy)
-
-
-def contiguous_copy(input):
-    """A copy of self in C order.
-
-    contiguous_copy(Tensor self) -> Tensor
-    """
-    if type(input) is Tensor and (state := current()).plain:
-        try:
-            result = kernels.contiguous_copy(input._array)
-        except Exception as error:
-            raise explain(OP_contiguous_copy, (input,), error) from error
-        out = new(Tensor)
-        out._array = result if type(result) is ndarray else asarray(result)
-        out._fn = out._counter = out._extra = None
-        out._requires_grad = False
-        out._level = input._level
-        if input._requires_grad and (state.records_all or state.records(input._level)):
-            record_contiguous_copy(out, input)
-        return out
-    return dispatch(OP_contiguous_copy, (input,))
 
 
 OP_is_contiguous = Operator("is_contiguous", "is_contiguous", ((0, "input"),), returns_value=True)

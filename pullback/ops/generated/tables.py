@@ -327,7 +327,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.exp2"],
         numpy=["exp2"],
     )
     tables.add(
@@ -339,7 +339,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.expm1"],
         numpy=["expm1"],
     )
     tables.add(
@@ -387,7 +387,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.log1p"],
         numpy=["log1p"],
     )
     tables.add(
@@ -425,7 +425,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.xlogy"],
         numpy=[],
         refuses=("some_tensor", ("input", "other")),
     )
@@ -438,7 +438,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.expit"],
         numpy=[],
     )
     tables.add(
@@ -450,7 +450,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.erf"],
         numpy=[],
     )
     tables.add(
@@ -462,7 +462,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.erfc"],
         numpy=[],
     )
     tables.add(
@@ -672,6 +672,78 @@ def fill_tables(tables):
         numpy=["conj", "conjugate"],
     )
     tables.add(
+        "is_conj",
+        "",
+        "is_conj",
+        [
+            Overload(pointwise.is_conj, composite_pointwise.is_conj, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "resolve_conj",
+        "",
+        "resolve_conj",
+        [
+            Overload(pointwise.resolve_conj, composite_pointwise.resolve_conj, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "is_neg",
+        "",
+        "is_neg",
+        [
+            Overload(pointwise.is_neg, composite_pointwise.is_neg, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "resolve_neg",
+        "",
+        "resolve_neg",
+        [
+            Overload(pointwise.resolve_neg, composite_pointwise.resolve_neg, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "is_complex",
+        "",
+        "is_complex",
+        [
+            Overload(pointwise.is_complex, composite_pointwise.is_complex, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "is_floating_point",
+        "",
+        "is_floating_point",
+        [
+            Overload(pointwise.is_floating_point, composite_pointwise.is_floating_point, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "conj_physical",
         "",
         "conj_physical",
@@ -688,12 +760,25 @@ def fill_tables(tables):
         "",
         "real",
         [
-            Overload(pointwise.real, kernels.real, False, None, ()),
+            Overload(pointwise.real, composite_pointwise.real, True, None, ()),
         ],
         function=True,
         method=False,
         aliases=[],
         numpy=["real"],
+    )
+    tables.add(
+        "_real",
+        "",
+        "_real",
+        [
+            Overload(pointwise._real, kernels.real, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
     )
     tables.add(
         "imag",
@@ -839,7 +924,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.round"],
         numpy=["around", "rint", "round"],
     )
     tables.add(
@@ -1320,16 +1405,143 @@ def fill_tables(tables):
         numpy=["bitwise_invert", "bitwise_not", "invert"],
     )
     tables.add(
-        "to",
+        "logit",
         "",
-        "to",
+        "logit",
         [
-            Overload(pointwise.to, kernels.to, False, None, ()),
+            Overload(pointwise.logit, kernels.logit, False, pointwise.inplace_logit, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=["special.logit"],
+        numpy=[],
+    )
+    tables.add(
+        "sinc",
+        "",
+        "sinc",
+        [
+            Overload(pointwise.sinc, kernels.sinc, False, pointwise.inplace_sinc, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=["special.sinc"],
+        numpy=["sinc"],
+    )
+    tables.add(
+        "sinc_derivative",
+        "",
+        "sinc_derivative",
+        [
+            Overload(pointwise.sinc_derivative, kernels.sinc_derivative, False, None, ()),
         ],
         function=True,
         method=False,
         aliases=[],
         numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "frexp",
+        "",
+        "frexp",
+        [
+            Overload(pointwise.frexp, kernels.frexp, False, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=["frexp"],
+    )
+    tables.add(
+        "ldexp",
+        "",
+        "ldexp",
+        [
+            Overload(pointwise.ldexp, kernels.ldexp, False, pointwise.inplace_ldexp, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=["ldexp"],
+        refuses=("no_numbers", ("input", "other")),
+    )
+    tables.add(
+        "gcd",
+        "",
+        "gcd",
+        [
+            Overload(pointwise.gcd, kernels.gcd, False, pointwise.inplace_gcd, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=["gcd"],
+        refuses=("no_numbers", ("input", "other")),
+    )
+    tables.add(
+        "lcm",
+        "",
+        "lcm",
+        [
+            Overload(pointwise.lcm, kernels.lcm, False, pointwise.inplace_lcm, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=["lcm"],
+        refuses=("no_numbers", ("input", "other")),
+    )
+    tables.add(
+        "heaviside",
+        "",
+        "heaviside",
+        [
+            Overload(pointwise.heaviside, kernels.heaviside, False, pointwise.inplace_heaviside, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+        refuses=("no_numbers", ("input", "values")),
+    )
+    tables.add(
+        "nextafter",
+        "",
+        "nextafter",
+        [
+            Overload(pointwise.nextafter, kernels.nextafter, False, pointwise.inplace_nextafter, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=["nextafter"],
+        refuses=("no_numbers", ("input", "other")),
+    )
+    tables.add(
+        "to",
+        "",
+        "to",
+        [
+            Overload(pointwise.to, composite_pointwise.to, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_to_copy",
+        "",
+        "_to_copy",
+        [
+            Overload(pointwise._to_copy, kernels.to_copy, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
     )
     tables.add(
         "clone",
@@ -1791,7 +2003,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.logsumexp"],
         numpy=[],
     )
     tables.add(
@@ -2159,19 +2371,6 @@ def fill_tables(tables):
         method=True,
         aliases=[],
         numpy=[],
-    )
-    tables.add(
-        "contiguous_copy",
-        "",
-        "contiguous_copy",
-        [
-            Overload(shape.contiguous_copy, kernels.contiguous_copy, False, None, ()),
-        ],
-        function=True,
-        method=False,
-        aliases=[],
-        numpy=[],
-        internal=True,
     )
     tables.add(
         "is_contiguous",
@@ -3740,7 +3939,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.softmax"],
         numpy=[],
     )
     tables.add(
@@ -3765,7 +3964,7 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=[],
+        aliases=["special.log_softmax"],
         numpy=[],
     )
     tables.add(
@@ -4615,6 +4814,162 @@ def fill_tables(tables):
         aliases=[],
         numpy=[],
     )
+    tables.add(
+        "fft_fftfreq",
+        "fft",
+        "fftfreq",
+        [
+            Overload(creation.fft_fftfreq, kernels.fftfreq, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "fft_rfftfreq",
+        "fft",
+        "rfftfreq",
+        [
+            Overload(creation.fft_rfftfreq, kernels.rfftfreq, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_bartlett",
+        "signal.windows",
+        "bartlett",
+        [
+            Overload(creation.signal_windows_bartlett, kernels.window_bartlett, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_blackman",
+        "signal.windows",
+        "blackman",
+        [
+            Overload(creation.signal_windows_blackman, kernels.window_blackman, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_cosine",
+        "signal.windows",
+        "cosine",
+        [
+            Overload(creation.signal_windows_cosine, kernels.window_cosine, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_exponential",
+        "signal.windows",
+        "exponential",
+        [
+            Overload(creation.signal_windows_exponential, kernels.window_exponential, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_gaussian",
+        "signal.windows",
+        "gaussian",
+        [
+            Overload(creation.signal_windows_gaussian, kernels.window_gaussian, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_general_cosine",
+        "signal.windows",
+        "general_cosine",
+        [
+            Overload(creation.signal_windows_general_cosine, kernels.window_general_cosine, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_general_hamming",
+        "signal.windows",
+        "general_hamming",
+        [
+            Overload(creation.signal_windows_general_hamming, kernels.window_general_hamming, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_hamming",
+        "signal.windows",
+        "hamming",
+        [
+            Overload(creation.signal_windows_hamming, kernels.window_hamming, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_hann",
+        "signal.windows",
+        "hann",
+        [
+            Overload(creation.signal_windows_hann, kernels.window_hann, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_kaiser",
+        "signal.windows",
+        "kaiser",
+        [
+            Overload(creation.signal_windows_kaiser, kernels.window_kaiser, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "signal_windows_nuttall",
+        "signal.windows",
+        "nuttall",
+        [
+            Overload(creation.signal_windows_nuttall, kernels.window_nuttall, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
     tables.kernel("add", pointwise.OP_add)
     tables.kernel("add_alpha", pointwise.OP_add_alpha)
     tables.kernel("sub", pointwise.OP_sub)
@@ -4666,7 +5021,7 @@ def fill_tables(tables):
     tables.kernel("deg2rad", pointwise.OP_deg2rad)
     tables.kernel("rad2deg", pointwise.OP_rad2deg)
     tables.kernel("conj", pointwise.OP_conj_physical)
-    tables.kernel("real", pointwise.OP_real)
+    tables.kernel("real", pointwise.OP__real)
     tables.kernel("imag", pointwise.OP_imag)
     tables.kernel("angle", pointwise.OP_angle)
     tables.kernel("complex", pointwise.OP_complex)
@@ -4716,7 +5071,16 @@ def fill_tables(tables):
     tables.kernel("bitwise_left_shift", pointwise.OP_bitwise_left_shift)
     tables.kernel("bitwise_right_shift", pointwise.OP_bitwise_right_shift)
     tables.kernel("bitwise_not", pointwise.OP_bitwise_not)
-    tables.kernel("to", pointwise.OP_to)
+    tables.kernel("logit", pointwise.OP_logit)
+    tables.kernel("sinc", pointwise.OP_sinc)
+    tables.kernel("sinc_derivative", pointwise.OP_sinc_derivative)
+    tables.kernel("frexp", pointwise.OP_frexp)
+    tables.kernel("ldexp", pointwise.OP_ldexp)
+    tables.kernel("gcd", pointwise.OP_gcd)
+    tables.kernel("lcm", pointwise.OP_lcm)
+    tables.kernel("heaviside", pointwise.OP_heaviside)
+    tables.kernel("nextafter", pointwise.OP_nextafter)
+    tables.kernel("to_copy", pointwise.OP__to_copy)
     tables.kernel("clone", pointwise.OP_clone)
     tables.kernel("copy", pointwise.OP_copy)
     tables.kernel("fill", pointwise.OP_fill)
@@ -4758,7 +5122,6 @@ def fill_tables(tables):
     tables.kernel("squeeze", shape.OP_squeeze)
     tables.kernel("unsqueeze", shape.OP_unsqueeze)
     tables.kernel("flatten", shape.OP_flatten)
-    tables.kernel("contiguous_copy", shape.OP_contiguous_copy)
     tables.kernel("is_contiguous", shape.OP_is_contiguous)
     tables.kernel("narrow", shape.OP_narrow)
     tables.kernel("select", shape.OP_select)
@@ -4888,3 +5251,16 @@ def fill_tables(tables):
     tables.kernel("eye", creation.OP_eye)
     tables.kernel("tril_indices", creation.OP_tril_indices)
     tables.kernel("triu_indices", creation.OP_triu_indices)
+    tables.kernel("fftfreq", creation.OP_fft_fftfreq)
+    tables.kernel("rfftfreq", creation.OP_fft_rfftfreq)
+    tables.kernel("window_bartlett", creation.OP_signal_windows_bartlett)
+    tables.kernel("window_blackman", creation.OP_signal_windows_blackman)
+    tables.kernel("window_cosine", creation.OP_signal_windows_cosine)
+    tables.kernel("window_exponential", creation.OP_signal_windows_exponential)
+    tables.kernel("window_gaussian", creation.OP_signal_windows_gaussian)
+    tables.kernel("window_general_cosine", creation.OP_signal_windows_general_cosine)
+    tables.kernel("window_general_hamming", creation.OP_signal_windows_general_hamming)
+    tables.kernel("window_hamming", creation.OP_signal_windows_hamming)
+    tables.kernel("window_hann", creation.OP_signal_windows_hann)
+    tables.kernel("window_kaiser", creation.OP_signal_windows_kaiser)
+    tables.kernel("window_nuttall", creation.OP_signal_windows_nuttall)

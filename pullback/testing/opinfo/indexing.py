@@ -12,6 +12,7 @@ NUMBERS = (np.float64, np.float32, np.int64)
 I = np.array  # an index, in the samples below
 
 X = np.ones((2, 3))
+UNORDERED = np.ones(2, complex)
 
 
 def info(name, reference, samples, **how):
@@ -440,15 +441,30 @@ SORTING = [
         "sort",
         sort,
         cases(on((5,)), on((3, 4), 0), on((3, 4), -1, True), on((2, 3), stable=True), on((), 0), distinct=True),
-        errors=[refused(IndexError, ("sort", "2"), X, 2)],
+        errors=[refused(IndexError, ("sort", "2"), X, 2), refused(RuntimeError, ("sort", "no order"), UNORDERED)],
     ),
-    OpInfo("argsort", argsort, cases(on((5,)), on((3, 4), 0, True), on((), 0), distinct=True), order=0),
-    OpInfo("msort", lambda x: np.sort(x, 0), cases(on((5,)), on((3, 2)), distinct=True)),
+    OpInfo(
+        "argsort",
+        argsort,
+        cases(on((5,)), on((3, 4), 0, True), on((), 0), distinct=True),
+        order=0,
+        errors=[refused(RuntimeError, ("argsort", "no order"), UNORDERED)],
+    ),
+    OpInfo(
+        "msort",
+        lambda x: np.sort(x, 0),
+        cases(on((5,)), on((3, 2)), distinct=True),
+        errors=[refused(RuntimeError, ("no order",), UNORDERED)],
+    ),
     OpInfo(
         "topk",
         topk,
         cases(on((5,), 2), on((3, 4), 1, 0), on((3, 4), 2, 1, False), on((), 1), distinct=True),
-        errors=[refused(RuntimeError, ("topk", "4"), X, 4), refused(IndexError, ("topk",), X, 1, 2)],
+        errors=[
+            refused(RuntimeError, ("topk", "4"), X, 4),
+            refused(IndexError, ("topk",), X, 1, 2),
+            refused(RuntimeError, ("topk", "no order"), UNORDERED, 1),
+        ],
     ),
 ]
 

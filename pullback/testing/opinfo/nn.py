@@ -260,11 +260,11 @@ def nll_backward_samples(make):
         yield Sample(make(shape), (3, 4), index, weight, reduction=reduction, ignore_index=0)
 
 
-def activation(name, reference, kinks=(), *args, limits=(), errors=(), more=(), **kwargs):
+def activation(name, reference, kinks=(), *args, complex=False, limits=(), errors=(), more=(), **kwargs):
     """An elementwise function with its kinks."""
     samples = [unary(*args, away_from=kinks, **kwargs), *(unary(away_from=kinks, **extra) for extra in more)]
     return OpInfo(PUBLIC + name, reference, lambda make: (s for several in samples for s in several(make)),
-                  dtypes=FLOATS, limits=limits, errors=errors)  # fmt: skip
+                  dtypes=FLOATS, complex=complex, limits=limits, errors=errors)  # fmt: skip
 
 
 SOFT = cases(
@@ -325,8 +325,8 @@ OPINFOS = [
     activation("logsigmoid", log_expit,
                limits=[Limit(at=([-800.0, 800.0],), value=(-800.0, 0.0), grad=(1.0, 0.0), because=LARGE)]),
     activation("relu", lambda x: np.maximum(x, 0), 0),
-    activation("sigmoid", expit),
-    activation("tanh", np.tanh),
+    activation("sigmoid", lambda x: 1 / (1 + np.exp(-x)), complex=True),
+    activation("tanh", np.tanh, complex=True),
     activation("leaky_relu", lambda x, negative_slope=0.01: np.where(x > 0, x, negative_slope * x), 0,
                more=[{"negative_slope": 0.2}]),
     OpInfo(PUBLIC + "prelu", prelu, cases(on((2, 3), T((3,))), on((2, 3, 2), T((1,))), on((3,), T((1,))), on((), T(())),
@@ -348,9 +348,9 @@ OPINFOS = [
     activation("relu6", lambda x: np.clip(x, 0, 6), (0, 6)),
     activation("hardsigmoid", lambda x: np.clip(x / 6 + 0.5, 0, 1), (-3, 3)),
     activation("hardswish", lambda x: x * np.clip(x / 6 + 0.5, 0, 1), (-3, 3)),
-    activation("softsign", lambda x: x / (1 + np.abs(x)), 0,
+    activation("softsign", lambda x: x / (1 + np.abs(x)), 0, complex=True,
                limits=[Limit(at=([0.0],), grad=(1.0,), because="both sides have slope 1")]),
-    activation("tanhshrink", lambda x: x - np.tanh(x)),
+    activation("tanhshrink", lambda x: x - np.tanh(x), complex=True),
     activation("softshrink", lambda x, lambd=0.5: np.sign(x) * np.maximum(np.abs(x) - lambd, 0), (-0.5, 0.5, -1, 1),
                more=[{"lambd": 1.0}],
                errors=[Raises(RuntimeError, naming=("softshrink", "lambd"), args=(np.ones(2), -0.5))]),

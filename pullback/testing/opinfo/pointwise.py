@@ -1,10 +1,12 @@
 """OpInfo records of the operators of the area pointwise."""
 
 import math
+import warnings
 
 import numpy as np
 import scipy.special
 
+from pullback.core.errors import ComplexToRealWarning
 from pullback.testing.opinfo.core import FLOATS, Limit, Make, OpInfo, Raises, Sample
 from pullback.testing.opinfo.samples import T, broadcasting, broadcasting_pairs, cases, on, unary
 
@@ -46,6 +48,11 @@ def with_last_number(samples):
         yield Sample(make((3,), low=2, high=4), make((), low=2, high=4).item()).named("last_is_a_number")
 
     return more
+
+
+def unordered(name, *more, count=2):
+    """The refusal of complex arguments, which have no order."""
+    return [Raises(RuntimeError, (name, "complex", "no order"), (np.ones(2, complex),) * count + more)]
 
 
 def tie(because, grad=(0.5, 0.5)):
@@ -132,7 +139,7 @@ ARITHMETIC = [
         "lerp",
         lambda x, end, weight: x + weight * (end - x),
         lambda make: [Sample(make((3,)), make((3,)), weight) for weight in (0.3, 0.7)],
-        dtypes=FLOATS,
+        dtypes=(*FLOATS, np.complex128),
         variant="number",
     ),
 ]
@@ -177,7 +184,7 @@ POWERS = [
 SHARE = "two equal infinities share the gradient"
 EXPONENTIAL = [
     OpInfo("exp", np.exp, unary(), complex=True),
-    OpInfo("exp2", np.exp2, unary()),
+    OpInfo("exp2", lambda x: 2.0**x, unary(), complex=True),
     OpInfo("expm1", np.expm1, unary(), complex=True),
     OpInfo("log", np.log, POSITIVE, complex=True),
     OpInfo("log2", np.log2, POSITIVE, complex=True),
@@ -210,6 +217,7 @@ EXPONENTIAL = [
             Limit(at=(0.0, 0.0), value=0.0, grad=(0.0, 0.0), because="0 * log(y) is 0 for every y"),
             Limit(at=(0.0, 2.0), value=0.0, grad=(math.log(2), 0.0), second=(0.5, 0.5), because="log(y) * dx"),
         ],
+        errors=[Raises(RuntimeError, ("xlogy", "complex"), (np.ones(2, complex), np.ones(2)))],
     ),
     OpInfo(
         "sigmoid",
@@ -222,9 +230,10 @@ EXPONENTIAL = [
             Limit(at=(-1000 + 1j,), value=0.0, grad=(0.0,), because="as for real numbers"),
         ],
     ),
-    OpInfo("erf", scipy.special.erf, unary()),
-    OpInfo("erfc", scipy.special.erfc, unary(), limits=[Limit(at=(1e200,), grad=(-0.0,), because="exp(-inf)")]),
-]
+    OpInfo("erf", scipy.special.erf, unary(), complex=True),
+    OpInfo("erfc", scipy.special.erfc, unary(), complex=True,
+           limits=[Limit(at=(1e200,), grad=(-0.0,), because="exp(-inf)")]),
+]  # fmt: skip
 
 NO_DIRECTION = "no direction at the origin: 0 by convention"
 SQUARES = "squares overflow, the answer does not"
@@ -308,10 +317,12 @@ SIZE_AND_SIGN = [
         "copysign", np.copysign, broadcasting_pairs(away_from=0, numbers=False), numbers="last",
         limits=[Limit(at=(0.0, -1.0), value=-0.0, grad=(0.0, 0.0), because=FLAT)],
     ),
-    OpInfo("floor", np.floor, unary(away_from=WHOLE)),
-    OpInfo("ceil", np.ceil, unary(away_from=WHOLE)),
-    OpInfo("trunc", np.trunc, unary(away_from=WHOLE)),
-    OpInfo("round", np.round, unary(away_from=HALVES)),
+    *(
+        OpInfo(name, reference, unary(away_from=away),
+               errors=[Raises((RuntimeError, TypeError), (name, "complex"), (np.ones(2, complex),))])
+        for name, reference, away in (("floor", np.floor, WHOLE), ("ceil", np.ceil, WHOLE), ("trunc", np.trunc, WHOLE),
+                                      ("round", np.round, HALVES))
+    ),
     OpInfo("round", np.round, unary(decimals=-1), variant="decimals"),
     OpInfo("frac", lambda x: x - np.trunc(x), unary(away_from=WHOLE)),
 ]  # fmt: skip
@@ -338,23 +349,27 @@ CHOICES = [
             Limit(at=(1.0,), kwargs={"max": 1.0}, value=1.0, grad=(1.0,), because="the bounds belong to the inside"),
             Limit(at=(2.0, 3.0, 1.0), value=1.0, grad=(0.0, 0.0, 1.0), because="where min > max the result is max"),
         ],
-        errors=[Raises(RuntimeError, ("clamp", "min", "max"), (np.ones(2),))],
+        errors=[Raises(RuntimeError, ("clamp", "min", "max"), (np.ones(2),)), *unordered("clamp", 0, 1, count=1)],
     ),
-    binary("clamp_min", np.maximum, numbers="last"),
-    binary("clamp_max", np.minimum, numbers="last"),
+    binary("clamp_min", np.maximum, numbers="last", errors=unordered("clamp_min", 0, count=1)),
+    binary("clamp_max", np.minimum, numbers="last", errors=unordered("clamp_max", 0, count=1)),
     OpInfo(
         "relu",
         lambda x: np.maximum(x, 0),
         OFF_ZERO,
         limits=[Limit((0.0,), (0.0,), 0.0, because=FLAT), Limit((math.nan,), value=math.nan, because="nan stays")],
-        errors=[Raises(RuntimeError, ("relu", "bool"), (np.array([True]),))],
+        errors=[Raises(RuntimeError, ("relu", "bool"), (np.array([True]),)), *unordered("relu", count=1)],
     ),
-    binary("maximum", np.maximum, numbers=False, limits=tie("equal arguments share the gradient")),
-    binary("minimum", np.minimum, numbers=False, limits=tie("equal arguments share the gradient")),
-    binary("fmax", np.fmax, numbers=False, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
-                                    Limit((1.0, math.nan), (1.0, 0.0), 1.0, because="nan is no argument")]),
-    binary("fmin", np.fmin, numbers=False, limits=[*tie("the first of two equal ones", (1.0, 0.0)),
-                                    Limit((math.nan, 1.0), (0.0, 1.0), 1.0, because="nan is no argument")]),
+    binary("maximum", np.maximum, numbers=False, limits=tie("equal arguments share the gradient"),
+           errors=unordered("maximum")),
+    binary("minimum", np.minimum, numbers=False, limits=tie("equal arguments share the gradient"),
+           errors=unordered("minimum")),
+    binary("fmax", np.fmax, numbers=False, errors=unordered("fmax"),
+           limits=[*tie("the first of two equal ones", (1.0, 0.0)),
+                   Limit((1.0, math.nan), (1.0, 0.0), 1.0, because="nan is no argument")]),
+    binary("fmin", np.fmin, numbers=False, errors=unordered("fmin"),
+           limits=[*tie("the first of two equal ones", (1.0, 0.0)),
+                   Limit((math.nan, 1.0), (0.0, 1.0), 1.0, because="nan is no argument")]),
     OpInfo(
         "where",
         np.where,
@@ -379,22 +394,27 @@ CHOICES = [
             Limit((math.nan,), (0.0,), 0.0, because="a constant in its place"),
             Limit((math.inf,), (0.0,), because="a constant in its place"),
         ],
+        errors=[Raises(RuntimeError, ("nan_to_num", "complex"), (np.ones(2, complex),))],
     ),
 ]  # fmt: skip
 
 LIKELY_EQUAL = broadcasting_pairs(low=0, high=2, numbers=False)
 COMPARISONS = [
     *(
-        binary(name, reference, numbers="last", order=0)
-        for name, reference in (("eq", np.equal), ("ne", np.not_equal), ("lt", np.less), ("le", np.less_equal),
-                                ("gt", np.greater), ("ge", np.greater_equal))
+        binary(name, reference, numbers="last", order=0, complex=True)
+        for name, reference in (("eq", np.equal), ("ne", np.not_equal))
+    ),
+    *(
+        binary(name, reference, numbers="last", order=0, errors=unordered(name))
+        for name, reference in (("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal))
     ),
     *(
         binary(name, reference, LIKELY_EQUAL, numbers=False, order=0, dtypes=(*BIT_DTYPES, np.float64, np.complex128))
         for name, reference in (("logical_and", np.logical_and), ("logical_or", np.logical_or),
                                 ("logical_xor", np.logical_xor))
     ),
-    OpInfo("logical_not", np.logical_not, unary(low=0, high=2), order=0, dtypes=(np.float64, np.int64, np.bool)),
+    OpInfo("logical_not", np.logical_not, unary(low=0, high=2), order=0,
+           dtypes=(np.float64, np.int64, np.bool, np.complex128)),
     *(
         binary(name, reference, broadcasting_pairs(numbers=False), order=0, dtypes=BIT_DTYPES, errors=[
             Raises(TypeError, (name, "float64"), (np.ones(2), np.ones(2)))])
@@ -440,11 +460,32 @@ TESTS = [
         Raises(RuntimeError, ("isclose", "rtol"), (np.ones(2), np.ones(2)), {"rtol": -1.0})]),
 ]  # fmt: skip
 
+
+def real_part_in(x, dtype):
+    """`x` as a real dtype, which for a complex one warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ComplexToRealWarning)
+        return x.to(dtype)
+
+
+DTYPE_TESTS = [
+    OpInfo("is_complex", np.iscomplexobj, unary(shapes=((2,),)), order=0, complex=True),
+    OpInfo("is_floating_point", np.isrealobj, unary(shapes=((2,),)), order=0, dtypes=(*FLOATS, np.complex128)),
+    OpInfo("is_conj", lambda x: False, unary(shapes=((2,),)), order=0, complex=True),
+    OpInfo("is_neg", lambda x: False, unary(shapes=((2,),)), order=0, complex=True),
+    OpInfo("resolve_conj", lambda x: x, unary(), complex=True),
+    OpInfo("resolve_neg", lambda x: x, unary(), complex=True),
+]
+
 CASTS_AND_COPIES = [
     OpInfo("to", lambda x, dtype: x.astype(dtype), unary(np.complex128), complex=True),
-    OpInfo("to", lambda x, dtype: x.real.astype(dtype), unary(np.float64), complex=True, variant="float64"),
+    OpInfo("to", lambda x, dtype: x.real.astype(dtype), unary(np.float64), complex=True, variant="float64",
+           call=real_part_in),
     OpInfo("to", lambda x, dtype: x.astype(dtype), unary(np.float32), order=0, variant="float32"),
     OpInfo("clone", np.array, unary(), complex=True),
+    OpInfo("clone", lambda x, memory_format: np.array(x), unary(memory_format="contiguous_format"), complex=True,
+           variant="contiguous_format",
+           errors=[Raises(TypeError, ("memory_format", "'wide'"), (np.ones(2),), {"memory_format": "wide"})]),
     OpInfo("copy_", lambda x, src: np.broadcast_to(src, x.shape), cases(on((2, 3), T((2, 3))), on((2, 3), T((3,)))),
            call=lambda x, src: x.clone().copy_(src), complex=True),
     OpInfo("fill", np.full_like, cases(on((2, 3), 2), on((2, 3), 0.5), on((), True), on((2, 3), T(())), on((0, 2), 1)),
@@ -456,5 +497,5 @@ CASTS_AND_COPIES = [
 
 OPINFOS = [
     *ARITHMETIC, *POWERS, *EXPONENTIAL, *TRIGONOMETRIC, *COMPLEX, *SIZE_AND_SIGN, *CHOICES, *COMPARISONS, *TESTS,
-    *CASTS_AND_COPIES,
+    *DTYPE_TESTS, *CASTS_AND_COPIES,
 ]  # fmt: skip

@@ -1,0 +1,151 @@
+"""DualArray: an array with a tangent beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from pullback.arrays.dual.levels import ForwardLevel
+from pullback.core.tensor import Tensor, ndarray
+from pullback.core.types import DType, RawArray, Shape
+from pullback.core.view import memory_of
+
+
+class DualArray:
+    """The dual number primal + eps tangent, with the infinitesimal eps of a forward level.
+
+    Parameters
+    ----------
+    primal, tangent : array of any type, of the same shape and dtype
+        ndarrays, Tensors of a lower level, or DualArrays of a lower forward level. A tangent of None is zero.
+    level : ForwardLevel
+    co : bool, default False
+        Whether this is a cotangent v + eps u that stands for the functional <u, primal> + <v, tangent> of a dual
+        number: see `arrays.dual.boundary`. Kernels hand the mark on.
+    apart : bool, default False
+        Whether the primal is a view of another array's memory and the tangent is not, so that writing would part them.
+    """
+
+    __slots__ = ("__weakref__", "apart", "co", "level", "primal", "tangent")
+    __array_ufunc__ = None  # ndarray * DualArray leaves the product to the latter
+
+    primal: Any
+    tangent: Any
+
+    def __init__(
+        self, primal: RawArray, tangent: RawArray | None, level: ForwardLevel, co: bool = False, apart: bool = False
+    ) -> None:
+        self.primal, self.tangent, self.level, self.co, self.apart = primal, tangent, level, co, apart
+
+    def __repr__(self) -> str:
+        return f"dual({_numbers(self.primal)}, tangent={_numbers(self.tangent)})"
+
+    # -- what an array tells of itself, as the primal says it ------------------------------------------------
+    @property
+    def shape(self) -> Shape:
+        """Tuple of dimensions."""
+        return self.primal.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        """NumPy dtype."""
+        return self.primal.dtype  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.primal.ndim  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(self.primal.size)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element of the primal."""
+        return self.primal.dtype.itemsize  # type: ignore[no-any-return]
+
+    @property
+    def strides(self) -> Shape:
+        """Strides of the primal in bytes."""
+        return plain_part(self).strides  # type: ignore[no-any-return]
+
+    @property
+    def flags(self) -> Any:
+        """Layout of the primal's memory."""
+        return plain_part(self).flags
+
+    @property
+    def base(self) -> Any:
+        """The array that owns the primal's memory: two duals with the same are views of each other."""
+        memory = plain_part(self)
+        owner = getattr(memory, "base", None)
+        return memory if owner is None else owner
+
+    def __len__(self) -> int:
+        return len(self.primal)
+
+    # -- what the core asks of an array type with derivatives of its own --------------------------------------
+    def values(self) -> RawArray:
+        """The primal alone, of the innermost level, and so on inwards."""
+        array: Any = self
+        while type(array) is DualArray:
+            array = array.primal
+        return array  # type: ignore[no-any-return]
+
+    def detached(self) -> RawArray:
+        """The same; but a co-dual stays what it is, for its two parts are one gradient."""
+        return self if self.co else self.values()
+
+    def carries_derivative(self) -> bool:
+        """Whether something would be lost if the primal were taken alone."""
+        array: Any = self
+        while type(array) is DualArray:
+            if array.co or (array.level.open and array.tangent is not None):
+                return True
+            array = array.primal
+        return False
+
+    def copy(self) -> DualArray:
+        """The same numbers in memory of their own."""
+        return self._each(_copied)
+
+    def lasting(self) -> DualArray:
+        """The same at levels that are never closed, for a backward."""
+        part = self._each(lambda x: x.lasting() if type(x) is DualArray else x)
+        part.level = self.level.lasting
+        return part
+
+    def _each(self, function: Callable[[Any], Any]) -> DualArray:
+        tangent = None if self.tangent is None else function(self.tangent)
+        return DualArray(function(self.primal), tangent, self.level, self.co, self.apart)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        raise TypeError("an array with a tangent belongs to its dual level and cannot be copied out of it.")
+
+
+def plain_part(array: Any) -> Any:
+    """The array without any tangents or Tensors around it."""
+    while type(array) is DualArray or isinstance(array, Tensor):
+        array = array.primal if type(array) is DualArray else memory_of(array)
+    return array
+
+
+def duals_in(args: Any) -> Iterator[DualArray]:
+    """The dual arrays among the arguments of a kernel, those in lists too."""
+    for x in args:
+        if type(x) is DualArray:
+            yield x
+        elif type(x) is list or type(x) is tuple:
+            yield from (y for y in x if type(y) is DualArray)
+
+
+def _copied(x: Any) -> Any:
+    return x.clone() if isinstance(x, Tensor) else x.copy()
+
+
+def _numbers(x: Any) -> str:
+    return np.array2string(x, separator=", ") if type(x) is ndarray else repr(x)

@@ -1,0 +1,180 @@
+"""The border between plain and dual numbers, and how gradients cross it.
+
+Three linear operators make a dual number and take one apart:
+
+    make_dual(p, t) = p + eps t        primal_of(d) = p        tangent_of(d) = t
+
+Inside, the formulas of ordinary backwards run on dual numbers. What they pull back may be one of two things.
+
+A *dual cotangent* is that of a loss which is itself dual, l0 + eps l1: its primal is the gradient of l0 and its
+tangent the derivative of that gradient along the tangents (forward over reverse). It needs no rule: make_dual hands it
+on as the gradient of p.
+
+A *co-dual* c = v + eps u stands for the real functional <u, p> + <v, t> of a dual number d = p + eps t (reverse over
+forward): that is the eps part of <c, d>. The backward formula of an operator is linear in the cotangent and made of
+arithmetic that dual numbers have too, so it maps co-duals to co-duals exactly. Whence the three gradients
+
+    primal_of:  u -> 0 + eps u       tangent_of:  v -> v + eps 0       make_dual:  v + eps u -> (u for p, v for t)
+
+which are made of the same three operators, so that they can be differentiated again. Every kernel hands the mark of a
+co-dual on. A plain tensor that requires grad and meets a dual is made dual first, by a recorded make_dual(w, 0): so no
+co-dual ever reaches a plain tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.errors import MixedCotangentsError
+from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
+from pullback.arrays.dual.levels import ForwardLevel
+from pullback.core.dispatch import NUMPY, TENSOR, Operator, dispatch, table_of
+from pullback.core.node import Node, Unpack, port, start_node
+from pullback.core.tensor import Tensor, ndarray
+from pullback.core.types import Gradient
+
+
+# -- the kernels: on raw arrays of any type --------------------------------------------------------------------------
+def pack(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
+    """primal + eps tangent; None for either is zero."""
+    inner = highest((primal, tangent))
+    if inner is not None and inner.number > level.number:  # linear, so it goes into the components
+        p = pack(primal_at(primal, inner), primal_at(tangent, inner), level, co)
+        dp, dt = tangent_at(primal, inner), tangent_at(tangent, inner)
+        mark = any(x.co for x in (primal, tangent) if type(x) is DualArray and x.level.number == inner.number)
+        return DualArray(p, None if dp is None and dt is None else pack(dp, dt, level, co), inner, mark)
+    if inner is not None and inner.number == level.number:
+        raise MixedCotangentsError
+    if primal is None:
+        primal = table_of((tangent,)).zeros_like(tangent)
+    elif type(primal) is ndarray and type(tangent) is ndarray and tangent.strides != primal.strides:
+        tangent = like(tangent, primal)
+    return DualArray(primal, tangent, level, co)
+
+
+def primal_part(dual: Any, level: ForwardLevel) -> Any:
+    """The primal at `level`."""
+    return _part(dual, level, primal_at)
+
+
+def tangent_part(dual: Any, level: ForwardLevel) -> Any:
+    """The tangent at `level`; zeros where there is none."""
+    found = _part(dual, level, tangent_at)
+    return table_of((dual,)).zeros_like(primal_part(dual, level)) if found is None else found
+
+
+def _part(dual: Any, level: ForwardLevel, take: Any) -> Any:
+    if type(dual) is DualArray and dual.level.number > level.number:
+        tangent = None if dual.tangent is None else _part(dual.tangent, level, take)
+        primal = _part(dual.primal, level, take)
+        if primal is None:
+            primal = table_of((dual,)).zeros_like(dual.primal)
+        return DualArray(primal, tangent, dual.level, dual.co)
+    return take(dual, level)
+
+
+# -- the nodes -------------------------------------------------------------------------------------------------------
+class MakeDualBackward0(Node):
+    """A dual number of a primal and a tangent."""
+
+    __slots__ = ("level",)
+    level: ForwardLevel
+    arity = 2
+
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
+        found = at_level(grad, self.level)
+        if found is None or not found.co:
+            return grad, None  # of a dual loss, or zeros that a formula made
+        level = self.level.lasting
+        to_primal = None if found.tangent is None or self._next0 is None else tangent_of(grad, level)
+        return to_primal, None if self._next1 is None else primal_of(grad, level)
+
+
+class FwPrimalBackward0(Node):
+    """The primal of a dual number."""
+
+    __slots__ = ("level",)
+    level: ForwardLevel
+    arity = 1
+
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
+        return (make_dual(None, grad, self.level.lasting, True),)
+
+
+class FwTangentBackward0(Node):
+    """The tangent of a dual number."""
+
+    __slots__ = ("level",)
+    level: ForwardLevel
+    arity = 1
+
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
+        return (make_dual(grad, None, self.level.lasting, True),)
+
+
+CROSSINGS = frozenset({MakeDualBackward0, FwPrimalBackward0, FwTangentBackward0})
+
+
+def _record_pack(out: Tensor, primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> None:
+    node = start_node(MakeDualBackward0, out)
+    node._next0, node._next1, node.level = port(primal), port(tangent), level
+
+
+def _record_primal(out: Tensor, dual: Any, level: ForwardLevel) -> None:
+    node = start_node(FwPrimalBackward0, out)
+    node._next0, node.level = port(dual), level
+
+
+def _record_tangent(out: Tensor, dual: Any, level: ForwardLevel) -> None:
+    node = start_node(FwTangentBackward0, out)
+    node._next0, node.level = port(dual), level
+
+
+# -- the operators: on Tensors, recorded, or on raw arrays -----------------------------------------------------------
+_PACK = Operator("make_dual", "_make_dual", ((0, "primal"), (1, "tangent")), record=_record_pack)
+_PRIMAL = Operator("primal_of", "_fw_primal", ((0, "dual"),), record=_record_primal)
+_TANGENT = Operator("tangent_of", "_fw_tangent", ((0, "dual"),), record=_record_tangent)
+OPERATORS = frozenset({_PACK, _PRIMAL, _TANGENT})
+
+
+def make_dual(primal: Any, tangent: Any, level: ForwardLevel, co: bool = False) -> Any:
+    """primal + eps tangent, on Tensors or raw arrays."""
+    if isinstance(primal, Tensor) or isinstance(tangent, Tensor):
+        return dispatch(_PACK, (primal, tangent, level, co))
+    return pack(primal, tangent, level, co)
+
+
+def primal_of(dual: Any, level: ForwardLevel) -> Any:
+    """The primal at `level`, on Tensors or raw arrays."""
+    return dispatch(_PRIMAL, (dual, level)) if isinstance(dual, Tensor) else primal_part(dual, level)
+
+
+def tangent_of(dual: Any, level: ForwardLevel) -> Any:
+    """The tangent at `level`, on Tensors or raw arrays."""
+    return dispatch(_TANGENT, (dual, level)) if isinstance(dual, Tensor) else tangent_part(dual, level)
+
+
+def at_level(array: Any, level: ForwardLevel) -> DualArray | None:
+    """What a raw array, or the one in a Tensor, has at `level`: a dual, or None."""
+    if isinstance(array, Tensor):
+        array = array._array
+    while type(array) is DualArray and array.level.number > level.number:
+        array = array.primal
+    return array if type(array) is DualArray and array.level.number == level.number else None
+
+
+def _register() -> None:
+    kernels: dict[str, Any] = {"_make_dual": pack, "_fw_primal": primal_part, "_fw_tangent": tangent_part}
+    for name, op in (("_make_dual", _PACK), ("_fw_primal", _PRIMAL), ("_fw_tangent", _TANGENT)):
+        NUMPY.kernels[name] = kernels[name]
+        TENSOR.kernels[name] = _dispatching(op)
+    DUAL.kernels.update(kernels)
+
+
+def _dispatching(op: Operator) -> Any:
+    return lambda *args: dispatch(op, args)
+
+
+_register()

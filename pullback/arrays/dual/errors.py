@@ -1,0 +1,24 @@
+"""What forward mode cannot do, said by name."""
+
+from __future__ import annotations
+
+
+class MixedCotangentsError(RuntimeError):
+    """One backward came both from a dual tensor itself and from what `unpack_dual` gave of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this backward starts both from a dual tensor (forward over reverse, whose gradients are dual) and from a "
+            "primal or tangent that unpack_dual took out of one (reverse over forward, whose gradients are plain): "
+            "their gradients cannot be added. Call backward() or autograd.grad() for each of them alone, or take "
+            "everything apart with unpack_dual first."
+        )
+
+
+def no_forward_derivative(operator: str) -> NotImplementedError:
+    """The error for an operator without tangent rule."""
+    return NotImplementedError(
+        f"the forward-mode derivative for {operator!r} is not implemented: nobody has written its `result:` formula in "
+        "derivatives.yaml. Write it there (see CONTRIBUTING), put the computation into a pullback.autograd.Function "
+        "with a jvp of its own, or take the derivative in reverse mode."
+    )

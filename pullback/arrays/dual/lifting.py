@@ -1,0 +1,168 @@
+"""What happens to Tensors before an operator runs on dual arrays: closed levels end, plain tensors become dual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.dual.array import DualArray, plain_part
+from pullback.arrays.dual.boundary import OPERATORS, at_level, make_dual, primal_of
+from pullback.arrays.dual.kernels import DUAL
+from pullback.arrays.dual.levels import ForwardLevel
+from pullback.core import modes
+from pullback.core.dispatch import Operator
+from pullback.core.errors import InplaceError
+from pullback.core.mixed import ABOVE
+from pullback.core.node import port
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.core.version import counter_of
+from pullback.core.view import base_of, live_views
+
+
+def prepare(op: Operator, args: Sequence[Any], level: int) -> Sequence[Any]:
+    """The arguments without tangents of closed levels, and with plain tensors that require grad made dual.
+
+    The latter because a gradient on its way to a plain tensor must leave dual numbers: see `arrays.dual.boundary`.
+    """
+    if op in OPERATORS or level == ABOVE:
+        return args
+    args = settle_all(args, level)
+    top = innermost(args, level)
+    if top is None or op.record is None or not modes.current().records(level):
+        return args
+    return lift_plain(args, level, top)
+
+
+def settle_all(args: Sequence[Any], level: int) -> list[Any]:
+    """The arguments without tangents of closed levels."""
+    return _each(args, lambda x: settled(x) if _is_dual(x, level) else x)
+
+
+def lift_plain(args: Sequence[Any], level: int, top: ForwardLevel) -> list[Any]:
+    """The arguments with plain tensors that require grad made dual."""
+
+    def lifted(x: Any) -> Any:
+        plain = isinstance(x, Tensor) and x._requires_grad and x._level == level and at_level(x, top) is None
+        return make_dual(x, None, top) if plain else x
+
+    return _each(args, lifted)
+
+
+def _each(args: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
+    return [type(x)(map(function, x)) if type(x) in (list, tuple) else function(x) for x in args]
+
+
+def _is_dual(x: Any, level: int) -> bool:
+    return isinstance(x, Tensor) and x._level == level and type(x._array) is DualArray
+
+
+def innermost(args: Sequence[Any], level: int) -> ForwardLevel | None:
+    """The innermost forward level among Tensors of this level."""
+    found: ForwardLevel | None = None
+    for x in args:
+        for y in x if type(x) in (list, tuple) else (x,):
+            if _is_dual(y, level) and (found is None or y._array.level.number > found.number):
+                found = y._array.level
+    return found
+
+
+def settled(x: Tensor) -> Tensor:
+    """`x`, or its primal where the level of its tangent is closed."""
+    while type(x._array) is DualArray and not x._array.level.open:
+        x = _primal(x)
+    return x
+
+
+def _primal(x: Tensor) -> Tensor:
+    """The primal of a dual tensor, in its memory; recorded where `x` is."""
+    out: Tensor = primal_of(x, x._array.level)  # type: ignore[attr-defined]
+    out._counter = counter_of(x)
+    return out
+
+
+def make_room(name: str, target: Tensor, args: Sequence[Any], level: int) -> None:
+    """Let the target of an in-place operator hold the tangent that it will get.
+
+    A plain target becomes dual itself, with a tangent of zeros, and so do its base and the base's views: they share the
+    tangent's memory as they share the primal's.
+    """
+    if _is_dual(target, level) and not target._array.level.open:  # type: ignore[attr-defined]
+        become(target, settled(target))
+    top = innermost([settled(x) if _is_dual(x, level) else x for x in _flat(args)], level)
+    if top is None or target._array.dtype.kind not in "fc":
+        return
+    held = at_level(target, top)
+    if held is not None and held.tangent is not None:
+        return
+    base = base_of(target)
+    if base is not None and base._requires_grad:
+        raise InplaceError(
+            f"{name} would write a value with a tangent into a view of a tensor that has none and requires grad. Make "
+            "the base dual before the view is made (forward_ad.make_dual(base, zeros)), or use the out-of-place form."
+        )
+    owner = target if base is None else base
+    if owner._requires_grad and _may_have_views(owner):
+        raise InplaceError(
+            f"{name} would write a value with a tangent into a tensor that has none and requires grad, and of which "
+            "there may be views, which would not learn of it. Make it dual first (forward_ad.make_dual(t, zeros)), or "
+            "use the out-of-place form."
+        )
+    _give_tangents(name, owner, top)
+
+
+def _flat(args: Sequence[Any]) -> list[Any]:
+    return [y for x in args for y in (x if type(x) in (list, tuple) else (x,))]
+
+
+def _may_have_views(tensor: Tensor) -> bool:
+    """Whether another tensor may share the memory of one that requires grad, and so does not know its views."""
+    memory = plain_part(tensor._array)
+    return tensor._counter is not None or (type(memory) is ndarray and memory.base is not None)
+
+
+def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
+    """Make `owner` and all its views dual, with zeros in one memory for the tangents of them all."""
+    before = wrap(owner._array, owner._level)
+    before._counter, before._fn, before._requires_grad = owner._counter, port(owner), owner._requires_grad
+    memory = plain_part(owner._array)
+    tangents = _Zeros(memory) if type(memory) is ndarray else None
+    views = [(view, tangents.under(plain_part(view._array)) if tangents else None) for view in live_views(owner)]
+    if tangents is None and views:
+        raise InplaceError(
+            f"{name} would write a value with a tangent into a tensor around a {type(memory).__name__}, which has "
+            "views but no strides by which the tangent could be shared; use the out-of-place form."
+        )
+    zeros = tangents.under(memory) if tangents and not isinstance(owner._array, Tensor) else _zeros_like(owner._array)
+    become(owner, make_dual(before, wrap(zeros, owner._level), level))
+    for view, tangent in views:
+        view._array, view.__class__ = DualArray(view._array, tangent, level), NestedTensor
+
+
+def _zeros_like(array: Any) -> Any:
+    return DUAL.zeros_like(array)
+
+
+class _Zeros:
+    """Zeros in a memory with the layout of another, of which the same parts can be viewed."""
+
+    def __init__(self, memory: ndarray) -> None:
+        low, high = np.lib.array_utils.byte_bounds(memory)
+        self._low, self._bytes = low, np.zeros(max(high - low, 1), np.uint8)
+
+    def under(self, array: ndarray) -> ndarray:
+        """The part that belongs to `array`."""
+        offset = array.__array_interface__["data"][0] - self._low if array.size else 0
+        return np.ndarray(array.shape, array.dtype, self._bytes, offset, array.strides)
+
+
+def become(target: Tensor, other: Tensor) -> None:
+    """Let `target` take over the array of `other`, and its place in the graph."""
+    target._array, target.__class__ = other._array, type(other)
+    if other._requires_grad and target._requires_grad:
+        target._fn = port(other)
+
+
+DUAL.prepare = prepare
+DUAL.make_room = make_room

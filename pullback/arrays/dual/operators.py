@@ -1,0 +1,102 @@
+"""What Python does to dual arrays: operators, indexing, the few methods that formulas call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.kernels import DUAL
+from pullback.core.dispatch import table_of
+from pullback.core.errors import InplaceError
+from pullback.core.mixed import on_wrapped
+from pullback.core.mutation import write_array
+from pullback.core.tensor import Tensor, ndarray
+
+_BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul",
+    "floordiv": "floor_divide", "mod": "remainder",
+    "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+}  # fmt: skip
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_METHODS = ("conj", "reshape", "sum", "clone", "transpose", "to", "item")
+_PROPERTIES = ("T", "mT", "mH", "real", "imag")
+
+
+def _binary(kernel: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def operator(self: DualArray, other: Any) -> Any:
+        return DUAL.kernels[kernel](self, other)
+
+    def reflected(self: DualArray, other: Any) -> Any:
+        return DUAL.kernels[kernel](other, self)
+
+    return operator, reflected
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: DualArray, *args: Any, **kwargs: Any) -> Any:
+        return on_wrapped(
+            lambda tensor, *rest, **options: getattr(tensor, name)(*rest, **options), self, *args, **kwargs
+        )
+
+    return method
+
+
+def _property(name: str) -> property:
+    return property(lambda self: on_wrapped(lambda tensor: getattr(tensor, name), self))
+
+
+def _neg(self: DualArray) -> Any:
+    return DUAL.kernels["neg"](self)
+
+
+def _abs(self: DualArray) -> Any:
+    return DUAL.kernels["abs"](self)
+
+
+def _getitem(self: DualArray, index: Any) -> Any:
+    return on_wrapped(lambda tensor: tensor[index], self)
+
+
+def _assign(self: DualArray, name: str, value: Any) -> None:
+    """Write the result of the in-place operator of that name: its primal and its tangent, each into its memory."""
+    same = type(value) is DualArray and value.level.number == self.level.number
+    primal, tangent = (value.primal, value.tangent) if same else (value, None)
+    if self.apart and self.tangent is not None:
+        raise InplaceError(
+            f"{name} cannot be followed by forward mode: this view shares the memory of its base, but its tangent does "
+            "not share that of the base's tangent. Work on a clone(), or use the out-of-place form."
+        )
+    _write(self.primal, name, primal)
+    if self.tangent is not None:
+        _write(self.tangent, name, table_of((primal,)).zeros_like(primal) if tangent is None else tangent)
+
+
+def _write(part: Any, name: str, value: Any) -> None:
+    if type(part) is ndarray:
+        write_array(name, part, value)
+    elif isinstance(part, Tensor):
+        part.copy_(value)
+    else:
+        part.assign(name, value)
+
+
+def _attach() -> None:
+    for python, kernel in _BINARY.items():
+        operator, reflected = _binary(kernel)
+        setattr(DualArray, f"__{python}__", operator)
+        if python not in _COMPARISONS:
+            setattr(DualArray, f"__r{python}__", reflected)
+    for name in _METHODS:
+        setattr(DualArray, name, _method(name))
+    for name in _PROPERTIES:
+        setattr(DualArray, name, _property(name))
+    others = {
+        "__neg__": _neg, "__abs__": _abs, "__getitem__": _getitem, "__hash__": object.__hash__,
+        "assign": _assign, "conjugate": _method("conj"),
+    }  # fmt: skip
+    for name, function in others.items():
+        setattr(DualArray, name, function)
+
+
+_attach()

@@ -1,0 +1,94 @@
+"""Bessel functions: of whole order, of any order, scaled, spherical; the Airy function."""
+
+import math
+
+import numpy as np
+import scipy.special as scipy_special
+
+from pullback.arrays.numpy.special.reals import in_double, of_reals, refuse_complex
+
+__all__ = [
+    "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i0e_derivative", "i1",
+    "i1e", "iv", "jv", "k0", "k0e", "k0e_derivative", "k1", "k1e", "kv", "spherical_bessel_j0", "spherical_jn", "yv",
+]  # fmt: skip
+
+bessel_j0 = of_reals(scipy_special.j0)
+bessel_j1 = of_reals(scipy_special.j1)
+bessel_y0 = of_reals(scipy_special.y0)
+bessel_y1 = of_reals(scipy_special.y1)
+i0 = of_reals(scipy_special.i0)
+i0e = of_reals(scipy_special.i0e)
+i1 = of_reals(scipy_special.i1)
+i1e = of_reals(scipy_special.i1e)
+k0 = of_reals(scipy_special.k0)
+k0e = of_reals(scipy_special.k0e)
+k1 = of_reals(scipy_special.k1)
+k1e = of_reals(scipy_special.k1e)
+jv = scipy_special.jv
+yv = scipy_special.yv
+iv = scipy_special.iv
+kv = scipy_special.kv
+
+_FAR = 25.0
+
+
+@of_reals
+def airy_ai(self):
+    """Airy's function Ai."""
+    return scipy_special.airy(self)[0]
+
+
+@of_reals
+def airy_ai_prime(self):
+    """The derivative of Ai."""
+    return scipy_special.airy(self)[1]
+
+
+@of_reals
+def spherical_bessel_j0(self):
+    """sin(x) / x, 1 at 0 and 0 at infinity."""
+    x = np.asarray(self)
+    x = x if x.dtype.kind == "f" else x.astype(float)
+    with np.errstate(invalid="ignore"):
+        value = np.sin(x) / np.where(x == 0, 1, x)
+    return np.where(np.isinf(x), 0, np.where(x == 0, 1, value)).astype(x.dtype, copy=False)
+
+
+def spherical_jn(self, order):
+    """The spherical Bessel function of the first kind of a whole order."""
+    x, dtype = in_double(self)
+    # SciPy's function of negative numbers is nan at -inf; the parity is that of the order.
+    value = scipy_special.spherical_jn(order, np.abs(x))
+    return np.where(x < 0, (-1) ** order * value, value).astype(dtype, copy=False)
+
+
+def i0e_derivative(self, order):
+    """The derivative of exp(-x) I_0(x) of that order, x >= 0.
+
+    exp(-x) I_0(x) = M(1/2, 1, -2 x), Kummer's function (DLMF 10.39.5, 13.3.15): nothing cancels, whereas i1e - i0e loses
+    all digits as x grows.
+    """
+    x, dtype = in_double(self)
+    factor = (-2.0) ** order * scipy_special.poch(0.5, order) / math.factorial(order)
+    return (factor * scipy_special.hyp1f1(0.5 + order, 1.0 + order, -2 * x)).astype(dtype, copy=False)
+
+
+def k0e_derivative(self, order):
+    """The derivative of f(x) = exp(x) K_0(x) of that order.
+
+    By x f[k+2] = (2 x - 1 - k) f[k+1] + (2 k + 1) f[k], from Bessel's equation; where that cancels, by Tricomi's
+    function: f(x) = sqrt(pi) U(1/2, 1, 2 x) (DLMF 10.39.6, 13.3.22).
+    """
+    refuse_complex((self,))
+    x, dtype = in_double(self)
+    far = x > _FAR
+    near = np.where(far, 1, x)
+    values = [scipy_special.k0e(near), scipy_special.k0e(near) - scipy_special.k1e(near)]
+    for k in range(order - 1):
+        values.append(((2 * near - 1 - k) * values[-1] + (2 * k + 1) * values[-2]) / near)
+    value = values[order]
+    if far.any():
+        factor = math.sqrt(math.pi) * (-2.0) ** order * scipy_special.poch(0.5, order)
+        tail = scipy_special.hyperu(0.5 + order, 1.0 + order, 2 * np.where(far, x, _FAR))
+        value = np.where(far, factor * tail, value)
+    return value.astype(dtype, copy=False)

@@ -1,0 +1,33 @@
+"""Orthogonal polynomials by SciPy's recurrences; the degree is cut to a whole number, negative ones give 0."""
+
+import numpy as np
+import scipy.special as scipy_special
+
+from pullback.arrays.numpy.special.reals import refuse_complex
+
+__all__ = [
+    "associated_laguerre", "chebyshev_t", "chebyshev_u", "gegenbauer", "hermite_h", "hermite_he", "laguerre_l", "legendre_p",
+]  # fmt: skip
+
+
+def of_degree(evaluate):
+    """The kernel of a polynomial in x of degree n; SciPy takes whole degrees in double precision alone."""
+
+    def kernel(x, n, *parameters):
+        refuse_complex((x, n))
+        given = [a for a in (x, n) if isinstance(a, float) or getattr(a, "dtype", np.dtype(int)).kind == "f"]
+        degree = np.trunc(n).astype(np.int64)
+        value = np.where(degree < 0, 0.0, evaluate(degree, *parameters, np.asarray(x, float)))
+        return value.astype(np.result_type(*given) if given else float, copy=False)
+
+    return kernel
+
+
+chebyshev_t = of_degree(scipy_special.eval_chebyt)
+chebyshev_u = of_degree(scipy_special.eval_chebyu)
+hermite_h = of_degree(scipy_special.eval_hermite)
+hermite_he = of_degree(scipy_special.eval_hermitenorm)
+laguerre_l = of_degree(scipy_special.eval_laguerre)
+legendre_p = of_degree(scipy_special.eval_legendre)
+gegenbauer = of_degree(scipy_special.eval_gegenbauer)
+associated_laguerre = of_degree(scipy_special.eval_genlaguerre)

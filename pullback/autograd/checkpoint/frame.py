@@ -1,0 +1,294 @@
+"""One call of a checkpointed function: its inputs, what its nodes would have saved, and running it again.
+
+While the function runs, hooks give each node an empty `Holder` instead of what it saves. The first holder that backward
+opens runs the function again, under hooks that fill the holders in the same order. A holder gives its tensor away as
+it is opened, so that no activation outlives its use, and is filled again should another backward come.
+
+Checkpoints nest by the rules of hooks. Inside the inner function the inner hooks are in force. Its inputs are kept
+like any saved tensor, by the outer hooks where there are some, so that opening an inner holder runs the outer function
+first.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
+
+from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
+from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost_hooks, pack, saved_tensors_hooks
+from pullback.core import modes
+from pullback.core.instruments import Instrument
+from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.node import port
+from pullback.core.packed import Packed
+from pullback.core.saved import checked, version_when_saved
+from pullback.core.tensor import Tensor
+from pullback.core.types import Version
+
+TIP = (
+    "The function must do the same when it runs again: nothing in it may depend on what has changed since (a global, a "
+    "counter, the time, a generator of its own). Pass debug=True to checkpoint() to see which operators ran each time."
+)
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation of a checkpointed function did not save what the function itself had saved."""
+
+
+class StopRecomputation(BaseException):
+    """Everything that backward needs is there again: no `except Exception` of the function shall stop this."""
+
+
+class PartOfCheckpoint(Instrument, ModeSwitch):
+    """An instrument that looks on at one run of a checkpointed function."""
+
+    def _fresh(self) -> Self:
+        return self
+
+    def _changed(self, modes: Modes) -> Modes:
+        return modes.with_instrument(self)
+
+
+class Holder:
+    """Stands for a saved tensor; has it from the recomputation until it is asked for."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: Tensor | None = None
+
+
+class Frame:
+    """A call `function(*args, **kwargs)` and how to repeat it."""
+
+    _extra = None  # as of a node, whose part it plays in errors about its inputs
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        preserve_rng_state: bool,
+        compare: bool,
+        early_stop: bool,
+        again: AbstractContextManager[Any],
+        explain: Callable[[CheckpointError], CheckpointError],
+    ) -> None:
+        self.function = function
+        self.early_stop = early_stop
+        self.again = again  # entered around the recomputation
+        self.explain = explain  # makes the most of an error
+        self.state = modes.current()
+        self.inputs: list[_Input] = []
+        self.arguments = _map(self._keep, (args, kwargs))
+        found: list[Any] = []
+        if preserve_rng_state:
+            _map(found.append, (args, kwargs))
+        self.randomness = generator_states(found) if preserve_rng_state else []
+        self.holders: list[weakref.ref[Holder]] = []
+        self.metadata: list[tuple[Any, ...]] | None = [] if compare else None
+        self.complete = False  # whether the function has returned
+        self.overran = False  # whether it was repeated in full before it had
+
+    def name(self) -> str:
+        """What errors call it."""
+        return f"checkpoint({getattr(self.function, '__name__', type(self.function).__name__)})"
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], inside: AbstractContextManager[Any]) -> Any:
+        """Call the function; its nodes save holders."""
+        result, returned = None, False
+        with _Hold(self), inside:
+            result, returned = self.function(*args, **kwargs), True
+        if not returned:
+            raise RuntimeError(
+                f"{self.name()}: the forward context that context_fn gave suppressed an exception of the function, so "
+                "there is no result to return; let the context pass exceptions on."
+            )
+        self.complete = True
+        return result
+
+    def open(self, holder: Holder) -> Tensor:
+        """The tensor that a holder stands for."""
+        tensor, holder.tensor = holder.tensor, None
+        if tensor is not None:
+            return tensor
+        try:
+            return self._recompute(holder)
+        except CheckpointError as error:
+            raise self.explain(error) from error.__cause__
+
+    def _keep(self, value: Any) -> Any:
+        return _Input(value, self.state) if isinstance(value, Tensor) else value
+
+    def _recompute(self, wanted: Holder) -> Tensor:
+        """Fill the holders that are still there, and return what belongs into the one that is wanted."""
+        args, kwargs = _map(lambda value: value.get(self) if isinstance(value, _Input) else value, self.arguments)
+        hooks = _Fill(self, wanted)
+        before = modes.set_modes(_with_hooks(self.state, hooks))
+        try:
+            with as_it_was(self.randomness) if self.randomness else nullcontext(), self.again:
+                self.function(*args, **kwargs)
+        except StopRecomputation as stop:
+            if stop.args[0] is not hooks:
+                raise
+        except BaseException:
+            self._empty()
+            raise
+        finally:
+            modes.set_modes(before)
+        return hooks.found()
+
+    def _empty(self) -> None:
+        """Let go of what a recomputation that went wrong has filled in."""
+        for reference in self.holders:
+            holder = reference()
+            if holder is not None:
+                holder.tensor = None
+
+
+def _with_hooks(state: Modes, hooks: saved_tensors_hooks) -> Modes:
+    """The grad modes of `state` with what looks on now, and these hooks as the innermost.
+
+    A recomputation starts as if no checkpoint were under way, and what forbids hooks here means those of a user.
+    """
+    apart = (disable_saved_tensors_hooks, PartOfCheckpoint)
+    present = (i for i in modes.current().instruments if not isinstance(i, apart))
+    return state.with_instruments((*present, hooks))
+
+
+class _Input:
+    """A tensor among the arguments, kept as a node keeps what it saves: packed by hooks, checked for modification."""
+
+    __slots__ = ("held", "version")
+    version: Version
+
+    def __init__(self, tensor: Tensor, state: Modes) -> None:
+        hooks = innermost_hooks(state)
+        if hooks is None:
+            self.held, self.version = tensor, version_when_saved(tensor)
+            return
+        before = modes.set_modes(state.with_recording(False, tensor._level))
+        try:
+            self.held, self.version = pack(hooks, tensor, port(tensor))
+        finally:
+            modes.set_modes(before)
+
+    def get(self, frame: Any) -> Any:
+        """The tensor, in its place in the graph."""
+        if type(self.version) is Packed:
+            return self.version.tensor(self.held, frame, None)
+        return checked(self.held, self.version, frame)
+
+
+class _Hold(saved_tensors_hooks):
+    """In force while the function runs."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.trusts_unpack = frame.metadata is None
+
+    def pack_hook(self, tensor: Tensor) -> Holder:
+        holder = Holder()
+        self.frame.holders.append(weakref.ref(holder))
+        if self.frame.metadata is not None:
+            self.frame.metadata.append(_metadata(tensor))
+        return holder
+
+    def unpack_hook(self, holder: Holder) -> Tensor:
+        return self.frame.open(holder)
+
+
+class _Fill(saved_tensors_hooks):
+    """In force while the function runs again. Its nodes keep their tensors: the function may run a backward itself."""
+
+    def __init__(self, frame: Frame, wanted: Holder) -> None:
+        self.frame, self.wanted = frame, wanted
+        self.result: Tensor | None = None
+        self.count = 0
+        self.stopped = False
+        self.different: list[str] = []
+
+    def pack_hook(self, tensor: Tensor) -> Tensor:
+        frame, nr = self.frame, self.count
+        self.count += 1
+        tensor = tensor.detach()
+        if nr >= len(frame.holders):
+            self._one_too_many()
+            return tensor
+        holder = frame.holders[nr]()
+        if holder is not None:  # else its node has run and let go of it
+            if frame.metadata is not None and frame.metadata[nr] != _metadata(tensor):
+                before, now = _in_words(frame.metadata[nr]), _in_words(_metadata(tensor))
+                self.different.append(f"tensor at position {nr}: saved {before}, recomputed {now}")
+            if holder is self.wanted:  # handed on directly: another thread may open holders meanwhile
+                self.result = tensor
+            else:
+                holder.tensor = tensor
+        if frame.early_stop and self.count == len(frame.holders):
+            self.stopped = True
+            raise StopRecomputation(self)
+        return tensor
+
+    @staticmethod
+    def unpack_hook(tensor: Tensor) -> Tensor:
+        return tensor
+
+    def _one_too_many(self) -> None:
+        if not self.frame.complete:  # a backward inside the function, which is now repeated beyond that point
+            self.frame.overran = True
+        elif not self.stopped:  # else the function has swallowed the exception
+            raise CheckpointError(
+                f"{self.frame.name()}: trying to save more tensors during recomputation than the "
+                f"{len(self.frame.holders)} of the original forward pass.\n{TIP}"
+            )
+
+    def found(self) -> Tensor:
+        """The tensor that was wanted; raises unless the same were saved as in forward."""
+        try:
+            self._check()
+        except CheckpointError:
+            self.frame._empty()
+            raise
+        assert self.result is not None
+        return self.result
+
+    def _check(self) -> None:
+        frame = self.frame
+        if frame.overran:
+            return
+        if self.count < len(frame.holders):
+            raise CheckpointError(
+                f"{frame.name()}: a different number of tensors was saved during the original forward "
+                f"({len(frame.holders)}) and recomputation ({self.count}).\n{TIP}"
+            )
+        if self.different:
+            raise CheckpointError(
+                f"{frame.name()}: recomputed values for the following tensors have different metadata than during the "
+                f"forward pass:\n" + "\n".join(self.different) + f"\n{TIP}"
+            )
+
+
+def _metadata(tensor: Tensor) -> tuple[Any, ...]:
+    """What must be the same after recomputation."""
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+def _in_words(metadata: tuple[Any, ...]) -> str:
+    return "shape {}, dtype {}, device {!r}".format(*metadata)
+
+
+def _map(function: Callable[[Any], Any], tree: Any) -> Any:
+    """The tree of tuples, lists and dicts with function(x) for everything else in it. Other containers are leaves."""
+    kind = type(tree)
+    if kind is dict:
+        return {key: _map(function, value) for key, value in tree.items()}
+    if kind is list:
+        return [_map(function, value) for value in tree]
+    if kind is tuple:
+        return tuple(_map(function, value) for value in tree)
+    if isinstance(tree, tuple) and hasattr(kind, "_fields"):
+        return kind(*(_map(function, value) for value in tree))
+    return function(tree)

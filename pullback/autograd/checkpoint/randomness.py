@@ -1,0 +1,37 @@
+"""Running a function again with the random numbers that it drew the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pullback.arrays.numpy import random
+
+default_generator: Callable[[], np.random.Generator] = random.default_generator
+States: TypeAlias = list[tuple[np.random.Generator, Any]]
+
+
+def generator_states(values: Iterable[Any] = ()) -> States:
+    """The states of the default generator, and of the generators among `values`."""
+    generators = [default_generator(), *(v for v in values if isinstance(v, np.random.Generator))]
+    return [(generator, generator.bit_generator.state) for generator in generators]
+
+
+def restore(states: States) -> None:
+    """Put the generators back into these states."""
+    for generator, state in states:
+        generator.bit_generator.state = state
+
+
+@contextmanager
+def as_it_was(states: States) -> Iterator[None]:
+    """Inside, the generators start from these states; afterwards they are where they were."""
+    now = [(generator, generator.bit_generator.state) for generator, _ in states]
+    restore(states)
+    try:
+        yield
+    finally:
+        restore(now)

@@ -1,0 +1,68 @@
+"""The reentrant checkpoint: forward records nothing; backward runs the function again, and a backward of its own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from pullback.autograd.api import backward as run_backward
+from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
+from pullback.autograd.function import Function, once_differentiable
+from pullback.autograd.run import PARTIAL
+from pullback.core import modes
+from pullback.core.errors import GradientError
+from pullback.core.tensor import Tensor
+
+
+class CheckpointFunction(Function):
+    """A function of tensors that saves its inputs alone."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+        """Run the function; Function.apply has switched recording off."""
+        if not any(ctx.needs_input_grad):
+            warnings.warn(
+                "checkpoint(use_reentrant=True): none of the inputs have requires_grad=True, so gradients will be "
+                "None. Pass use_reentrant=False, which finds parameters inside the function.",
+                stacklevel=4,
+            )
+        ctx.function, ctx.randomness = function, generator_states(args) if preserve_rng_state else []
+        ctx.arguments = [None if isinstance(x, Tensor) else x for x in args]
+        ctx.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        return function(*args)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Run the function again, recording, and pull the gradients back through that."""
+        if PARTIAL.get():
+            raise GradientError(
+                "checkpoint(use_reentrant=True) is incompatible with grad() and with passing `inputs` to backward(): "
+                "the backward inside it knows nothing of these. Pass use_reentrant=False to checkpoint(), or call "
+                "backward() without inputs."
+            )
+        args = list(ctx.arguments)
+        for i, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+            args[i] = tensor.detach().requires_grad_(tensor.requires_grad)
+        before = modes.set_modes(modes.current().with_recording(True, ctx._level))
+        try:
+            with as_it_was(ctx.randomness) if ctx.randomness else nullcontext():
+                outputs = ctx.function(*args)
+        finally:
+            modes.set_modes(before)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [
+            (out, g)
+            for out, g in zip(outputs, grads, strict=True)
+            if isinstance(out, Tensor) and out.requires_grad and g is not None
+        ]
+        if not pairs:
+            raise GradientError(
+                "checkpoint(use_reentrant=True): none of the outputs has requires_grad=True, so this checkpoint is not "
+                "necessary; detach outside of it, or pass use_reentrant=False."
+            )
+        run_backward([out for out, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))

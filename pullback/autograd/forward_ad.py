@@ -1,0 +1,210 @@
+"""Forward-mode differentiation: tangents that travel beside the values.
+
+    with forward_ad.dual_level():
+        y = f(forward_ad.make_dual(x, v))
+        jvp = forward_ad.unpack_dual(y).tangent  # J(x) v
+
+See docs/autograd/forward_mode.md.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from pullback.arrays import dual
+from pullback.arrays.dual import ForwardLevel
+from pullback.arrays.dual.boundary import at_level
+from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
+from pullback.core.errors import GradientError
+from pullback.core.tensor import Tensor
+from pullback.core.version import counter_of
+from pullback.core.view import Origin, make_view
+
+# The levels that this thread or task is inside of, the innermost last.
+_entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.ContextVar("pullback_dual_levels", default=())
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns: the primal, and the tangent or None."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Enter a forward level; returns its number, 0 for the outermost. `dual_level` does it for a block."""
+    levels = _entered.get()
+    _entered.set((*levels, ForwardLevel()))
+    return len(levels)
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Leave the innermost forward level, whose tangents are gone from then on.
+
+    Parameters
+    ----------
+    level : int, optional
+        Its number, as `enter_dual_level` gave it; a check.
+
+    Raises
+    ------
+    RuntimeError
+        There is no level to leave, or `level` is not the innermost.
+    """
+    levels = _entered.get()
+    if not levels:
+        raise GradientError(
+            "exit_dual_level: no dual level was entered; every exit needs an enter_dual_level() before."
+        )
+    if level is not None and level != len(levels) - 1:
+        raise GradientError(
+            f"exit_dual_level: level {level} is not the innermost one, which is {len(levels) - 1}. Levels are left in "
+            "the reverse of the order in which they were entered."
+        )
+    levels[-1].open = False
+    _entered.set(levels[:-1])
+
+
+class dual_level:
+    """Context manager: inside, tensors can have tangents.
+
+    Blocks nest, each with tangents of its own (PyTorch has one level): the inner one differentiates what the outer one
+    does. When the block ends its tangents are gone.
+
+    Examples
+    --------
+    >>> from pullback.autograd import forward_ad
+    >>> x = pb.tensor([1.0, 2.0])
+    >>> with forward_ad.dual_level():
+    ...     d = forward_ad.make_dual(x, pb.tensor([1.0, 0.0]))
+    ...     forward_ad.unpack_dual(d * d).tangent
+    tensor([2., 0.])
+    """
+
+    def __enter__(self) -> Self:
+        self._number = enter_dual_level()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        exit_dual_level(level=self._number)
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A tensor with a tangent: operators on it compute the Jacobian-vector product beside the value.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The primal, floating or complex. The result shares its memory.
+    tangent : Tensor
+        Of its shape and dtype. The result shares its memory too, unless its elements lie in another order.
+    level : int, optional
+        The number of a level that was entered; default: the innermost.
+
+    Returns
+    -------
+    Tensor
+        Differentiable with respect to both.
+
+    Raises
+    ------
+    RuntimeError
+        There is no level, shapes or dtypes differ, or the tensor has a tangent of this level already.
+    ValueError
+        The dtype of either is neither floating nor complex.
+    TypeError
+        Either is no Tensor.
+
+    Examples
+    --------
+    >>> from pullback.autograd import forward_ad
+    >>> x = pb.tensor(2.0)
+    >>> with forward_ad.dual_level():
+    ...     y = forward_ad.make_dual(x, pb.tensor(1.0)) ** 3
+    ...     forward_ad.unpack_dual(y).tangent
+    tensor(12.)
+    """
+    at = _level(level)
+    if at is None:
+        raise GradientError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first "
+            "(or write `with forward_ad.dual_level():` around it)."
+        )
+    _check_parts(tensor, tangent)
+    if at_level(tensor, at) is not None:
+        raise GradientError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is not "
+            "supported: unpack_dual it first, or enter another dual_level for a second derivative."
+        )
+    if at_level(tangent, at) is not None:
+        raise GradientError(
+            "make_dual: the tangent is itself a dual Tensor of this level. Take it apart with unpack_dual first, or "
+            "enter another dual_level for a second derivative."
+        )
+    out: Tensor = dual.make_dual(tensor, tangent, at)
+    if out._level == tensor._level:
+        counter_of(tensor)
+        make_view(out, tensor)._extra.made_by = Origin("function", "make_dual")  # type: ignore[union-attr]
+    return out
+
+
+def _check_parts(tensor: Any, tangent: Any) -> None:
+    for name, x in (("primal", tensor), ("tangent", tangent)):
+        if not isinstance(x, Tensor):
+            raise TypeError(
+                f"make_dual: the {name} must be a Tensor, got {type(x).__name__}; use pullback.tensor(...)."
+            )
+        if x.dtype.kind not in "fc":
+            raise ValueError(
+                f"Expected {name} to be floating point or complex, but got: {x.dtype}. Convert it first, for example "
+                "with .to(pullback.float64)."
+            )
+    if tensor.shape != tangent.shape:
+        raise GradientError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {tensor.shape} while the given forward gradient is of size {tangent.shape}."
+        )
+    if tensor.dtype != tangent.dtype:
+        raise GradientError(
+            f"make_dual: the tangent has dtype {tangent.dtype}, the primal {tensor.dtype}; convert it with .to(...)."
+        )
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """Take a dual tensor apart.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    level : int, optional
+        The number of a level that was entered; default: the innermost.
+
+    Returns
+    -------
+    UnpackedDualTensor
+        A namedtuple (primal, tangent), both differentiable. The tangent is None, and the primal `tensor` itself, where
+        there is no tangent of that level: outside of one, or for what does not depend on a dual tensor.
+    """
+    at = _level(level)
+    found = None if at is None or not isinstance(tensor, Tensor) else at_level(tensor, at)
+    if at is None or found is None:
+        return UnpackedDualTensor(tensor, None)
+    primal = dual.primal_of(tensor, at)
+    primal._counter = counter_of(tensor)
+    return UnpackedDualTensor(primal, None if found.tangent is None else dual.tangent_of(tensor, at))
+
+
+def _level(number: int | None) -> ForwardLevel | None:
+    levels = _entered.get()
+    if number is None:
+        return levels[-1] if levels else None
+    if not 0 <= number < len(levels):
+        raise GradientError(f"there is no dual level {number}: {len(levels)} are entered, counted from 0.")
+    return levels[number]
+
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

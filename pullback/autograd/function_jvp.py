@@ -1,0 +1,179 @@
+"""Custom Functions in forward mode: forward runs on the primals, then jvp on the tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pullback.arrays.dual import DualArray, ForwardLevel
+from pullback.arrays.dual.lifting import innermost, lift_plain, settle_all
+from pullback.autograd import function
+from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
+from pullback.core import modes
+from pullback.core.dispatch import TENSOR
+from pullback.core.errors import GradientError, InplaceError
+from pullback.core.node import port
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import counter_of, version_of
+from pullback.core.view import make_view
+
+
+def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
+    """The outputs of a custom Function of which an argument is dual."""
+    args = tuple(settle_all(args, level))
+    top = innermost(args, level)
+    if top is None:  # the levels are closed
+        return cls.apply(*args)
+    if cls.jvp is Function.jvp:
+        raise NotImplementedError(
+            f"you are trying to use forward-mode AD on {cls.__name__}, a custom Function that does not implement jvp. "
+            f"Give {cls.__name__} a static method jvp(ctx, *tangents) that returns the tangent of each output, and "
+            "keep what it needs with ctx.save_for_forward."
+        )
+    state = modes.current()
+    given = args
+    args = tuple(lift_plain(args, level, top)) if state.records(level) else args
+    primals = tuple(_stand_in(x, y, top) if isinstance(x, Tensor) else x for x, y in zip(args, given, strict=True))
+    ctx = cls._node_class(cls, level, args)
+    records = any(ctx.needs_input_grad) and state.records(level)
+    edges = tuple(port(x) for x in args) if records else ()
+    versions = [version_of(p) for p, needs in zip(primals, ctx.needs_input_grad, strict=True) if needs]
+    output = forward_of(cls, ctx, primals, state)
+    single = not isinstance(output, tuple)
+    check_forward(ctx, primals, versions, output)
+    outputs = (output,) if single else output
+    tangents = _tangents(cls, ctx, args, outputs, top, state)
+    duals = [_dual(ctx, o, t, primals, args, given, top) for o, t in zip(outputs, tangents, strict=True)]
+    _exchange(ctx, (*primals, *outputs), (*args, *duals))
+    _exchange(ctx, args, given, dirty_alone=True)
+    results = finish(ctx, args, tuple(duals), edges, records)
+    return results[0] if single else tuple(results)
+
+
+def _stand_in(x: Tensor, given: Tensor, top: ForwardLevel) -> Tensor:
+    """The primal of an argument as a tensor: what forward sees."""
+    array: Any = x._array
+    dual = type(array) is DualArray and array.level.number == top.number
+    out = wrap(array.primal if dual else array, x._level)
+    out._counter = counter_of(given)
+    out._requires_grad, out._fn = x._requires_grad, port(x)
+    return out
+
+
+def _tangents(
+    cls: type[Function],
+    ctx: FunctionNode,
+    args: Sequence[Any],
+    outputs: Sequence[Any],
+    top: ForwardLevel,
+    state: modes.Modes,
+) -> Sequence[Any]:
+    """What jvp gives, one for each output, checked."""
+    given = [_tangent(ctx, x, top) for x in args]
+    before = modes.set_modes(state.with_recording(False, ctx._level))
+    ctx._in_jvp = True
+    try:
+        found = cls.jvp(ctx, *given)
+    finally:
+        ctx._in_jvp, ctx._for_forward = False, ()
+        modes.set_modes(before)
+    found = found if isinstance(found, tuple) else (found,)
+    if len(found) != len(outputs):
+        raise GradientError(
+            f"{cls.__name__}.jvp returned an invalid number of tangents (expected {len(outputs)} but got "
+            f"{len(found)}): it returns one for each output of forward, None for those without."
+        )
+    for i, (t, out) in enumerate(zip(found, outputs, strict=True)):
+        _check_tangent(cls, i, t, out)
+    return found
+
+
+def _tangent(ctx: FunctionNode, x: Any, top: ForwardLevel) -> Tensor | None:
+    """The tangent of one argument as jvp gets it."""
+    if not isinstance(x, Tensor):
+        return None
+    array: Any = x._array
+    if type(array) is DualArray and array.level.number == top.number and array.tangent is not None:
+        return wrap(array.tangent, x._level)
+    if not ctx._materialize or x.dtype.kind not in "fc":
+        return None
+    return wrap(TENSOR.zeros(x.shape, dtype=x.dtype)._array, x._level)
+
+
+def _check_tangent(cls: type[Function], i: int, tangent: Any, out: Any) -> None:
+    if tangent is None:
+        return
+    if not isinstance(tangent, Tensor):
+        raise TypeError(
+            f"{cls.__name__}.jvp returned a {type(tangent).__name__} as tangent {i}; expected a Tensor or None."
+        )
+    if not isinstance(out, Tensor) or out.dtype.kind not in "fc":
+        kind = out.dtype if isinstance(out, Tensor) else type(out).__name__
+        raise GradientError(
+            f"{cls.__name__}.jvp returned a tangent for output {i}, a {kind}, which has none; return None for it."
+        )
+    if tangent.shape != out.shape or tangent.dtype != out.dtype:
+        raise GradientError(
+            f"{cls.__name__}.jvp returned a tangent of shape {tangent.shape} and dtype {tangent.dtype} for output {i} "
+            f"of shape {out.shape} and dtype {out.dtype}; they must agree."
+        )
+
+
+def _dual(
+    ctx: FunctionNode,
+    out: Any,
+    tangent: Tensor | None,
+    primals: Sequence[Any],
+    args: Sequence[Any],
+    given: Sequence[Any],
+    top: ForwardLevel,
+) -> Any:
+    """One output with its tangent; an argument that was modified in place gets it in place."""
+    if not isinstance(out, Tensor):
+        return out
+    raw = None if tangent is None else tangent._array if tangent._level == ctx._level else tangent
+    of = next((i for i, p in enumerate(primals) if out is p), None)
+    if any(out is x for x in ctx._dirty) and of is not None:
+        return _written(ctx, given[of], raw, top)
+    if out.dtype.kind not in "fc":
+        return out
+    if type(raw) is ndarray:
+        raw = raw.copy()  # jvp may return what others hold
+    result = wrap(DualArray(out._array if out._level == ctx._level else out, raw, top), ctx._level)
+    result._counter = counter_of(out)
+    if of is None and out._extra is not None and out._extra.base is not None:
+        of = next((i for i, p in enumerate(primals) if out._extra.base is p), None)
+    if of is not None and isinstance(args[of], Tensor):
+        make_view(result, args[of])
+    if any(out is x for x in ctx._non_differentiable):
+        ctx._non_differentiable = (*ctx._non_differentiable, result)
+    return result
+
+
+def _written(ctx: FunctionNode, target: Tensor, tangent: Any, top: ForwardLevel) -> Tensor:
+    """An argument whose primal forward has written into, with its tangent written too."""
+    array: Any = target._array
+    if type(array) is not DualArray or array.level.number != top.number or array.tangent is None:
+        raise InplaceError(
+            f"{ctx.name()}: forward modified an argument in place that has no tangent, while another has one, so its "
+            "new tangent would have no place. Make it dual first (forward_ad.make_dual(t, zeros)), or pass a clone()."
+        )
+    if tangent is not array.tangent:
+        wrap(array.tangent, target._level).copy_(
+            TENSOR.zeros(target.shape, dtype=target.dtype) if tangent is None else wrap(tangent, target._level)
+        )
+    return target
+
+
+def _exchange(ctx: FunctionNode, old: Sequence[Any], new: Sequence[Any], dirty_alone: bool = False) -> None:
+    """Put the dual tensors in the places of their primals among what ctx was told of."""
+
+    def exchanged(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(next((n for o, n in zip(old, new, strict=True) if o is x), x) for x in tensors)
+
+    ctx._dirty = exchanged(ctx._dirty)
+    if not dirty_alone:
+        ctx._to_save, ctx._non_differentiable = exchanged(ctx._to_save), exchanged(ctx._non_differentiable)
+
+
+function.dual_apply = dual_apply

@@ -1,0 +1,184 @@
+"""What goes into these functions and what comes out: single or a tuple, arrays or Tensors, of which level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pullback.autograd.api import grad
+from pullback.core import modes
+from pullback.core.dispatch import TENSOR
+from pullback.core.errors import GradientError
+from pullback.core.factory import asarray
+from pullback.core.tensor import Tensor, ndarray, wrap
+
+Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
+Function: TypeAlias = Callable[..., Any]
+Gradients: TypeAlias = tuple[Tensor | None, ...]
+_ARRAYS = (Tensor, ndarray, np.generic, int, float, complex)
+
+
+class Bundle(NamedTuple):
+    """One Tensor or several, and which of the two the user has given or expects."""
+
+    tensors: tuple[Tensor, ...]
+    is_tuple: bool
+
+    def like_this(self, results: Sequence[Any]) -> Any:
+        """One result for each tensor, as a tuple or alone like the tensors."""
+        return tuple(results) if self.is_tuple else results[0]
+
+
+class Point:
+    """Where a function is differentiated: its inputs as Tensors that require grad, and how results are wanted."""
+
+    def __init__(self, name: str, inputs: Arrays, *, create_graph: bool, strict: bool) -> None:
+        if modes.current().inference:
+            raise GradientError(
+                f"{name}() cannot differentiate inside inference_mode: nothing computed there enters a graph. Leave it "
+                "for this call: `with pullback.inference_mode(False):`."
+            )
+        self.name, self.create_graph, self.strict = name, create_graph, strict
+        given = _tensors(inputs, "inputs", name)
+        if not given.tensors:
+            raise GradientError(f"the inputs given to {name}() are an empty tuple: there is nothing to differentiate.")
+        # What a transform around this call differentiates is of its level: at that level alone does it meet our inputs.
+        self.level = max(modes.current().level, *(x._level for x in given.tensors))
+        with self.recording():
+            self.inputs = Bundle(tuple(self._input(x, i) for i, x in enumerate(given.tensors)), given.is_tuple)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record here, whatever the caller's mode."""
+        before = modes.set_modes(modes.current().with_recording(True, self.level))
+        try:
+            yield
+        finally:
+            modes.set_modes(before)
+
+    def _input(self, x: Tensor, i: int) -> Tensor:
+        """A new Tensor on the memory of an input: the same Tensor, captured by the function, stays a constant."""
+        if x.dtype.kind not in "fc":
+            raise GradientError(
+                f"{self.name}() cannot differentiate with respect to input {i}, which has dtype {x.dtype}: only "
+                "floating point and complex numbers have derivatives. Convert it, for example with .astype(float)."
+            )
+        if self.requires_grad(x) and self.create_graph:
+            return TENSOR.alias(x)  # type: ignore[no-any-return]
+        return self.at_level(x.detach() if x._level == self.level else x).requires_grad_()
+
+    def at_level(self, x: Tensor) -> Tensor:
+        """`x` as a tensor of the level at which this call differentiates."""
+        if x._level == self.level:
+            return x
+        return wrap(x if x._requires_grad or x._level else x._array, self.level)
+
+    def requires_grad(self, x: Tensor) -> bool:
+        """Whether `x` is connected to anything here (being differentiated at an outer level does not count)."""
+        return x._requires_grad and x._level == self.level
+
+    def evaluate(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Bundle:
+        """The outputs of the user's function (with `inputs`: its inputs again, with tangents)."""
+        inputs = self.inputs.tensors if inputs is None else inputs
+        return _tensors(function(*inputs), "outputs", self.name)
+
+    def evaluate_scalar(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Tensor:
+        """The only output of a function whose Hessian is asked for."""
+        outputs = self.evaluate(function, inputs)
+        if outputs.is_tuple:
+            raise GradientError(
+                f"the function given to {self.name}() must return a single Tensor of one element, but it returned a "
+                f"tuple of {len(outputs.tensors)}."
+            )
+        (output,) = outputs.tensors
+        if output.numel() != 1:
+            raise GradientError(
+                f"the function given to {self.name}() must return a single Tensor of one element, but it returned one "
+                f"of shape {output.shape}. Reduce it, for example with .sum(), or take the jacobian() of its gradient."
+            )
+        return output
+
+    def vector(self, v: Arrays | None, like: Bundle, what: str) -> tuple[Tensor | None, ...]:
+        """The checked `v`, one Tensor for each of `like`: the function's inputs or outputs, as `what` says."""
+        if v is None:
+            if len(like.tensors) != 1 or like.tensors[0].numel() != 1 or like.tensors[0].is_complex():
+                found = ", ".join(f"{x.shape} {x.dtype}" for x in like.tensors)
+                raise GradientError(
+                    f"{self.name}() needs v: it can be left out only if the {what} of the function is a single real "
+                    f"Tensor of one element, and here there is {found or 'none'}."
+                )
+            return (None,)
+        given = _tensors(v, "v", self.name)
+        if len(given.tensors) != len(like.tensors):
+            wanted = f"a tuple of {len(like.tensors)}" if like.is_tuple else "a single Tensor"
+            raise GradientError(
+                f"the v given to {self.name}() must be {wanted}, as the {what} of the function is, but it has "
+                f"{len(given.tensors)} entries."
+            )
+        for i, (entry, x) in enumerate(zip(given.tensors, like.tensors, strict=True)):
+            _check_entry(entry, x, f"v[{i}]" if like.is_tuple else "v", self.name, f"{what} {i}")
+        return given.tensors if self.create_graph else tuple(entry.detach() for entry in given.tensors)
+
+    def gradients(
+        self,
+        outputs: Sequence[Tensor | None],
+        inputs: Sequence[Tensor],
+        cotangents: Sequence[Tensor | None] | None = None,
+        *,
+        create_graph: bool,
+        retain_graph: bool | None = None,
+    ) -> Gradients:
+        """grad() of those outputs that are connected to anything; None where there is no connection."""
+        cotangents = (None,) * len(outputs) if cotangents is None else cotangents
+        pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y is not None and self.requires_grad(y)]
+        if not pairs:
+            return (None,) * len(inputs)
+        connected, given = zip(*pairs, strict=True)
+        return grad(connected, inputs, given, retain_graph, create_graph, allow_unused=True)
+
+    def zero_cotangents(self, tensors: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+        """Zeros that require grad: the variables in which a vjp is linear. None for what has no derivative."""
+        return tuple(
+            None if x.dtype.kind not in "fc" else self.at_level(TENSOR.zeros_like(x)).requires_grad_() for x in tensors
+        )
+
+    def finished(self, results: Sequence[Tensor]) -> list[Tensor]:
+        """Results as the user wants them: with their history, or without."""
+        return list(results) if self.create_graph else [x.detach() for x in results]
+
+
+def _tensors(value: Arrays, argument: str, name: str) -> Bundle:
+    """`inputs` and `v` may be arrays and numbers; what the function returns may not, or its history would be lost."""
+    whose = f"the outputs of the function given to {name}()" if argument == "outputs" else f"the {argument} of {name}()"
+    kinds = (Tensor,) if argument == "outputs" else _ARRAYS
+    entries = value if isinstance(value, tuple) else (value,)
+    for i, x in enumerate(entries):
+        if not isinstance(x, kinds):
+            which = f"entry {i} of {whose}" if isinstance(value, tuple) else whose
+            remedy = (
+                "Compute it from the inputs with pullback's or NumPy's functions, which return Tensors; a constant "
+                "is pullback.asarray(...)."
+                if argument == "outputs"
+                else "Turn it into an array, or a list into a tuple of arrays."
+            )
+            must = (
+                "a Tensor or a tuple of Tensors" if argument == "outputs" else "a Tensor, an array or a tuple of these"
+            )
+            raise TypeError(f"{which} must be {must}, got {type(x).__name__}. {remedy}")
+    return Bundle(tuple(asarray(x) for x in entries), isinstance(value, tuple))
+
+
+def _check_entry(entry: Tensor, x: Tensor, label: str, name: str, whose: str) -> None:
+    if entry.shape != x.shape:
+        raise GradientError(
+            f"the {label} given to {name}() has shape {entry.shape}, but {whose} of the function has shape {x.shape}."
+        )
+    if entry.is_complex() != x.is_complex():
+        remedy = f"Pass {label} + 0j." if x.is_complex() else f"Pass {label}.real."
+        raise GradientError(
+            f"the {label} given to {name}() has dtype {entry.dtype}, but {whose} of the function has dtype {x.dtype}: "
+            f"both must be complex, or both real. {remedy}"
+        )

@@ -1,0 +1,223 @@
+"""jacobian and hessian: whole matrices of derivatives, row by row (column by column: see columns.py)."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.autograd.functional.arguments import Arrays, Bundle, Function, Point
+from pullback.autograd.functional.strict import check_gradient, check_outputs, independent
+from pullback.core.dispatch import TENSOR
+from pullback.core.errors import GradientError
+from pullback.core.factory import from_numpy
+from pullback.core.tensor import Tensor
+
+_STRATEGIES = ("reverse-mode", "forward-mode")
+
+
+def jacobian(
+    func: Function,
+    inputs: Arrays,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The Jacobian of a function: the derivative of every element of its outputs by every element of its inputs.
+
+    Parameters
+    ----------
+    func : callable
+        Takes the inputs as Tensors; returns a Tensor or a tuple of Tensors.
+    inputs : Tensor, ndarray or float, or tuple of these; floating or complex
+        Where to differentiate.
+    create_graph : bool, default False
+        Return a result that is itself differentiable, with respect to inputs that require grad and to what `func`
+        captures.
+    strict : bool, default False
+        Raise where an output does not depend on an input, instead of giving zeros.
+    vectorize : bool, default False
+        In PyTorch, whether all rows are computed at once. Here they are computed one after another either way, until
+        there is vmap: True costs and saves nothing. As in PyTorch it cannot be combined with `strict`, and allows
+        complex outputs.
+    strategy : 'reverse-mode' or 'forward-mode', default 'reverse-mode'
+        Whether rows are computed, by a backward for each element of the outputs, or columns, by a call of `func` with
+        tangents for each element of the inputs: choose the fewer. Forward mode cannot be combined with `strict`.
+
+    Returns
+    -------
+    Tensor, or tuple or tuple of tuples of Tensor
+        `jacobian[i][j]` has the shape of output i followed by that of input j, and the dtype of input j (forward mode:
+        of output i). Without the index i if `func` returns a single Tensor, and without j if `inputs` is no tuple.
+
+    Raises
+    ------
+    RuntimeError
+        An input is of an integer dtype, an output is complex (but for `vectorize`), or `strict` refuses.
+    TypeError
+        An input is no array, or `func` returned something other than Tensors.
+    ValueError
+        `strategy` is neither of the two.
+
+    Notes
+    -----
+    In reverse mode `func` runs once; each element of its outputs then takes one backward through the same graph. A row
+    is what `pullback.autograd.grad` gives: for complex inputs, the conjugate of the derivative. A column of forward
+    mode is the derivative along a real direction.
+
+    Examples
+    --------
+    >>> pb.autograd.functional.jacobian(lambda x: x**2, np.array([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    >>> pb.autograd.functional.jacobian(lambda x, y: (x * y).sum(), (np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    (tensor([3., 4.]), tensor([1., 2.]))
+    """
+    _check_options("jacobian", strategy, "strategy", strict=strict, vectorize=vectorize)
+    point = Point("jacobian", inputs, create_graph=create_graph, strict=strict)
+    with point.recording():
+        if strategy == "forward-mode":
+            return _columns().assembled(point, lambda inputs: _some(point.evaluate(func, inputs)))
+        outputs = _some(point.evaluate(func))
+        check_outputs(point, outputs.tensors)
+        names = [f"output {i}" for i in range(len(outputs.tensors))]
+        return _assembled(point, outputs, names, conjugate=vectorize)
+
+
+def hessian(
+    func: Function,
+    inputs: Arrays,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The Hessian of a scalar function: the Jacobian of its gradient.
+
+    Parameters
+    ----------
+    func : callable
+        Takes the inputs as Tensors; returns a Tensor of one element.
+    inputs : Tensor, ndarray or float, or tuple of these; floating
+    create_graph, strict, vectorize : bool, default False
+        As for `jacobian`; strict also refuses a gradient that does not depend on the inputs (a linear function).
+    outer_jacobian_strategy : 'reverse-mode' or 'forward-mode', default 'reverse-mode'
+        How the gradient, itself always computed in reverse mode, is differentiated; see `jacobian`.
+
+    Returns
+    -------
+    Tensor, or tuple of tuples of Tensor
+        `hessian[i][j]` has the shape of input i followed by that of input j: a single Tensor if `inputs` is no tuple.
+
+    Raises
+    ------
+    RuntimeError, TypeError, ValueError
+        As for `jacobian`, or `func` returned several Tensors or elements.
+
+    Examples
+    --------
+    >>> pb.autograd.functional.hessian(lambda x: x[0] * x[1] ** 2, np.array([3.0, 5.0]))
+    tensor([[ 0., 10.],
+            [10.,  6.]])
+    """
+    _check_options("hessian", outer_jacobian_strategy, "outer_jacobian_strategy", strict=strict, vectorize=vectorize)
+    point = Point("hessian", inputs, create_graph=create_graph, strict=strict)
+    with point.recording():
+        if outer_jacobian_strategy == "forward-mode":
+            return _columns().assembled(point, lambda inputs: _gradient(point, func, inputs, recorded=create_graph))
+        gradient = _gradient(point, func, point.inputs.tensors, recorded=True)
+        names = [f"the gradient with respect to input {i}" for i in range(len(gradient.tensors))]
+        return _assembled(point, gradient, names, conjugate=vectorize)
+
+
+def _some(outputs: Bundle) -> Bundle:
+    if not outputs.tensors:
+        raise GradientError(
+            "the function given to jacobian() returned an empty tuple: there is nothing to differentiate."
+        )
+    return outputs
+
+
+def _gradient(point: Point, func: Function, inputs: Sequence[Tensor], *, recorded: bool) -> Bundle:
+    """The gradient of a scalar function, in the nesting of the inputs."""
+    output = point.evaluate_scalar(func, inputs)
+    check_outputs(point, (output,))
+    found = point.gradients((output,), inputs, create_graph=recorded)
+    check_gradient(point, found, "the output")
+    gradient = tuple(TENSOR.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True))
+    return Bundle(gradient, point.inputs.is_tuple)
+
+
+def _columns() -> Any:
+    """The module for forward mode: imported when asked for, as arrays with tangents are."""
+    return importlib.import_module("pullback.autograd.functional.columns")
+
+
+def _assembled(point: Point, outputs: Bundle, names: Sequence[str], *, conjugate: bool) -> Any:
+    """The Jacobian in the nesting of outputs and inputs."""
+    blocks = []
+    for output, name in zip(outputs.tensors, names, strict=True):
+        if output.is_complex() and not conjugate:
+            raise GradientError(
+                f"{name} of the function given to {point.name}() is complex ({output.dtype}), and only real numbers "
+                "have a gradient. Return pullback.view_as_real(output), or pass vectorize=True for the conjugate "
+                "derivative."
+            )
+        blocks.append(point.inputs.like_this(point.finished(_block_row(point, output, name))))
+    return outputs.like_this(blocks)
+
+
+def _block_row(point: Point, output: Tensor, name: str) -> list[Tensor]:
+    """The Jacobian of one output by every input."""
+    rows: list[list[Tensor]] = [[] for _ in point.inputs.tensors]
+    for j in range(output.numel()):
+        row = _gradient_of_element(point, output, j)
+        for i, (g, x) in enumerate(zip(row, point.inputs.tensors, strict=True)):
+            if point.strict:
+                _check_row(point, g, name, i)
+            rows[i].append(TENSOR.zeros_like(x) if g is None else g)
+    shapes = [(*output.shape, *x.shape) for x in point.inputs.tensors]
+    return [
+        TENSOR.reshape(TENSOR.stack(found), shape) if found else _empty(x, shape)
+        for found, shape, x in zip(rows, shapes, point.inputs.tensors, strict=True)
+    ]
+
+
+def _gradient_of_element(point: Point, output: Tensor, j: int) -> tuple[Tensor | None, ...]:
+    unit = np.zeros(math.prod(output.shape), output.dtype)
+    unit[j] = 1
+    cotangent = from_numpy(unit.reshape(output.shape))
+    return point.gradients(
+        (output,), point.inputs.tensors, (cotangent,), create_graph=point.create_graph, retain_graph=True
+    )
+
+
+def _check_row(point: Point, row: Tensor | None, name: str, i: int) -> None:
+    if row is None:
+        raise independent(point, name, i)
+    if point.create_graph and not point.requires_grad(row):
+        raise independent(point, f"the derivative of {name} with respect to input {i}", None)
+
+
+def _empty(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The block of an output without elements."""
+    return from_numpy(np.zeros(shape, x.dtype))
+
+
+def _check_options(name: str, strategy: str, argument: str, *, strict: bool, vectorize: bool) -> None:
+    if strategy not in _STRATEGIES:
+        raise ValueError(f"{argument} must be 'reverse-mode' or 'forward-mode', got {strategy!r}.")
+    if strict and strategy == "forward-mode":
+        raise GradientError(
+            f"{name}() cannot combine strict=True with {argument}='forward-mode', which does not see what depends on "
+            "what. Leave one of them out."
+        )
+    if strict and vectorize:
+        raise GradientError(
+            f"{name}() cannot combine strict=True with vectorize=True: strictness looks at one row after another. "
+            "Leave one of them out."
+        )

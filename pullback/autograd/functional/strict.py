@@ -1,0 +1,62 @@
+"""What `strict=True` refuses, and the zeros that stand for it otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pullback.autograd.functional.arguments import Point
+from pullback.core.dispatch import TENSOR
+from pullback.core.errors import GradientError
+from pullback.core.tensor import Tensor
+
+_REMEDY = "strict=True refuses that; leave strict out to get zeros."
+
+
+def check_outputs(point: Point, outputs: Sequence[Tensor]) -> None:
+    """Every output requires grad."""
+    if not point.strict:
+        return
+    for i, output in enumerate(outputs):
+        if not point.requires_grad(output):
+            raise GradientError(
+                f"output {i} of the function given to {point.name}() does not require grad: it is independent of every "
+                f"input, or was detached on the way. {_REMEDY}"
+            )
+
+
+def check_gradient(point: Point, gradient: Sequence[Tensor | None], what: str) -> None:
+    """`what` depends on every input, and its gradient on something: else there is no second derivative."""
+    if not point.strict:
+        return
+    for i, g in enumerate(gradient):
+        if g is None:
+            raise independent(point, what, i)
+        if not point.requires_grad(g):
+            raise independent(point, f"the gradient with respect to input {i}", None)
+
+
+def independent(point: Point, what: str, i: int | None) -> GradientError:
+    """The error of something that does not depend on input i (None: on any input)."""
+    which = "every input" if i is None else f"input {i}"
+    return GradientError(f"{what} of the function given to {point.name}() is independent of {which}. {_REMEDY}")
+
+
+def filled(
+    point: Point, results: Sequence[Tensor | None], like: Sequence[Tensor], missing: str, constant: str
+) -> list[Tensor]:
+    """The results with zeros for None.
+
+    In strict mode neither None nor, under create_graph, a result without history will do: `missing` and `constant`
+    say of what each is a sign, with {} for the number.
+    """
+    found = []
+    for i, (result, x) in enumerate(zip(results, like, strict=True)):
+        if point.strict and result is None:
+            raise GradientError(f"{missing.format(i)} (in {point.name}()). {_REMEDY}")
+        if point.strict and point.create_graph and result is not None and not point.requires_grad(result):
+            raise GradientError(
+                f"{constant.format(i)} (in {point.name}() with create_graph=True), so that it has no derivative. "
+                f"{_REMEDY}"
+            )
+        found.append(TENSOR.zeros_like(x) if result is None else result)
+    return found

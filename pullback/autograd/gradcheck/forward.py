@@ -1,0 +1,136 @@
+"""Jacobians by forward mode: one row for each real direction in which an input can move, by one call of the function.
+
+Loaded when a check of forward mode is first asked for. The layout is that of the numerical Jacobians.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.autograd import forward_ad
+from pullback.autograd.gradcheck.compare import blocks_of, failing
+from pullback.autograd.gradcheck.diagnose import diagnose
+from pullback.autograd.gradcheck.fast import unit_direction
+from pullback.autograd.gradcheck.numerical import derivative_along, numerical_jacobians, units_of
+from pullback.autograd.gradcheck.problem import Problem, as_tuple, jacobian_dtype, real_coordinates, values_of
+from pullback.autograd.gradcheck.report import Diagnosis, GradcheckError, mismatch_message
+from pullback.core.factory import from_numpy
+from pullback.core.tensor import Tensor
+
+__all__ = ["check_forward", "jvp_function"]
+
+
+def check_forward(problem: Problem, outputs: list[Tensor], fast: bool) -> None:
+    """Compare forward mode with differences; then see that zero tangents give zeros."""
+    if not fast or not _projections_agree(problem, outputs):
+        _check_jacobians(problem, outputs, fast)
+    _check_zero_tangents(problem, outputs)
+
+
+def _push_forward(problem: Problem, directions: dict[int, np.ndarray], outputs: list[Tensor]) -> list[np.ndarray]:
+    """The tangents of the outputs, as vectors of real coordinates, when inputs (by number) move along directions."""
+    with forward_ad.dual_level():
+        arguments = [
+            forward_ad.make_dual(x, from_numpy(directions[i])) if i in directions else x
+            for i, x in enumerate(problem.inputs)
+        ]
+        results = as_tuple(problem.func(*arguments))
+        found = []
+        for position, output in zip(problem.positions(results), outputs, strict=True):
+            tangent = forward_ad.unpack_dual(results[position]).tangent
+            values = np.zeros_like(values_of(output)) if tangent is None else values_of(tangent)
+            found.append(real_coordinates(values.copy()))
+    return found
+
+
+def _jacobians(problem: Problem, outputs: list[Tensor]) -> list[list[np.ndarray]]:
+    """`jacobians[o][i]`, shaped as the numerical ones."""
+    jacobians: list[list[np.ndarray]] = [[] for _ in outputs]
+    for number, array in zip(problem.wrt, problem.arrays, strict=True):
+        widths = [real_coordinates(values_of(o)).size for o in outputs]
+        blocks: list[np.ndarray] = [np.zeros((array.size, width), jacobian_dtype(array)) for width in widths]
+        for row, index in enumerate(np.ndindex(array.shape)):
+            for unit in units_of(array):
+                direction = np.zeros(array.shape, array.dtype)
+                direction[index] = unit
+                for block, slope in zip(blocks, _push_forward(problem, {number: direction}, outputs), strict=True):
+                    block[row] += slope * unit
+        for per_output, block in zip(jacobians, blocks, strict=True):
+            per_output.append(block)
+    return jacobians
+
+
+def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool) -> None:
+    forward, numerical = _jacobians(problem, outputs), numerical_jacobians(problem)
+    missing = [[False for _ in row] for row in forward]
+    blocks = blocks_of(problem, outputs, numerical, forward, missing)
+    bad = failing(problem, blocks)
+    if not bad:
+        if after_fast:
+            raise GradcheckError(
+                "gradcheck: fast mode found a mismatch in forward mode that slow mode does not: errors within the "
+                "tolerance add up, or the function is not deterministic. Check with fast_mode=False."
+            )
+        return
+    findings = diagnose(problem, blocks, bad)
+    raise GradcheckError(
+        f"Jacobian computed with forward mode (jvp, not backward): {mismatch_message(problem, bad, findings)}",
+        input_index=bad[0].input_number,
+        output_index=bad[0].output_number,
+        numerical=bad[0].numerical,
+        analytical=bad[0].analytical,
+        diagnosis=findings[0][0] if findings else None,
+    )
+
+
+def _projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
+    """Whether the two values of u^T J v, for random u and v, are close for every input and output."""
+    rng = np.random.default_rng(0)
+    us = [real_coordinates(unit_direction(rng, values_of(o))) for o in outputs]
+    agree = True
+    for number, array in zip(problem.wrt, problem.arrays, strict=True):
+        v = unit_direction(rng, array)
+        pushed, along = _push_forward(problem, {number: v}, outputs), derivative_along(problem, array, v)
+        for u, forward, numerical in zip(us, pushed, along, strict=True):
+            expected = float(u @ numerical)
+            # An error of atol in every entry of J moves u^T J v by as much as this.
+            atol = problem.atol * np.abs(u).sum() * np.abs(real_coordinates(v)).sum()
+            agree &= math.isclose(float(u @ forward), expected, rel_tol=0, abs_tol=atol + problem.rtol * abs(expected))
+    return bool(agree)
+
+
+def _check_zero_tangents(problem: Problem, outputs: list[Tensor]) -> None:
+    """Raise unless tangents of zeros, all together, give tangents of zeros."""
+    zeros = {number: np.zeros_like(array) for number, array in zip(problem.wrt, problem.arrays, strict=True)}
+    for o, tangent in enumerate(_push_forward(problem, zeros, outputs)):
+        if not tangent.any():
+            continue
+        number = (problem.chosen or range(len(outputs)))[o]
+        diagnosis = Diagnosis(
+            "zero_tangent",
+            f"for zero tangents of the inputs, {problem.name_output(number)} gets one that is not zero (largest entry "
+            f"{np.abs(tangent).max():.3g}).",
+            "A jvp is linear in the incoming tangents: every term has one of them as a factor.",
+        )
+        raise GradcheckError(
+            f"jvp not multiplied by the tangents: {diagnosis.text}\n  {diagnosis.advice}",
+            output_index=number,
+            diagnosis=diagnosis,
+        )
+
+
+def jvp_function(first: Problem, count: int) -> Callable[..., tuple[Tensor, ...]]:
+    """(inputs, tangents of those that are checked) -> tangents of the outputs, without those that are None."""
+
+    def tangents(*arguments: Any) -> tuple[Tensor, ...]:
+        inputs = list(arguments[:count])
+        with forward_ad.dual_level():
+            for i, tangent in zip(first.wrt, arguments[count:], strict=True):
+                inputs[i] = forward_ad.make_dual(inputs[i], tangent)
+            results = as_tuple(first.func(*inputs))
+            found = [forward_ad.unpack_dual(results[k]).tangent for k in first.chosen]
+        return tuple(t for t in found if t is not None)
+
+    return tangents

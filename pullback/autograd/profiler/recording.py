@@ -1,0 +1,250 @@
+"""Taking a profile: `profile` looks on, `record_function` names what the program does meanwhile."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from pullback.autograd.profiler.events import EventAverages, EventList, FunctionEvent, FunctionEventAvg
+from pullback.core import modes
+from pullback.core.instruments import Instrument
+from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.node import Node
+from pullback.core.tensor import Tensor, ndarray
+from pullback.core.types import Gradient, Shape
+from pullback.core.view import memory_of
+
+_Running: TypeAlias = "Mapping[profile, FunctionEvent]"
+# The innermost event of each profile that is running in this thread or task. Never changed once made, as are the modes.
+_running: contextvars.ContextVar[_Running] = contextvars.ContextVar("pullback_profiles", default={})  # noqa: B039
+_Ranges: TypeAlias = "tuple[list[tuple[profile, FunctionEvent, _Running]], _Ranges] | None"
+_ranges: contextvars.ContextVar[_Ranges] = contextvars.ContextVar("pullback_ranges", default=None)
+
+
+class profile(Instrument, ModeSwitch):
+    """Context manager and decorator: time every operator, and every node that a backward runs.
+
+    Listed are the primitive operators by name, in-place forms with an underscore behind it; what is composed of others
+    (`nn.functional.layer_norm`, say) appears as those. Custom Functions appear by their class, backward nodes as
+    "MulBackward0". Leaves, where gradients are added to `.grad`, do not appear. Times are of the wall clock and include
+    what looking on costs, about 5 us an event.
+
+    Parameters
+    ----------
+    enabled : bool, default True
+        With False nothing is measured.
+    record_shapes : bool, default False
+        Keep the shapes of the inputs: see `key_averages(group_by_input_shape=True)`.
+    profile_memory : bool, default False
+        Count the bytes of results that share memory with no input.
+
+    Notes
+    -----
+    It looks on in this thread or asyncio task, and in the tasks started inside it. A thread started inside is seen if
+    it enters the profile too (``with prof:``), or runs in a copy of the context (`contextvars.copy_context`). Entered
+    again later, or called again as a decorator, it goes on collecting. An event is kept for every call, about 300
+    bytes: profile some steps, not a whole run.
+
+    Examples
+    --------
+    >>> x = pb.ones(1000, requires_grad=True)
+    >>> with pb.autograd.profiler.profile() as prof:
+    ...     with pb.autograd.profiler.record_function("loss"):
+    ...         loss = (x.sin() * x).sum()
+    ...     loss.backward()
+    >>> sorted(row.key for row in prof.key_averages())
+    ['MulBackward0', 'SinBackward0', 'SumBackward0', 'loss', 'mul', 'sin', 'sum']
+    >>> print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=1))  # doctest: +SKIP
+    ----  ----------  --------  -----------  ---------  ------------  ----------
+    Name  Self CPU %  Self CPU  CPU total %  CPU total  CPU time avg  # of Calls
+    ----  ----------  --------  -----------  ---------  ------------  ----------
+    """
+
+    watches_operators = watches_nodes = True
+
+    def __init__(self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False) -> None:
+        self.enabled = bool(enabled)
+        self.record_shapes, self.profile_memory = bool(record_shapes), bool(profile_memory)
+        self._events: list[FunctionEvent] = []
+        self._began = perf_counter_ns()
+
+    def _fresh(self) -> Self:
+        return self
+
+    def _changed(self, modes: Modes) -> Modes:
+        if not self.enabled or self in modes.instruments:
+            return modes
+        if not self._events:
+            self._began = perf_counter_ns()
+        return modes.with_instrument(self)
+
+    def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+        event, outer = self._begin(name, "operator", self._shapes(args))
+        try:
+            result = run()
+        finally:
+            self._end(event, outer)
+        if self.profile_memory:
+            _count_memory(event, result, args)
+        return result
+
+    def run_node(self, node: Node, grad: Gradient, run: Callable[[], Sequence[Gradient]]) -> Sequence[Gradient]:
+        given = list(grad) if isinstance(grad, (list, tuple)) else [grad]
+        event, outer = self._begin(node.name(), "backward", self._shapes(given))
+        event.sequence_nr = node._sequence_nr
+        try:
+            grads = run()
+        finally:
+            self._end(event, outer)
+        if self.profile_memory:
+            _count_memory(event, grads, given)
+        return grads
+
+    def recorded(self, node: Node, level: int) -> None:
+        event = _running.get().get(self)
+        if event is not None and event.kind == "operator":
+            event.sequence_nr = node._sequence_nr
+
+    def _begin(
+        self, name: str, kind: str, shapes: tuple[Shape, ...] = (), args: str | None = None
+    ) -> tuple[FunctionEvent, _Running]:
+        outer = _running.get()
+        caller = outer.get(self)
+        event = FunctionEvent(name, kind, 0.0, _thread(), caller, input_shapes=shapes, args=args)
+        if caller is not None:
+            caller.cpu_children.append(event)
+        self._events.append(event)
+        _running.set({**outer, self: event})
+        event.start_us = event.end_us = self._now()  # last, so that this function's own time is not counted
+        return event, outer
+
+    def _end(self, event: FunctionEvent, outer: _Running) -> None:
+        event.end_us = self._now()
+        _running.set(outer)
+
+    def _now(self) -> float:
+        return (perf_counter_ns() - self._began) / 1e3
+
+    def _shapes(self, args: Sequence[Any]) -> tuple[Shape, ...]:
+        if not self.record_shapes:
+            return ()
+        return tuple(tuple(x.shape) for x in _flat(args) if isinstance(x, (Tensor, ndarray)))
+
+    @property
+    def function_events(self) -> EventList:
+        """Every event so far: see `EventList` and `FunctionEvent`."""
+        return EventList(self._events, self.profile_memory)
+
+    def events(self) -> EventList:
+        """Every event so far; `function_events` by its other name."""
+        return self.function_events
+
+    def key_averages(self, group_by_input_shape: bool = False) -> EventAverages:
+        """The sums by name, which print themselves as a table: see `EventList.key_averages`."""
+        return self.function_events.key_averages(group_by_input_shape)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events as one row."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds spent in all events together."""
+        return self.function_events.self_cpu_time_total
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_name_column_width: int = 55) -> str:
+        """The sums by name as a table: see `EventAverages.table`."""
+        return self.function_events.table(sort_by, row_limit, max_name_column_width)
+
+    def export_chrome_trace(self, path: str | Path) -> Path:
+        """Write a JSON file for chrome://tracing and ui.perfetto.dev: see `EventList.export_chrome_trace`."""
+        return self.function_events.export_chrome_trace(path)
+
+    def __repr__(self) -> str:
+        return f"<pullback.autograd.profiler.profile: {len(self._events)} events>"
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+class record_function(ModeSwitch):
+    """Context manager and decorator: a range with a name in the profiles that are being taken; else without effect.
+
+    Parameters
+    ----------
+    name : str
+    args : str, optional
+        Shown beside it in the trace.
+
+    Examples
+    --------
+    >>> with pb.autograd.profiler.profile() as prof:
+    ...     with pb.autograd.profiler.record_function("two sines"):
+    ...         _ = pb.ones(2).sin().sin()
+    >>> [event.name for event in prof.function_events[0].cpu_children]
+    ['sin', 'sin']
+    """
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"record_function takes a name, got {type(name).__name__}.")
+        self.name, self.args = name, args
+
+    def _fresh(self) -> Self:
+        return type(self)(self.name, self.args)
+
+    def __enter__(self) -> Self:
+        profiles = [i for i in modes.current().instruments if isinstance(i, profile)]
+        _ranges.set(([(taken, *taken._begin(self.name, "range", (), self.args)) for taken in profiles], _ranges.get()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        entered = _ranges.get()
+        if entered is None:
+            return  # left in another thread or task than entered, which a generator may be
+        begun, outer = entered
+        _ranges.set(outer)
+        for taken, event, before in reversed(begun):
+            taken._end(event, before)
+
+
+def _flat(args: Sequence[Any]) -> list[Any]:
+    return [x for arg in args for x in (arg if isinstance(arg, (list, tuple)) else (arg,))]
+
+
+def _thread() -> str:
+    """The name of this thread, with that of the asyncio task in it."""
+    name = threading.current_thread().name
+    asyncio = sys.modules.get("asyncio")  # without it there are no tasks
+    if asyncio is None:
+        return name
+    loop = asyncio._get_running_loop()
+    task = None if loop is None else asyncio.current_task(loop)
+    return name if task is None else f"{name}, {task.get_name()}"
+
+
+def _count_memory(event: FunctionEvent, result: Any, inputs: Sequence[Any]) -> None:
+    """Add the bytes of what is new in the result, except what was counted in operators inside."""
+    held = [memory_of(x) for x in _flat(inputs)]
+    held = [array for array in held if type(array) is ndarray]
+    size = 0
+    for x in _flat(result if isinstance(result, (list, tuple)) else (result,)):
+        array = memory_of(x)
+        if type(array) is ndarray and not any(np.may_share_memory(array, other) for other in held):
+            size += _extent(array)
+            held.append(array)
+    inside = sum(child.cpu_memory_usage for child in event.cpu_children)
+    event.self_cpu_memory_usage = max(size - inside, 0)
+
+
+def _extent(array: ndarray) -> int:
+    """Bytes from the first element to the last: those of a broadcast array once."""
+    low, high = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
+    return high - low

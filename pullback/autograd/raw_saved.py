@@ -1,0 +1,102 @@
+"""`grad_fn._raw_saved_x`: what a node has saved, without unpacking it, so that hooks can be set for it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.autograd.saved_hooks import saved_tensors_hooks
+from pullback.core import modes, slots
+from pullback.core.errors import BackwardTwiceError, GradientError
+from pullback.core.node import Node
+from pullback.core.packed import Packed
+from pullback.core.saved import Released
+from pullback.core.tensor import Tensor, ndarray
+
+
+class SavedTensor:
+    """One saved tensor of a node, in its place there."""
+
+    def __init__(self, node: Node, name: str, nr: int | None = None) -> None:
+        self._node, self._name, self._nr = node, name, nr  # nr: in a list
+
+    def _held(self) -> tuple[Any, Any]:
+        saved, version = getattr(self._node, f"saved_{self._name}"), getattr(self._node, f"version_{self._name}")
+        return (saved, version) if self._nr is None or version is Released else (saved[self._nr], version[self._nr])
+
+    def _put(self, saved: Any, version: Any) -> None:
+        for slot, new in ((f"saved_{self._name}", saved), (f"version_{self._name}", version)):
+            if self._nr is not None:
+                new = tuple(new if nr == self._nr else old for nr, old in enumerate(getattr(self._node, slot)))
+            setattr(self._node, slot, new)
+
+    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        """Pack this saved tensor at once by `pack_hook`; backward gets it back by `unpack_hook`.
+
+        The hooks are those of `saved_tensors_hooks`, for one tensor that a node has saved already.
+
+        Raises
+        ------
+        RuntimeError
+            The tensor has hooks already, was released by a backward, or is no tensor.
+        TypeError
+            A hook is not callable.
+
+        Examples
+        --------
+        >>> x = pb.ones(2, requires_grad=True)
+        >>> y = x.exp()
+        >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.to(pb.float32), lambda t: t.to(pb.float64))
+        >>> y.sum().backward()
+        """
+        hooks = saved_tensors_hooks(pack_hook, unpack_hook)
+        saved, version = self._held()
+        if version is Released:
+            raise BackwardTwiceError(self._node.name())
+        if isinstance(version, Packed):
+            raise GradientError(
+                f"{self._node.name()}: {self._name!r} has hooks already, and a saved tensor can have one pair; let "
+                "one pair do the work of both."
+            )
+        if version is None and not isinstance(saved, (Tensor, ndarray)):
+            raise GradientError(
+                f"{self._node.name()} saved {self._name!r} as {saved!r}; hooks can be set for a saved tensor alone."
+            )
+        # An output is kept as data, and that of a nested level is a Tensor of the level below.
+        level = (
+            saved._level + (version is not None and not isinstance(version, int)) if isinstance(saved, Tensor) else 0
+        )
+        before = modes.set_modes(modes.current().with_recording(False, level))
+        try:
+            held = hooks.packed(self._node, saved, version, level)
+        finally:
+            modes.set_modes(before)
+        self._put(*held)
+
+
+class _OfFunction(SavedTensor):
+    """One of those that a custom Function gave to save_for_backward."""
+
+    def _held(self) -> tuple[Any, Any]:
+        node: Any = self._node
+        return node._saved[self._nr][:2]  # type: ignore[no-any-return]
+
+    def _put(self, saved: Any, version: Any) -> None:
+        node: Any = self._node
+        node._saved = tuple(
+            (saved, version, kept[2]) if nr == self._nr else kept for nr, kept in enumerate(node._saved)
+        )
+
+
+def raw_saved(node: Node, name: str) -> Any:
+    """What `node` saved under `name`, as a SavedTensor, or a tuple of them for a list of tensors."""
+    kept = getattr(node, "_saved", None)
+    if kept is not None and name == "tensors":
+        return tuple(_OfFunction(node, name, nr) for nr in range(len(kept)))
+    saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)
+    if isinstance(saved, tuple) and isinstance(version, tuple):
+        return tuple(SavedTensor(node, name, nr) for nr in range(len(saved)))
+    return SavedTensor(node, name)
+
+
+slots.raw_saved = raw_saved

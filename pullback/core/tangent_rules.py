@@ -1,0 +1,33 @@
+"""Which tangent rule belongs to which kernel. The floor above, where operators are declared, provides the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pullback.core import slots
+
+
+class Rule(NamedTuple):
+    """How tangents go through the kernel of one operator overload.
+
+    `function(*values, ops)` takes for each argument its primal and, if it is one of `inputs`, its tangent (None where
+    undefined), then the outputs; it returns a tangent for each of the outputs whose positions are in `moving`.
+    """
+
+    operator: str  # with its overload, for messages
+    function: Callable[..., tuple[Any, ...]] | None  # None: nobody has derived it
+    arity: int  # of the kernel's arguments
+    inputs: tuple[int, ...] = ()  # the positions of the differentiable arguments
+    tensors: tuple[int, ...] = ()  # the positions of Tensor arguments, where numbers may stand
+    outputs: int = 1
+    moving: tuple[int, ...] = (0,)
+    returns_list: bool = False
+    mutates: bool = False  # whether the kernel writes into its first argument
+
+
+def rule_for(kernel: str, arity: int) -> Rule | None:
+    """The rule of the overload with so many arguments; None for an operator that has no derivative by its nature."""
+    rules: list[Rule] = [rule for rule in slots.forward_rules().get(kernel, ()) if rule.arity == arity]
+    # Operators of a third party may share a kernel; one of them that has a formula has it for all.
+    return next((rule for rule in rules if rule.function is not None), rules[0] if rules else None)

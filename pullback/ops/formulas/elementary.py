@@ -1,0 +1,13 @@
+"""What the derivative formulas of logit and its like call."""
+
+import math
+
+__all__ = ["logit_slope"]
+
+
+def logit_slope(x, eps, *, ops):
+    """1 / (x (1 - x)); outside of [eps, 1 - eps] logit is constant, and without eps it has no value outside of [0, 1]."""
+    clamped = eps is not None and eps >= 0
+    low, high = (eps, 1 - eps) if clamped else (0, 1)
+    inside = ops.logical_and(ops.ge(x, low), ops.le(x, high))
+    return ops.where(inside, 1 / (x * (1 - x)), 0.0 if clamped else math.nan)

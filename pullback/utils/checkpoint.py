@@ -1,0 +1,23 @@
+"""Checkpointing: keep the arguments of a function for backward, and compute the rest again."""
+
+from pullback.autograd.checkpoint import (
+    CheckpointError,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
+    "checkpoint",
+    "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]

@@ -1,0 +1,118 @@
+"""Write docs/operators.md from the declarations and the OpInfo records: what there is, and how it differentiates.
+
+python tools/operators.py [--check]
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import yaml  # noqa: E402
+
+from pullback.codegen.generate import own_registry  # noqa: E402 - the checkout's, now that it can be found
+from pullback.codegen.model import AREAS, LATE_AREAS, Marker  # noqa: E402
+from pullback.codegen.naming import public_name  # noqa: E402
+from pullback.testing.opinfo import OPINFOS  # noqa: E402
+
+PAGE = ROOT / "docs" / "operators.md"
+ABSENT = ROOT / "docs" / "operators_absent.yaml"
+INTRODUCTION = """\
+# Operators
+
+Written by `python tools/operators.py` from `native_functions.yaml`, `derivatives.yaml` and the OpInfo records.
+
+*Kind*: a primitive has a kernel, and a formula if it is differentiable; a composite is made of other operators, through
+which it differentiates. *Orders*: how many times the tests differentiate it (0: no derivative). *Complex*: whether it is
+tested with complex inputs. *Batching*: what a batched form needs: `pointwise` and `reduction` follow from the tag, `view`
+moves dimensions, `parts` means that a composite's parts are enough, `random` draws for each element, `rule` a rule of
+its own. Formulas are for the gradients of the inputs, `grad` being that of the output.
+"""
+
+
+def records():
+    """The OpInfo records of every operator, by dotted name."""
+    found = {}
+    for info in OPINFOS:
+        found.setdefault(info.name, []).append(info)
+    return found
+
+
+def dotted(native):
+    """The name below `pullback`."""
+    home = native.python_module
+    return f"{home}.{public_name(native.name, home)}" if home else native.name
+
+
+def batching(native):
+    """The category of its batching rule."""
+    if native.is_composite:
+        return "parts"
+    for tag in ("pointwise", "reduction", "random"):
+        if tag in native.tags:
+            return tag
+    return "view" if native.is_view else "rule"
+
+
+def formulas(native, registry):
+    """The formulas of one primitive, as a reader of the YAML sees them."""
+    derivative = registry.derivatives.get(native.schema.unique_name)
+    if native.is_composite or derivative is None:
+        return ""
+    parts = []
+    for given in derivative.formulas:
+        text = given.formula.value if isinstance(given.formula, Marker) else f"`{given.formula.text}`"
+        parts.append(f"{', '.join(given.inputs)}: {text}")
+    return "; ".join(parts).replace("|", "\\|")
+
+
+def row(native, registry, known):
+    """One line of the table."""
+    infos = next((known[n] for n in (dotted(native), native.name, native.name.rstrip("_")) if n in known), [])
+    orders = max((info.order for info in infos), default=0) if infos else "-"
+    number = "yes" if any(info.complex for info in infos) else "no"
+    overload = f".{native.schema.overload}" if native.schema.overload else ""
+    cells = [
+        f"`{dotted(native)}{overload}`", "composite" if native.is_composite else "primitive", str(orders), number,
+        batching(native), formulas(native, registry),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def page():
+    """The whole text."""
+    registry, known = own_registry(), records()
+    public = [native for native in registry.natives if not native.is_internal]
+    primitives = sum(not native.is_composite for native in public)
+    lines = [INTRODUCTION]
+    lines.append(f"{len({dotted(n) for n in public})} operators in {len(public)} call forms, {primitives} primitive.\n")
+    for area in AREAS:
+        natives = [native for native in public if native.area == area]
+        if natives:
+            late = ", loaded when first used" if area in LATE_AREAS else ""
+            lines += [f"## {area}{late}\n", "| operator | kind | orders | complex | batching | formulas |", "|" + "---|" * 6]
+            lines += [row(native, registry, known) for native in natives]
+            lines.append("")
+    absent = yaml.safe_load(ABSENT.read_text(encoding="utf-8"))
+    lines += ["## What PyTorch has and pullback has not\n", "| operators | reason |", "|---|---|"]
+    lines += [f"| {', '.join(f'`{name}`' for name in names)} | {reason} |" for reason, names in absent.items()]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Write the page, or with --check say whether it is as it should be."""
+    text = page()
+    if "--check" in sys.argv:
+        current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        if current != text:
+            print("docs/operators.md is out of date; write it with: python tools/operators.py")
+            return 1
+        return 0
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
