@@ -95,6 +95,13 @@ class OperatorError(RuntimeError, ValueError):
     """
 
 
+class LinAlgError(OperatorError, np.linalg.LinAlgError):
+    """A matrix does not allow what was asked of it: singular, not positive definite, eigenvectors without a derivative.
+
+    PyTorch has it as torch.linalg.LinAlgError, NumPy as np.linalg.LinAlgError.
+    """
+
+
 class ComplexToRealWarning(UserWarning, np.exceptions.ComplexWarning):
     """A cast of complex values to a real dtype, which drops their imaginary parts.
 

@@ -20,8 +20,9 @@ def logit(self, eps=None):
     if is_complex(self):
         raise ValueError("not defined for complex tensors; write log(z / (1 - z)).")
     if eps is not None and eps >= 0:
-        self = np.where(self < eps, eps, np.where(self > 1 - eps, 1 - eps, self))
-    return scipy_special().logit(self).astype(np.float16 if self.dtype == np.float16 else None, copy=False)
+        self = np.clip(self, eps, 1 - eps)
+    x = _floating(self)
+    return scipy_special().logit(x).astype(x.dtype, copy=False)
 
 
 def sinc(self):
@@ -42,7 +43,8 @@ def sinc_derivative(self, order):
 
 
 def _floating(x):
-    return np.asarray(x) if np.asarray(x).dtype.kind in "fc" else np.asarray(x, float)
+    x = np.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def _sin_pi(x, quarters):
@@ -74,7 +76,7 @@ def frexp(self):
 
 def ldexp(self, other):
     """self * 2**other; for whole exponents without overflow or underflow of the power alone."""
-    exponent = np.asarray(other)
+    self, exponent = _floating(self), np.asarray(other)
     if is_complex(self) or exponent.dtype.kind not in "iu":
         return self * np.exp2(other)
     limit = np.iinfo(np.int32).max

@@ -138,7 +138,7 @@ def checkpoint(
     if not any(state.records(level) for level in range(state.level + 1)):
         return function(*args, **kwargs)
     overruled = _debug.get()
-    explain: Callable[[CheckpointError], CheckpointError] = _same
+    explain: Callable[[CheckpointError], CheckpointError] = _how_to_see_more
     inside: AbstractContextManager[Any]
     again: AbstractContextManager[Any]
     if debug if overruled is None else overruled:
@@ -159,8 +159,8 @@ def checkpoint(
     return frame.run(args, kwargs, inside)
 
 
-def _same(error: CheckpointError) -> CheckpointError:
-    return error
+def _how_to_see_more(error: CheckpointError) -> CheckpointError:
+    return CheckpointError(f"{error} Pass debug=True to checkpoint() to see which operators ran each time.")
 
 
 def checkpoint_sequential(

@@ -29,7 +29,7 @@ from pullback.core.types import Version
 
 TIP = (
     "The function must do the same when it runs again: nothing in it may depend on what has changed since (a global, a "
-    "counter, the time, a generator of its own). Pass debug=True to checkpoint() to see which operators ran each time."
+    "counter, the time, a generator of its own)."
 )
 
 

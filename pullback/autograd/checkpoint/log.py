@@ -50,7 +50,7 @@ class Comparison:
             if was == now:
                 rows.append(f"  {nr}: {was} {line}")
                 continue
-            rows += [f"  {nr}: forward      {was} {line}", f"     recomputed   {now} {line_again}"]
+            rows += [f"  {nr}: forward      {was} {line}".rstrip(), f"     recomputed   {now} {line_again}".rstrip()]
             if first.startswith("none"):
                 first = f"operator {nr} was {was} {line} and then {now} {line_again}".rstrip()
         return CheckpointError("\n".join([str(error), "Operators that ran:", *rows, f"The first difference: {first}."]))

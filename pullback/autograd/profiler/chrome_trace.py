@@ -6,10 +6,9 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pullback.autograd.profiler.events import FunctionEvent
+from pullback.autograd.profiler.event import FunctionEvent
 
 
 def write(events: Sequence[FunctionEvent], path: str | Path) -> Path:

@@ -12,7 +12,8 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.profiler.events import EventAverages, EventList, FunctionEvent, FunctionEventAvg
+from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
+from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch

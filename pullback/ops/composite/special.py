@@ -17,11 +17,6 @@ def mvlgamma(self, p, *, ops):
     return ops.sum(terms, -1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
-def polygamma_self(self, n, *, ops):
-    """polygamma, as a method."""
-    return ops.polygamma(n, self)
-
-
 def special_chebyshev_polynomial_v(x, n, *, ops):
     """V_n = U_n - U_{n-1}."""
     n = _whole(n, ops)

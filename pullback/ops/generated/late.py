@@ -67,6 +67,7 @@ LATE = {
             "chebyshev_t",
             "chebyshev_u",
             "digamma",
+            "digamma_derivative",
             "entr",
             "erfcx",
             "erfinv",

@@ -195,17 +195,67 @@ def polygamma_plain(n, input, *, out=None):
     return dispatch(OP_polygamma, (n, input))
 
 
+class PolygammaBackward1(Node):
+    """polygamma.self(Tensor self, int n) -> Tensor
+
+    Generated from the entry `polygamma.self` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_n", "saved_self", "version_self")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * ops.polygamma(self.arg_n + 1, self_),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+
+
+def record_polygamma_self(out, input, n):
+    """Make `out` the result of a PolygammaBackward1 node."""
+    node = new(PolygammaBackward1)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.arg_n = n
+
+
+OP_polygamma_self = Operator(
+    "polygamma.self", "digamma_derivative", ((0, "input"),), record=record_polygamma_self, saves_self=True
+)
+
+
 def polygamma_self(input, n):
     """The n-th derivative of digamma.
 
     polygamma.self(Tensor self, int n) -> Tensor
     """
-    return composite_special.polygamma_self(input, n, ops=TENSOR)
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.digamma_derivative(input._array, n)
+        except Exception as error:
+            raise explain(OP_polygamma_self, (input, n), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_polygamma_self(out, input, n)
+        return out
+    return dispatch(OP_polygamma_self, (input, n))
 
 
 def inplace_polygamma_self(input, n):
     """In-place form of `polygamma`."""
-    return assign(input, composite_special.polygamma_self(input, n, ops=TENSOR), "polygamma_")
+    return inplace(OP_polygamma_self, (input, n))
 
 
 def mvlgamma(input, p, *, out=None):

@@ -46,8 +46,8 @@ def fill_tables(tables):
             ),
             Overload(
                 special.polygamma_self,
-                composite_special.polygamma_self,
-                True,
+                kernels.digamma_derivative,
+                False,
                 special.inplace_polygamma_self,
                 (("input", "Tensor", False, True, False), ("n", "int", False, True, False)),
             ),
@@ -704,6 +704,7 @@ def fill_tables(tables):
     tables.kernel("lgamma", special.OP_lgamma)
     tables.kernel("digamma", special.OP_digamma)
     tables.kernel("polygamma", special.OP_polygamma)
+    tables.kernel("digamma_derivative", special.OP_polygamma_self)
     tables.kernel("igamma", special.OP_igamma)
     tables.kernel("igammac", special.OP_igammac)
     tables.kernel("gamma_density", special.OP_gamma_density)

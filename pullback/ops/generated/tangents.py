@@ -1337,6 +1337,11 @@ def polygamma_tangent(n_p, self_p, self_t, result, *, ops):
     return ((self_t.conj() * ops.polygamma(n_p + 1, self_p)).conj(),)
 
 
+def polygamma_self_tangent(self_p, self_t, n_p, result, *, ops):
+    """Tangent of polygamma.self."""
+    return ((self_t.conj() * ops.polygamma(n_p + 1, self_p)).conj(),)
+
+
 def igamma_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of igamma."""
     other_t = tangent_or_zeros(other_t, other_p, ops)
@@ -1800,6 +1805,7 @@ TANGENTS = {
     "lgamma": lgamma_tangent,
     "digamma": digamma_tangent,
     "polygamma": polygamma_tangent,
+    "polygamma_self": polygamma_self_tangent,
     "igamma": igamma_tangent,
     "igammac": igammac_tangent,
     "gamma_density": gamma_density_tangent,
@@ -2090,6 +2096,7 @@ RULES = {
     "lgamma": (Rule("lgamma", lgamma_tangent, 1, inputs=(0,), tensors=(0,)),),
     "digamma": (Rule("digamma", digamma_tangent, 1, inputs=(0,), tensors=(0,)),),
     "polygamma": (Rule("polygamma", polygamma_tangent, 2, inputs=(1,), tensors=(1,)),),
+    "digamma_derivative": (Rule("polygamma.self", polygamma_self_tangent, 2, inputs=(0,), tensors=(0,)),),
     "igamma": (Rule("igamma", igamma_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
     "igammac": (Rule("igammac", igammac_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
     "gamma_density": (Rule("gamma_density", gamma_density_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),

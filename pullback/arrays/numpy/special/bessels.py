@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
-from pullback.arrays.numpy.special.reals import in_double, of_reals, refuse_complex
+from pullback.arrays.numpy.special.reals import in_double, of_reals
 
 __all__ = [
     "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i0e_derivative", "i1",
@@ -79,14 +79,13 @@ def k0e_derivative(self, order):
     By x f[k+2] = (2 x - 1 - k) f[k+1] + (2 k + 1) f[k], from Bessel's equation; where that cancels, by Tricomi's
     function: f(x) = sqrt(pi) U(1/2, 1, 2 x) (DLMF 10.39.6, 13.3.22).
     """
-    refuse_complex((self,))
     x, dtype = in_double(self)
     far = x > _FAR
     near = np.where(far, 1, x)
     values = [scipy_special.k0e(near), scipy_special.k0e(near) - scipy_special.k1e(near)]
     for k in range(order - 1):
         values.append(((2 * near - 1 - k) * values[-1] + (2 * k + 1) * values[-2]) / near)
-    value = values[order]
+    value = np.where(x == 0, (-1) ** order * math.inf, values[order])
     if far.any():
         factor = math.sqrt(math.pi) * (-2.0) ** order * scipy_special.poch(0.5, order)
         tail = scipy_special.hyperu(0.5 + order, 1.0 + order, 2 * np.where(far, x, _FAR))

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special as scipy_special
 
 from pullback.arrays.numpy.normal import normal_cdf
-from pullback.arrays.numpy.special.reals import in_double, of_reals, refuse_complex
+from pullback.arrays.numpy.special.reals import in_double, of_reals
 
 __all__ = ["entr", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri", "scaled_repeated_erfc", "xlog1py"]
 
@@ -33,7 +33,6 @@ def scaled_repeated_erfc(self, order):
     w_{n-1} = 2 x w_n + 2 (n + 1) w_{n+1} (DLMF 7.18.7): forward it loses digits as x grows, so there ratios come from
     the continued fraction, that is, the recurrence backward (Gautschi, SIAM Review 9, 1967, 24-82).
     """
-    refuse_complex((self,))
     x, dtype = in_double(self)
     near = x < _FAR
     before, value = 2 / math.sqrt(math.pi), scipy_special.erfcx(x)

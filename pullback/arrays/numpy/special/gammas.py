@@ -5,9 +5,9 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
-from pullback.arrays.numpy.special.reals import as_half, in_double, of_reals, refuse_complex
+from pullback.arrays.numpy.special.reals import in_double, of_reals
 
-__all__ = ["digamma", "gamma_density", "igamma", "igammac", "lgamma", "polygamma", "zeta"]
+__all__ = ["digamma", "digamma_derivative", "gamma_density", "igamma", "igammac", "lgamma", "polygamma", "zeta"]
 
 lgamma = of_reals(scipy_special.gammaln)
 digamma = of_reals(scipy_special.psi)
@@ -24,11 +24,15 @@ def polygamma(n, self):
     """The n-th derivative of digamma: (-1)**(n + 1) n! zeta(n + 1, self)."""
     if n < 0:
         raise ValueError(f"n must be at least 0, but it is {n}.")
-    refuse_complex((self,))
     if n == 0:
         return digamma(self)
     factorial = math.factorial(n) if n <= 170 else math.inf
-    return as_half((self,), scipy_special.zeta(float(n + 1), self) * float((-1) ** (n + 1) * factorial))
+    return zeta(float(n + 1), self) * float((-1) ** (n + 1) * factorial)
+
+
+def digamma_derivative(self, n):
+    """polygamma with the tensor first, as its method has it."""
+    return polygamma(n, self)
 
 
 def gamma_density(a, x):

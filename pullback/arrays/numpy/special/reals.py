@@ -8,10 +8,21 @@ __all__ = []
 
 
 def of_reals(function):
-    """The kernel of a function of real arrays and numbers; half precision in gives half precision out."""
+    """The kernel of a function of real arrays and numbers.
+
+    SciPy computes what is shorter than single precision in single precision: half precision is given back in its own
+    dtype, and whole numbers are computed in double precision, as NumPy does with longer ones.
+    """
 
     def kernel(*args):
-        return as_half(args, function(*refuse_complex(args)))
+        result = function(*refuse_complex(args))
+        if result.dtype == np.float32:
+            common = np.result_type(*args)
+            if common == np.float16:
+                return result.astype(np.float16)
+            if common.kind != "f":
+                return function(*(np.asarray(x, float) for x in args))
+        return result
 
     kernel.__name__ = function.__name__
     return kernel
@@ -22,13 +33,6 @@ def refuse_complex(args):
     if any(map(is_complex, args)):
         raise ValueError("not defined for complex tensors.")
     return args
-
-
-def as_half(args, result):
-    """A result that SciPy computed in single precision, in half precision if the arguments were."""
-    if result.dtype == np.float32 and np.result_type(*args) == np.float16:
-        return result.astype(np.float16)
-    return result
 
 
 def in_double(x):

@@ -1,0 +1,1 @@
+"""Kernels of the area decompositions: solves, factorisations, eigenvalues, norms."""

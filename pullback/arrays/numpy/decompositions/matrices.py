@@ -1,0 +1,48 @@
+"""What the kernels of matrices ask of their arguments, and how they go over a batch.
+
+NumPy's functions take batches. LAPACK's that NumPy does not have are called once a matrix: a loop over matrices, never
+over elements.
+"""
+
+import numpy as np
+
+from pullback.core.errors import LinAlgError, OperatorError
+
+
+def require_matrices(name, square=False, **operands):
+    """Refuse operands that are not (batches of) floating-point matrices."""
+    for argument, x in operands.items():
+        if x.ndim < 2:
+            raise OperatorError(f"{name}: {argument} must have at least 2 dimensions, got shape {x.shape}")
+        if square and x.shape[-1] != x.shape[-2]:
+            raise OperatorError(f"{name}: {argument} must be batches of square matrices, got shape {x.shape}")
+        require_floating(name, **{argument: x})
+
+
+def require_floating(name, **operands):
+    """Refuse operands that LAPACK does not compute with."""
+    for argument, x in operands.items():
+        if x.dtype.kind not in "fc" or x.dtype.itemsize < 4:
+            raise OperatorError(
+                f"{name}: {argument} must be floating point or complex (float32 or wider), got {x.dtype}; "
+                "convert it, for example with .to(float)"
+            )
+
+
+def matrices_of(*arrays):
+    """The batch shape of arrays after broadcasting, and each as one stack of matrices."""
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
+    stacks = []
+    for x in arrays:
+        wide = x if x.shape[:-2] == batch else np.broadcast_to(x, batch + x.shape[-2:])
+        stacks.append(wide.reshape(-1, *x.shape[-2:]) if batch else wide[None])
+    return batch, stacks
+
+
+def refuse_failures(name, info, problem):
+    """Raise for the first matrix of a batch whose `info` is not 0; `problem` may speak of {info}."""
+    if not info.any():
+        return
+    first = int(np.flatnonzero(info)[0])
+    place = f" (batch element {first})" if info.ndim else ""
+    raise LinAlgError(f"{name}{place}: {problem.format(info=int(info.flat[first]))}")
