@@ -2,14 +2,13 @@
 
 from importlib import import_module as _import_module
 
-from pullback.autograd import function, functional, graph, profiler
+from pullback.autograd import function, graph
 from pullback.autograd import inplace_nodes as _inplace_nodes  # noqa: F401 - fills slots of the core
 from pullback.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from pullback.autograd.api import backward, grad
 from pullback.autograd.api import tensor_backward as _tensor_backward
 from pullback.autograd.function import Function
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
-from pullback.autograd.trace_nans import trace_nans
 from pullback.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from pullback.core.tensor import Tensor as _Tensor
 
@@ -36,7 +35,12 @@ __all__ = [
 ]
 
 
+_LATER = ("forward_ad", "functional", "profiler")  # imported when first used: most programs never do
+
+
 def __getattr__(name: str) -> object:
-    if name == "forward_ad":  # arrays with tangents come with it, so only when it is wanted
-        return _import_module(f"{__name__}.forward_ad")
+    if name in _LATER:
+        return _import_module(f"{__name__}.{name}")
+    if name == "trace_nans":
+        return _import_module(f"{__name__}.nan_tracing").trace_nans
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

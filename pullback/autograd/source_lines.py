@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import FrameType
 
 import numpy as np
 
 from pullback.core.node import Node, node_extra
 
-_PACKAGE = str(Path(__file__).parents[1]) + "/"
+# By os.path, because pathlib takes long to import.
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + "/"  # noqa: PTH120
 _DEMO = _PACKAGE + "demo/"  # programs that use the public face, as a user's would
-_NUMPY = str(Path(np.__file__).parent) + "/"  # stands between the user and pullback in np.sum(t)
+_NUMPY = os.path.dirname(np.__file__) + "/"  # noqa: PTH120 - stands between the user and pullback in np.sum(t)
 _SHOWN = 10  # frames of a traceback that a message has room for
 
 

@@ -7,6 +7,7 @@
     +-- DetachingError              a tensor that requires grad would have become a plain array
     +-- UnsupportedError            (also a TypeError) nothing knows how to do this
     +-- OperatorError               (also a ValueError) the arguments of an operator do not fit together
+    |   +-- LinAlgError             (also np.linalg.LinAlgError) a matrix is singular, not positive definite, ...
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
 

@@ -92,7 +92,7 @@ def _density(a):
 
 
 def _lower(a):
-    return lambda x: mpmath.gammainc(a, 0, x, regularized=True)
+    return lambda x: _density(a)(x) * x / a * mpmath.hyp1f1(1, a + 1, x, maxterms=10**6)
 
 
 def _upper(a):
@@ -107,13 +107,17 @@ def _ndtr(x):
     return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
 
 
+def _log_ndtr(x):
+    return mpmath.log(_ndtr(x)) if x < 0 else mpmath.log1p(-_ndtr(-x))
+
+
 def _ndtri(p):
     start = mpmath.mpf(float(special.ndtri(pb.tensor(float(p))).item()))
     return mpmath.findroot(lambda x: mpmath.log(_ndtr(x)) - mpmath.log(p), start)
 
 
-def _erfinv(y):
-    return mpmath.erfinv(y)
+def _sinc_slope(x):
+    return (x * mpmath.cos(x) - mpmath.sin(x)) / x**2 if abs(x) > 1e-15 else -x / 3
 
 
 def regions(name, value, slope, *intervals, **how):
@@ -159,15 +163,16 @@ REGIONS = [
     *regions("polygamma", lambda x: psi(3, x), lambda x: psi(4, x), (1e-50, 0.4), (0.5, 1e8), args=(3,)),
     *regions("igamma", _lower(0.5), _density(0.5), (1e-10, 1), (1, 30), args=(0.5,)),
     *regions("igammac", _upper(0.5), lambda x: -_density(0.5)(x), (0.1, 30), (30, 600), args=(0.5,), bound=500.0),
-    *regions("igamma", _lower(25), _density(25), (1e-10, 20), (20, 60), args=(25.0,), bound=64.0),
-    *regions("igamma", _lower(10**6), _density(10**6), (990000, 1010000), args=(1e6,), bound=500.0),
+    *regions("igamma", _lower(25), _density(25), (1e-10, 20), (20, 60), args=(25.0,), bound=500.0),
+    *regions("igamma", _lower(10**6), _density(10**6), (996000, 1010000), args=(1e6,), bound=500.0),
+    *regions("igamma", _lower(10**6), _density(10**6), (990000, 995000), args=(1e6,), bound=1e12),  # SciPy's series ends
     *regions("zeta", lambda q: mpmath.zeta(3, q), lambda q: -3 * mpmath.zeta(4, q), (1e-50, 1), (1, 1e6), args=(3.0,)),
-    *regions("erfinv", _erfinv, lambda y: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(_erfinv(y) ** 2), (-0.999, 0.999),
+    *regions("erfinv", mpmath.erfinv, lambda y: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(mpmath.erfinv(y) ** 2), (-0.999, 0.999),
              (1e-200, 1e-3), bound=64.0),
     *regions("entr", lambda x: -x * mpmath.log(x), lambda x: -mpmath.log(x) - 1, (1e-300, 0.3), (1.1, 1e10)),
     *regions("erfcx", _w, _erfcx_slope, (-20, -1), (-1, 2), (2, 30), (30, 1e10), bound=900.0),
     *regions("ndtr", _ndtr, _normal, (-37, -1), (-1, 1), (1, 37), bound=2000.0),
-    *regions("log_ndtr", lambda x: mpmath.log(_ndtr(x)), lambda x: _normal(x) / _ndtr(x), (-1e8, -40), (-40, -1), (-1, 1),
+    *regions("log_ndtr", _log_ndtr, lambda x: _normal(x) / _ndtr(x), (-1e8, -40), (-40, -1), (-1, 1),
              (1, 30), bound=2000.0),
     *regions("ndtri", _ndtri, lambda p: 1 / _normal(_ndtri(p)), (1e-300, 0.1), (0.1, 0.45), (0.55, 0.999), bound=3000.0),
     *regions("xlog1py", lambda y: 2 * mpmath.log1p(y), lambda y: 2 / (1 + y), (-0.999, -0.1), (1e-300, 1e300), args=(2.0,)),
@@ -179,14 +184,14 @@ REGIONS = [
     *_bessel("modified_bessel_k1", mpmath.besselk, 1, (1e-10, 1), (1, 700)),
     *_exp_bessel("scaled_modified_bessel_k0", mpmath.besselk, 0, 1, (1e-10, 1), (1, 30), (30, 1e10), bound=200.0),
     *_exp_bessel("scaled_modified_bessel_k1", mpmath.besselk, 1, 1, (1e-10, 1), (1, 30), (30, 1e10), bound=200.0),
-    *_bessel("bessel_j0", mpmath.besselj, 0, (1e-5, 10), (10, 1000), waves=True),
-    *_bessel("bessel_j1", mpmath.besselj, 1, (1e-5, 10), (10, 1000), waves=True),
-    *_bessel("bessel_y0", mpmath.bessely, 0, (1e-5, 10), (10, 1000), waves=True),
-    *_bessel("bessel_y1", mpmath.bessely, 1, (1e-5, 10), (10, 1000), waves=True),
-    *_bessel("jv", mpmath.besselj, 2.5, (1e-3, 10), (10, 1000), waves=True, args=(2.5,)),
+    *_bessel("bessel_j0", mpmath.besselj, 0, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("bessel_j1", mpmath.besselj, 1, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("bessel_y0", mpmath.bessely, 0, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("bessel_y1", mpmath.bessely, 1, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("jv", mpmath.besselj, 2.5, (1e-3, 10), (10, 1000), waves=True, args=(2.5,), bound=250.0),
     *_bessel("kv", mpmath.besselk, 2.5, (1e-3, 10), (10, 600), args=(2.5,)),
-    *regions("spherical_bessel_j0", mpmath.sinc, None, (1e-100, 1), (1, 10), (10, 1000), waves=True),
-    *regions("sinc", mpmath.sincpi, None, (1e-100, 1e-3), (1e-3, 1), (1, 10), (1e3, 1e6), waves=True, bound=64.0),
+    *regions("spherical_bessel_j0", mpmath.sinc, _sinc_slope, (1e-100, 1), (1, 10), (10, 1000), waves=True),
+    *regions("sinc", mpmath.sincpi, lambda x: mpmath.pi * _sinc_slope(mpmath.pi * x), (1e-100, 1e-3), (1e-3, 1), (1, 10), (1e3, 1e6), waves=True, bound=64.0),
     *regions("airy_ai", mpmath.airyai, lambda x: mpmath.airyai(x, 1), (0.1, 100), bound=2000.0),
     *regions("airy_ai", mpmath.airyai, lambda x: mpmath.airyai(x, 1), (-100, -0.1), waves=True, bound=2000.0),
     *regions("logit", lambda x: mpmath.log(x / (1 - x)), lambda x: 1 / x / (1 - x), (1e-300, 0.4), (0.6, 1 - 1e-12)),

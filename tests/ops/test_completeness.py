@@ -43,6 +43,8 @@ def public_name(entry, name=None):
     """The dotted name below pullback."""
     module = entry.get("python_module")
     name = name or name_of(entry)
+    if "." in name:
+        return name  # an alias in another home
     return f"{module}.{naming.public_name(name, module)}" if module else name
 
 
@@ -89,6 +91,8 @@ def test_declared_variants_and_aliases_exist(entry):
         function = public_object(public_name(entry, spelling))
         if "function" in variants:
             assert callable(function), f"pullback.{public_name(entry, spelling)} is missing"
+        if "." in spelling:
+            continue
         if "method" in variants:
             assert callable(getattr(pb.Tensor, spelling, None)), f"Tensor.{spelling} is missing"
         if "inplace" in variants:

@@ -1448,16 +1448,19 @@ class SpecialModifiedBesselK1Backward0(Node):
     Generated from the entry `special_modified_bessel_k1` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_self", "version_self")
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * (0.5 * (ops.special_modified_bessel_k0(self_) + ops.special_kv(2, self_))),)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (-grad * (ops.special_modified_bessel_k0(self_) + result_ / self_),)
 
     def release(self):
         self.version_self = Released
         self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
 
 
 def record_special_modified_bessel_k1(out, input):
@@ -1471,6 +1474,8 @@ def record_special_modified_bessel_k1(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
 
 
 OP_special_modified_bessel_k1 = Operator(

@@ -1446,7 +1446,7 @@ def special_modified_bessel_k0_tangent(self_p, self_t, result, *, ops):
 
 def special_modified_bessel_k1_tangent(self_p, self_t, result, *, ops):
     """Tangent of special_modified_bessel_k1."""
-    return ((-self_t.conj() * (0.5 * (ops.special_modified_bessel_k0(self_p) + ops.special_kv(2, self_p)))).conj(),)
+    return ((-self_t.conj() * (ops.special_modified_bessel_k0(self_p) + result / self_p)).conj(),)
 
 
 def special_scaled_modified_bessel_k0_tangent(self_p, self_t, result, *, ops):

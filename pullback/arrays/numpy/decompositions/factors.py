@@ -1,7 +1,7 @@
 """Cholesky, LU, LDL and QR factors."""
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from pullback.arrays.numpy.decompositions.matrices import matrices_of, refuse_failures, require_matrices
 from pullback.core.errors import OperatorError
@@ -135,8 +135,8 @@ def _ldl_solve_one(LD, pivots, B, conjugate):
             D[k, k + 1] = LD[k + 1, k].conj() if conjugate else LD[k + 1, k]
             L[k + 1, k] = 0
         k = at + 1
-    X = np.linalg.solve(D, np.linalg.solve(L, B[order]))
-    X = np.linalg.solve((L.conj() if conjugate else L).T, X)
+    X = np.linalg.solve(D, solve_triangular(L, B[order], lower=True, unit_diagonal=True))
+    X = solve_triangular(L, X, trans="C" if conjugate else "T", lower=True, unit_diagonal=True)
     out = np.empty_like(X)
     out[order] = X
     return out

@@ -39,11 +39,11 @@ def gamma_density(a, x):
     """x**(a - 1) exp(-x) / Gamma(a), the density of the gamma distribution and the slope of igamma.
 
     For large a by the saddle point: the exponent is a difference of numbers near a log(a), which would cost their
-    digits. After Loader, Fast and accurate computation of binomial probabilities, 2000.
+    digits; far below a moderate a the power is exact and small. After Loader, Fast and accurate computation of binomial probabilities, 2000.
     """
     (a, first), (x, second) = in_double(a), in_double(x)
     a, x = np.broadcast_arrays(a, x)
-    small = a < _LARGE
+    small = (a < _LARGE) | ((a < 100) & (x < a / 2))
     with np.errstate(all="ignore"):
         by_powers = _by_powers(np.where(small, a, 1), x)
         by_saddle = _by_saddle_point(np.where(small, _LARGE, a), x)

@@ -1,0 +1,116 @@
+"""Norms of vectors and distances between rows."""
+
+import math
+
+import numpy as np
+import scipy.spatial.distance
+
+from pullback.arrays.numpy.decompositions.matrices import matrices_of
+from pullback.arrays.numpy.dims import wrap_dim
+from pullback.core.errors import OperatorError
+
+__all__ = ["cdist_rows", "linalg_vector_norm"]
+
+_SCIPY = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}
+
+
+def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, dtype=None):
+    """(sum |x|^ord)^(1/ord) over dim; ord 0 counts what is not 0, inf and -inf are the largest and the smallest."""
+    x = _cast(self, dtype)
+    if x.dtype.kind not in "fc":
+        raise OperatorError(f"linalg.vector_norm: self must be floating point or complex, got {x.dtype}; pass dtype")
+    axes = _axes(x, dim)
+    if ord < 0 or math.isinf(ord):
+        _require_elements(x, axes, ord)
+    if ord == 0:
+        return np.asarray(np.count_nonzero(x, axes, keepdims=keepdim)).astype(_real(x.dtype))
+    if ord == math.inf or ord == -math.inf:
+        return (np.amax if ord > 0 else np.amin)(np.abs(x), axes, keepdims=keepdim)
+    if ord == 1:
+        return np.sum(np.abs(x), axes, keepdims=keepdim)
+    plain = _euclidean(x, axes, keepdim) if ord == 2 else _power_sum(np.abs(x), ord, axes, keepdim)
+    return plain if _is_safe(plain, x.dtype) else _scaled(x, ord, axes, keepdim, plain)
+
+
+def _axes(x, dim):
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return None
+    wrapped = tuple(wrap_dim(d, x.ndim, "linalg.vector_norm") for d in ([dim] if isinstance(dim, int) else dim))
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError(f"linalg.vector_norm: a dimension appears twice in {dim}")
+    return wrapped if x.ndim else None
+
+
+def _cast(x, dtype):
+    if dtype is None:
+        return x
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "fc" or (dtype.kind == "f" and x.dtype.kind == "c"):
+        raise OperatorError(f"linalg.vector_norm: dtype must be floating point, complex for {x.dtype}, got {dtype}")
+    return x.astype(dtype, copy=False)
+
+
+def _require_elements(x, axes, ord):
+    sizes = x.shape if axes is None else [x.shape[a] for a in axes]
+    if 0 in sizes and (x.size == 0 and (axes is None or 0 in sizes)):
+        raise OperatorError(f"linalg.vector_norm: the norm of order {ord} of no elements (shape {x.shape}) is undefined")
+
+
+def _real(dtype):
+    return np.empty(0, dtype).real.dtype
+
+
+def _euclidean(x, axes, keepdim):
+    with np.errstate(over="ignore"):
+        if axes is None and x.flags.c_contiguous:
+            flat = x.reshape(-1)
+            total = np.asarray(np.vdot(flat, flat).real)
+            total = total.reshape((1,) * x.ndim) if keepdim else total
+        else:
+            squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
+            total = np.sum(squares, axes, keepdims=keepdim)
+        return np.sqrt(total)
+
+
+def _power_sum(sizes, ord, axes, keepdim):
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.sum(sizes**ord, axes, keepdims=keepdim) ** (1 / ord)
+
+
+def _is_safe(norm, dtype):
+    """Whether no sum can have overflown or lost its digits to underflow."""
+    limits = np.finfo(dtype)
+    return bool(np.all((norm > limits.tiny**0.25) & (norm < limits.max**0.25)))
+
+
+def _scaled(x, ord, axes, keepdim, plain):
+    """The norm by quotients with the largest element, where there is one to divide by."""
+    sizes = np.abs(x)
+    largest = np.amax(sizes, axes, keepdims=True, initial=0)
+    usable = np.isfinite(largest) & (largest > 0)
+    scaled = np.where(usable, largest, 1)
+    with np.errstate(over="ignore", divide="ignore"):
+        norm = _power_sum(sizes / scaled, ord, axes, True) * scaled
+    return norm if keepdim else norm.reshape(np.shape(plain))
+
+
+def cdist_rows(x1, x2, p=2.0):
+    """Distances between all rows of two batches of matrices: row i of x1, row j of x2 at [i, j].
+
+    SciPy computes each pair in turn, with no array of all differences, one matrix of the batch at a time.
+    """
+    dtype = np.result_type(x1, x2)
+    batch, (left, right) = matrices_of(x1, x2)
+    out = np.zeros((*left.shape[:-1], right.shape[-2]), dtype)
+    if out.size and x1.shape[-1]:
+        for a, b, found in zip(left, right, out, strict=True):
+            found[...] = _distances(a, b, p)
+    return out.reshape(*batch, *out.shape[1:])
+
+
+def _distances(a, b, p):
+    if p == 0:
+        return scipy.spatial.distance.cdist(a, b, "hamming") * a.shape[-1]
+    if p in _SCIPY:
+        return scipy.spatial.distance.cdist(a, b, _SCIPY[p])
+    return scipy.spatial.distance.cdist(a, b, "minkowski", p=p)

@@ -1,0 +1,88 @@
+"""Helpers of the derivatives of norms and distances. Where a norm is 0 its gradient is 0, the one of least length."""
+
+import math
+
+__all__ = ["cdist_backward", "cdist_jvp", "vector_norm_backward", "vector_norm_jvp"]
+
+
+def _kept(x, dim, ndim, keepdim, ops):
+    """A result of a reduction with its dimensions kept, of size 1."""
+    if keepdim or not ndim:
+        return x
+    if dim is None:
+        return ops.reshape(x, (1,) * ndim)
+    dims = [dim] if isinstance(dim, int) else dim
+    for d in sorted(d % ndim for d in dims):
+        x = ops.unsqueeze(x, d)
+    return x
+
+
+def norm_slope(x, ord, norm, dim, ops):
+    """The gradient of the norm over dim, `norm` having the dimensions of `x`.
+
+    By quotients x / norm, which are at most 1, so no power overflows where the norm does not.
+    """
+    if ord == 0:
+        return ops.zeros_like(x)
+    if ord == 1:
+        return ops.sgn(x)
+    if ord == 2:
+        return x / _nonzero(norm, ops)
+    size = ops.abs(x)
+    if math.isinf(ord):
+        largest = ops.eq(size, norm)
+        shares = ops.sum(ops.to(largest, size.dtype), dim, True)
+        return ops.sgn(x) * (ops.to(largest, size.dtype) / shares)
+    ratio = size / _nonzero(norm, ops)
+    # Chosen before the power, so that 0 to a negative power never enters a later derivative.
+    rising = ops.where(ops.eq(size, 0), ops.ones_like(ratio), ratio)
+    return ops.sgn(x) * rising ** (ord - 1)
+
+
+def _nonzero(norm, ops):
+    return ops.where(ops.eq(norm, 0), ops.full_like(norm, math.inf), norm)
+
+
+def vector_norm_backward(grad, self, ord, dim, keepdim, dtype, result, *, ops):
+    """grad times the slope."""
+    self = self if dtype is None else ops.to(self, dtype)
+    ndim = self.ndim
+    norm, grad = _kept(result, dim, ndim, keepdim, ops), _kept(grad, dim, ndim, keepdim, ops)
+    return grad * norm_slope(self, ord, norm, dim, ops)
+
+
+def vector_norm_jvp(self, tangent, ord, dim, keepdim, dtype, result, *, ops):
+    """Re <slope, tangent>."""
+    if dtype is not None:
+        self, tangent = ops.to(self, dtype), ops.to(tangent, dtype)
+    slope = norm_slope(self, ord, _kept(result, dim, self.ndim, keepdim, ops), dim, ops)
+    return ops.sum(ops.real(ops.conj(slope) * tangent), dim, keepdim)
+
+
+def _differences(x1, x2, ops):
+    return ops.unsqueeze(x1, -2) - ops.unsqueeze(x2, -3)
+
+
+def cdist_backward(grad, x1, x2, p, distances, mask, *, ops):
+    """For p = 2 two products of matrices; a distance of 0 has no direction and gives 0."""
+    if p == 2:
+        weights = grad / _nonzero(distances, ops)
+        # What both have in common drops out of the differences, but not of the rounding.
+        middle = ops.mean(x2, -2, True) if x2.shape[-2] else 0
+        x1, x2 = x1 - middle, x2 - middle
+        first = second = None
+        if mask[0]:
+            first = x1 * ops.sum(weights, -1, True) - ops.matmul(weights, x2)
+        if mask[1]:
+            turned = ops.transpose(weights, -2, -1)
+            second = x2 * ops.sum(turned, -1, True) - ops.matmul(turned, x1)
+        return first, second
+    slopes = norm_slope(_differences(x1, x2, ops), p, ops.unsqueeze(distances, -1), -1, ops)
+    pull = ops.unsqueeze(grad, -1) * slopes
+    return (ops.sum(pull, -2) if mask[0] else None), (-ops.sum(pull, -3) if mask[1] else None)
+
+
+def cdist_jvp(x1, dx1, x2, dx2, p, distances, *, ops):
+    """<slope, dx1 - dx2>."""
+    slopes = norm_slope(_differences(x1, x2, ops), p, ops.unsqueeze(distances, -1), -1, ops)
+    return ops.sum(slopes * _differences(dx1, dx2, ops), -1)
