@@ -14,9 +14,9 @@ from tests.ops.special_regions import REGIONS, worst  # noqa: E402 - found by th
 HEAD = """# Special functions: how exact
 
 `pullback.special` has the names of `torch.special`, and the four families of Bessel functions of any order (`jv`, `yv`,
-`iv`, `kv`) by SciPy's. Values come from SciPy; derivatives are formulas in the same functions, never differences, and are
-chosen so that nothing cancels in the tails: the slope of `erfcx` is not `2 x erfcx(x) - 2 / sqrt(pi)`, which has no
-right digit left at x = 1e8.
+`iv`, `kv`) by SciPy's. Values come from SciPy; derivatives are formulas in the same functions, never differences, and
+chosen so that nothing cancels in the tails: the slope of `erfcx` is not `2 x erfcx(x) - 2 / sqrt(pi)`, which has not
+one right digit left at x = 1e8.
 
 Differentiable here and not in PyTorch: the Bessel and Airy functions, and the orthogonal polynomials in x. Not
 differentiable, as in PyTorch: `igamma` and `igammac` in the first argument, `zeta` in its exponent, Bessel functions in

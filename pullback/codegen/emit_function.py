@@ -110,7 +110,7 @@ class FunctionEmitter:
         if self.is_creation:
             return f"return created({call}, device, requires_grad)"
         if self.signature.has_out:
-            return f'return {call} if out is None else assign(out, {call}, "{self.schema.name}(out=...)")'
+            return f'return {call} if out is None else assign(out, {call}, "{self.schema.name}(out=...)", out=True)'
         return f"return {call}"
 
     def _primitive_body(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pullback.codegen.emit_function import FunctionEmitter
 from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.model import NOT_IMPLEMENTED, Derivative, NativeFunction, Registry
+from pullback.codegen.signature import Arg
 
 
 def emit_rules(registry: Registry) -> str:
@@ -24,7 +25,8 @@ def _rule(native: NativeFunction, derivative: Derivative | None) -> str:
     start = f'"{schema.full_name}"'
     if derivative is None or all(t is None or t is NOT_IMPLEMENTED for t in derivative.tangents.values()):
         return f"Rule({start}, None, {len(schema.args)})"
-    inputs = TangentEmitter(derivative, {}).inputs
+    emitter = TangentEmitter(derivative, {})
+    inputs = emitter.inputs
     options = {
         "inputs": tuple(i for i, arg in enumerate(schema.args) if arg in inputs),
         "tensors": tuple(i for i, arg in enumerate(schema.args) if arg.type.base == "Tensor"),
@@ -32,7 +34,15 @@ def _rule(native: NativeFunction, derivative: Derivative | None) -> str:
         "moving": tuple(schema.output_names.index(name) for name in derivative.tangents),
         "returns_list": schema.returns_list,
         "mutates": native.is_mutating,
+        "underived": tuple((i, arg.name) for i, arg in enumerate(schema.args) if _is_underived(arg, emitter)),
     }
-    usual = {"outputs": 1, "moving": (0,), "returns_list": False, "mutates": False}
+    usual: dict[str, object] = {"underived": (), "outputs": 1, "moving": (0,), "returns_list": False, "mutates": False}
     told = [f"{name}={value!r}" for name, value in options.items() if usual.get(name) != value]
     return f"Rule({', '.join([start, f'{schema.unique_name}_tangent', str(len(schema.args)), *told])})"
+
+
+def _is_underived(arg: Arg, emitter: TangentEmitter) -> bool:
+    """Whether nobody has derived how the outputs move with this input."""
+    if arg not in emitter.inputs or emitter.derivative.formula_for(arg.name).formula is not NOT_IMPLEMENTED:
+        return False
+    return not any(f"{arg.name}_t" in formula.uses for formula in emitter.formulas)

@@ -53,7 +53,7 @@ def emit_announcement(areas: Mapping[str, Sequence[NativeFunction]]) -> str:
             f'        "kernels": {sorted({native.kernel for native in natives if native.kernel is not None})!r},',
             f'        "methods": {sorted(methods)!r},',
             f'        "numpy": {sorted({name for native in natives for name in native.numpy})!r},',
-            f'        "public": {({home: sorted(names) for home, names in sorted(public.items())})!r},',
+            f'        "public": { ({home: sorted(names) for home, names in sorted(public.items())})!r},',
             "    },",
         ]
     return "\n".join([*lines, "}"])

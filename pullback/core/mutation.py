@@ -245,8 +245,14 @@ def _record(op: Operator, target: Tensor, given: Sequence[Any]) -> None:
         instrument.recorded(out._fn.node(), target._level)
 
 
-def assign(target: Tensor, value: Any, name: str) -> Tensor:
-    """Write the result of a composite operator into `target`, which is returned; `name` is what the user called."""
+def assign(target: Tensor, value: Any, name: str, out: bool = False) -> Tensor:
+    """Write the result of a composite operator into `target`, which is returned; `name` is what the user called.
+
+    `out`: the target was given as out=, where nothing is recorded.
+    """
+    parts = (x for x in (target, value) if isinstance(x, Tensor))
+    if out and modes.current().records(0) and any(map(_in_graph, parts)):
+        raise _out_in_graph(name.removesuffix("(out=...)"))
     if isinstance(target, Tensor) and np.shape(value) != target.shape:
         raise _shape_error(name, target, np.shape(value))
     return inplace(_copying(name), (target, value))  # type: ignore[no-any-return]
@@ -258,6 +264,18 @@ def _copying(name: str) -> Operator:
     made = copy(OPERATORS["copy"])
     made.name = made.inplace_name = name
     return made
+
+
+def _in_graph(target: Tensor) -> bool:
+    """Whether a change of the target would have to be recorded."""
+    return bool(target._requires_grad or (target._is_view() and target._base._requires_grad))
+
+
+def _out_in_graph(name: str) -> GradientError:
+    return GradientError(
+        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+        "arguments requires grad. Leave out= away, or call it under no_grad()."
+    )
 
 
 def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
@@ -274,12 +292,8 @@ def _write_out_any(op: Operator, args: Sequence[Any], out: Any) -> Any:
     for target in outs:
         if not isinstance(target, Tensor):
             raise TypeError(f"{op.name}(out=...) must be a Tensor, got {type(target).__name__}.")
-    touched = any(o._requires_grad or (o._is_view() and o._base._requires_grad) for o in outs)
-    if modes.current().records(0) and (from_graph or touched):
-        raise GradientError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad. Leave out= away, or call it under no_grad()."
-        )
+    if modes.current().records(0) and (from_graph or any(map(_in_graph, outs))):
+        raise _out_in_graph(op.name)
     raws, _ = raw_arguments(op, args, 0)
     if any(hasattr(raw, "carries_derivative") and raw.carries_derivative() for raw in flat_arguments(op, raws)):
         raise GradientError(

@@ -16,7 +16,6 @@ INSTEAD = {
     "fill_diagonal": "t[np.arange(n), np.arange(n)] = values",
     "geomspace": "np.logspace(np.log10(start), np.log10(stop))",
     "insert": "np.concatenate([t[:i], values, t[i:]])",
-    "ldexp": "x * 2.0**n",
     "linalg.norm": "np.sqrt(np.sum(np.abs(x) ** 2))",
     "place": "t[mask] = values",
     "put": "t.put_(index, values)",

@@ -10,11 +10,23 @@ from pullback.ops.tables import NUMPY_RULES
 
 # SciPy's names of operators; those absent from the operator table have no rule.
 SCIPY = {
-    "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcx": "special_erfcx",
-    "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammaln": "lgamma", "i0": "i0",
-    "i0e": "special_i0e", "i1": "special_i1", "i1e": "special_i1e", "log1p": "log1p", "log_expit": "logsigmoid",
+    "_zeta": "special_zeta", "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcx": "special_erfcx",
+    "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammainc": "igamma",
+    "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "i0e": "special_i0e", "i1": "special_i1",
+    "i1e": "special_i1e", "iv": "special_iv", "j0": "special_bessel_j0", "j1": "special_bessel_j1", "jv": "special_jv",
+    "k0": "special_modified_bessel_k0", "k0e": "special_scaled_modified_bessel_k0", "k1": "special_modified_bessel_k1",
+    "k1e": "special_scaled_modified_bessel_k1", "kv": "special_kv", "log1p": "log1p", "log_expit": "logsigmoid",
     "log_ndtr": "special_log_ndtr", "logit": "logit", "ndtr": "special_ndtr", "ndtri": "special_ndtri",
-    "psi": "digamma", "xlog1py": "special_xlog1py", "xlogy": "xlogy",
+    "psi": "digamma", "xlog1py": "special_xlog1py", "xlogy": "xlogy", "y0": "special_bessel_y0",
+    "y1": "special_bessel_y1", "yv": "special_yv",
+}  # fmt: skip
+# Polynomials, of which SciPy has the degree first, and the operators the argument.
+SCIPY_OF_DEGREE = {
+    "eval_chebyt": "special_chebyshev_polynomial_t", "eval_chebyu": "special_chebyshev_polynomial_u",
+    "eval_hermite": "special_hermite_polynomial_h", "eval_hermitenorm": "special_hermite_polynomial_he",
+    "eval_laguerre": "special_laguerre_polynomial_l", "eval_legendre": "special_legendre_polynomial_p",
+    "eval_sh_chebyt": "special_shifted_chebyshev_polynomial_t",
+    "eval_sh_chebyu": "special_shifted_chebyshev_polynomial_u",
 }  # fmt: skip
 
 
@@ -46,9 +58,23 @@ def find_ufunc(ufunc):
             found = NUMPY_RULES.get(name)
         elif name in SCIPY and from_scipy(ufunc):
             found = getattr(ops, SCIPY[name], None)
+        elif name in SCIPY_OF_DEGREE and from_scipy(ufunc):
+            found = _of_degree(name, getattr(ops, SCIPY_OF_DEGREE[name]))
         if found is not None:
             UFUNCS[ufunc] = found
     return found
+
+
+def _of_degree(name, polynomial):
+    """The rule of a polynomial for the degrees where SciPy's function is one."""
+
+    def rule(n, x):
+        degree = n.detach().numpy() if isinstance(n, Tensor) else n
+        if not np.all((np.trunc(degree) == degree) & np.greater_equal(degree, 0)):
+            raise ValueError(f"{name}: the degree n must be whole and not negative beside Tensors, but it is {degree}.")
+        return polynomial(x, n)
+
+    return rule
 
 
 def _foreign(inputs, kwargs):

@@ -197,6 +197,16 @@ def test_an_operator_without_rule_is_named(monkeypatch):
     y.erf()  # outside of the level there is nothing to derive
 
 
+def test_an_argument_that_nobody_has_derived_is_named():
+    scores, target, weight = pb.tensor(np.ones((2, 3))), pb.tensor([0, 1]), pb.ones(3)
+    with dual_level():
+        dual = make_dual(weight, pb.ones(3))
+        with pytest.raises(NotImplementedError, match="derivative for 'nll_loss' with respect to 'weight' is not impl"):
+            pb.nn.functional.nll_loss(scores, target, weight=dual)
+        tangent = unpack_dual(pb.nn.functional.nll_loss(make_dual(scores, scores), target, weight=weight)).tangent
+        assert tangent.item() == -1.0
+
+
 # -- levels ------------------------------------------------------------------------------------------------------------
 def test_tangents_are_gone_when_the_level_is_left():
     with dual_level():

@@ -157,6 +157,17 @@ def test_what_is_unpacked_stands_in_the_place_of_the_original():
     assert saved.requires_grad
 
 
+def test_an_output_without_gradient_comes_back_without_one():
+    x, kept = leaf(3.0, 1.0, 2.0), []
+    with saved_tensors_hooks(lambda t: kept.append(t.clone()), lambda nothing: kept[0]):
+        values, _ = pb.sort(x)
+    indices = values.grad_fn._saved_indices
+    assert indices.tolist() == [1, 2, 0]
+    assert indices.grad_fn is None
+    values[0].backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.0]
+
+
 def test_of_nested_contexts_the_innermost_is_in_force():
     x, seen = leaf(), []
     with saved_tensors_hooks(lambda t: seen.append("outer") or t, same):

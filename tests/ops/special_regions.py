@@ -1,4 +1,4 @@
-"""Regions of special functions with mpmath's values there; tests and the table of errors in docs/special.md use them."""
+"""Special functions over regions, with mpmath's values there: for tests, and for the table in docs/special.md."""
 
 import dataclasses
 from collections.abc import Callable
@@ -165,17 +165,21 @@ REGIONS = [
     *regions("igammac", _upper(0.5), lambda x: -_density(0.5)(x), (0.1, 30), (30, 600), args=(0.5,), bound=500.0),
     *regions("igamma", _lower(25), _density(25), (1e-10, 20), (20, 60), args=(25.0,), bound=500.0),
     *regions("igamma", _lower(10**6), _density(10**6), (996000, 1010000), args=(1e6,), bound=500.0),
-    *regions("igamma", _lower(10**6), _density(10**6), (990000, 995000), args=(1e6,), bound=1e12),  # SciPy's series ends
+    *regions("igamma", _lower(10**6), _density(10**6), (990000, 995000), args=(1e6,),
+             bound=1e12),  # SciPy sums at most 2000 terms
     *regions("zeta", lambda q: mpmath.zeta(3, q), lambda q: -3 * mpmath.zeta(4, q), (1e-50, 1), (1, 1e6), args=(3.0,)),
-    *regions("erfinv", mpmath.erfinv, lambda y: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(mpmath.erfinv(y) ** 2), (-0.999, 0.999),
+    *regions("erfinv", mpmath.erfinv,
+             lambda y: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(mpmath.erfinv(y) ** 2), (-0.999, 0.999),
              (1e-200, 1e-3), bound=64.0),
     *regions("entr", lambda x: -x * mpmath.log(x), lambda x: -mpmath.log(x) - 1, (1e-300, 0.3), (1.1, 1e10)),
     *regions("erfcx", _w, _erfcx_slope, (-20, -1), (-1, 2), (2, 30), (30, 1e10), bound=900.0),
     *regions("ndtr", _ndtr, _normal, (-37, -1), (-1, 1), (1, 37), bound=2000.0),
     *regions("log_ndtr", _log_ndtr, lambda x: _normal(x) / _ndtr(x), (-1e8, -40), (-40, -1), (-1, 1),
              (1, 30), bound=2000.0),
-    *regions("ndtri", _ndtri, lambda p: 1 / _normal(_ndtri(p)), (1e-300, 0.1), (0.1, 0.45), (0.55, 0.999), bound=3000.0),
-    *regions("xlog1py", lambda y: 2 * mpmath.log1p(y), lambda y: 2 / (1 + y), (-0.999, -0.1), (1e-300, 1e300), args=(2.0,)),
+    *regions("ndtri", _ndtri, lambda p: 1 / _normal(_ndtri(p)), (1e-300, 0.1), (0.1, 0.45), (0.55, 0.999),
+             bound=3000.0),
+    *regions("xlog1py", lambda y: 2 * mpmath.log1p(y), lambda y: 2 / (1 + y), (-0.999, -0.1),
+             (1e-300, 1e300), args=(2.0,)),
     *_bessel("i0", mpmath.besseli, 0, (1e-5, 1), (1, 700)),
     *_bessel("i1", mpmath.besseli, 1, (1e-5, 1), (1, 700)),
     *_exp_bessel("i0e", mpmath.besseli, 0, -1, (1e-5, 1), (1, 30), (30, 1e10)),
@@ -191,7 +195,8 @@ REGIONS = [
     *_bessel("jv", mpmath.besselj, 2.5, (1e-3, 10), (10, 1000), waves=True, args=(2.5,), bound=250.0),
     *_bessel("kv", mpmath.besselk, 2.5, (1e-3, 10), (10, 600), args=(2.5,)),
     *regions("spherical_bessel_j0", mpmath.sinc, _sinc_slope, (1e-100, 1), (1, 10), (10, 1000), waves=True),
-    *regions("sinc", mpmath.sincpi, lambda x: mpmath.pi * _sinc_slope(mpmath.pi * x), (1e-100, 1e-3), (1e-3, 1), (1, 10), (1e3, 1e6), waves=True, bound=64.0),
+    *regions("sinc", mpmath.sincpi, lambda x: mpmath.pi * _sinc_slope(mpmath.pi * x),
+             (1e-100, 1e-3), (1e-3, 1), (1, 10), (1e3, 1e6), waves=True, bound=64.0),
     *regions("airy_ai", mpmath.airyai, lambda x: mpmath.airyai(x, 1), (0.1, 100), bound=2000.0),
     *regions("airy_ai", mpmath.airyai, lambda x: mpmath.airyai(x, 1), (-100, -0.1), waves=True, bound=2000.0),
     *regions("logit", lambda x: mpmath.log(x / (1 - x)), lambda x: 1 / x / (1 - x), (1e-300, 0.4), (0.6, 1 - 1e-12)),
@@ -199,5 +204,6 @@ REGIONS = [
     *_polynomial("chebyshev_polynomial_u", mpmath.chebyu, 9, lambda x: 2 * mpmath.gegenbauer(8, 2, x)),
     *_polynomial("legendre_polynomial_p", mpmath.legendre, 9, lambda x: mpmath.gegenbauer(8, 1.5, x)),
     *_polynomial("hermite_polynomial_h", mpmath.hermite, 9, lambda x: 18 * mpmath.hermite(8, x)),
-    *_polynomial("laguerre_polynomial_l", lambda n, x: mpmath.laguerre(n, 0, x), 9, lambda x: -mpmath.laguerre(8, 1, x)),
+    *_polynomial("laguerre_polynomial_l", lambda n, x: mpmath.laguerre(n, 0, x), 9,
+                 lambda x: -mpmath.laguerre(8, 1, x)),
 ]  # fmt: skip

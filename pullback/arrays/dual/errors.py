@@ -15,10 +15,11 @@ class MixedCotangentsError(RuntimeError):
         )
 
 
-def no_forward_derivative(operator: str) -> NotImplementedError:
-    """The error for an operator without tangent rule."""
+def no_forward_derivative(operator: str, argument: str = "") -> NotImplementedError:
+    """The error for an operator without tangent rule, or without one for this argument."""
+    of = f" with respect to {argument!r}" if argument else ""
     return NotImplementedError(
-        f"the forward-mode derivative for {operator!r} is not implemented: nobody has written its `result:` formula in "
-        "derivatives.yaml. Write it there (see CONTRIBUTING), put the computation into a pullback.autograd.Function "
-        "with a jvp of its own, or take the derivative in reverse mode."
+        f"the forward-mode derivative for {operator!r}{of} is not implemented: nobody has written its `result:` "
+        "formula in derivatives.yaml. Write it there (see CONTRIBUTING), put the computation into a "
+        "pullback.autograd.Function with a jvp of its own, or take the derivative in reverse mode."
     )

@@ -72,6 +72,9 @@ def _run(name: str, *args: Any) -> Any:
         raise no_forward_derivative(rule.operator)
     if not any(_moves(tangents[i]) for i in rule.inputs):
         return _unmoved(rule, result, level, co)
+    for i, argument in rule.underived:
+        if _moves(tangents[i]):
+            raise no_forward_derivative(rule.operator, argument)
     outputs = [result] if rule.returns_list or rule.outputs == 1 else list(result)
     found = _tangents(rule, primals, tangents, outputs)
     if rule.mutates:

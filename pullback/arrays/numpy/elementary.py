@@ -69,8 +69,6 @@ def _sinc_series(x, order):
 
 def frexp(self):
     """(mantissa, exponent) with self = mantissa * 2**exponent and 0.5 <= |mantissa| < 1."""
-    if self.dtype.kind != "f":
-        raise ValueError(f"only tensors of floating-point numbers have binary digits; self is {self.dtype}.")
     return tuple(np.frexp(self))
 
 

@@ -91,7 +91,6 @@ class Frame:
         self.holders: list[weakref.ref[Holder]] = []
         self.metadata: list[tuple[Any, ...]] | None = [] if compare else None
         self.complete = False  # whether the function has returned
-        self.overran = False  # whether it was repeated in full before it had
 
     def name(self) -> str:
         """What errors call it."""
@@ -237,9 +236,8 @@ class _Fill(saved_tensors_hooks):
         return tensor
 
     def _one_too_many(self) -> None:
-        if not self.frame.complete:  # a backward inside the function, which is now repeated beyond that point
-            self.frame.overran = True
-        elif not self.stopped:  # else the function has swallowed the exception
+        # Not so where a backward inside the function repeats it beyond that point, or it has swallowed the exception.
+        if self.frame.complete and not self.stopped:
             raise CheckpointError(
                 f"{self.frame.name()}: trying to save more tensors during recomputation than the "
                 f"{len(self.frame.holders)} of the original forward pass.\n{TIP}"
@@ -257,8 +255,6 @@ class _Fill(saved_tensors_hooks):
 
     def _check(self) -> None:
         frame = self.frame
-        if frame.overran:
-            return
         if self.count < len(frame.holders):
             raise CheckpointError(
                 f"{frame.name()}: a different number of tensors was saved during the original forward "

@@ -8,12 +8,11 @@ from pullback.ops.composite.casts import floating
 
 
 def mvlgamma(self, p, *, ops):
-    """The logarithm of the multivariate gamma function: p (p - 1) / 4 log(pi) + sum over j < p of lgamma(self - j / 2)."""
+    """log of the multivariate gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(self - j / 2) over j < p."""
     if p < 1:
         raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, but it is {p}")
     x = floating(self, ops)
-    shifts = np.arange(p).astype(x.dtype) / 2
-    terms = ops.lgamma(ops.unsqueeze(x, -1) - shifts.astype(x.dtype))
+    terms = ops.lgamma(ops.unsqueeze(x, -1) - (np.arange(p) / 2).astype(x.dtype))
     return ops.sum(terms, -1) + p * (p - 1) / 4 * math.log(math.pi)
 
 

@@ -6,7 +6,7 @@ __all__ = ["logit_slope"]
 
 
 def logit_slope(x, eps, *, ops):
-    """1 / (x (1 - x)); outside of [eps, 1 - eps] logit is constant, and without eps it has no value outside of [0, 1]."""
+    """1 / (x (1 - x)); outside of [eps, 1 - eps] logit is constant, outside of [0, 1], without eps, undefined."""
     clamped = eps is not None and eps >= 0
     low, high = (eps, 1 - eps) if clamped else (0, 1)
     inside = ops.logical_and(ops.ge(x, low), ops.le(x, high))

@@ -266,7 +266,7 @@ def mvlgamma(input, p, *, out=None):
     return (
         composite_special.mvlgamma(input, p, ops=TENSOR)
         if out is None
-        else assign(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma(out=...)")
+        else assign(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma(out=...)", out=True)
     )
 
 
@@ -444,35 +444,35 @@ def inplace_igammac(input, other):
 
 
 class GammaDensityBackward0(Node):
-    """gamma_density(Tensor a, Tensor x) -> Tensor
+    """gamma_density(Tensor self, Tensor other) -> Tensor
 
     Generated from the entry `gamma_density` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_a", "saved_result", "saved_x", "version_a", "version_result", "version_x")
+    __slots__ = ("saved_other", "saved_result", "saved_self", "version_other", "version_result", "version_self")
     arity = 2
 
     def apply(self, ops, grad, unpack):
-        a = unpack(self.saved_a, self.version_a, self)
-        x = unpack(self.saved_x, self.version_x, self)
+        self_ = unpack(self.saved_self, self.version_self, self)
+        other = unpack(self.saved_other, self.version_other, self)
         result_ = unpack(self.saved_result, self.version_result, self)
-        grad_of_a = grad_of_x = None
+        grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_a = grad * (ops.xlogy(result_, x) - result_ * ops.digamma(a))
+            grad_of_self = grad * (ops.xlogy(result_, other) - result_ * ops.digamma(self_))
         if self._next1 is not None:
-            grad_of_x = grad * (ops.gamma_density(a - 1, x) - result_)
-        return grad_of_a, grad_of_x
+            grad_of_other = grad * (ops.gamma_density(self_ - 1, other) - result_)
+        return grad_of_self, grad_of_other
 
     def release(self):
-        self.version_a = Released
-        self.saved_a = None
-        self.version_x = Released
-        self.saved_x = None
+        self.version_self = Released
+        self.saved_self = None
+        self.version_other = Released
+        self.saved_other = None
         self.version_result = Released
         self.saved_result = None
 
 
-def record_gamma_density(out, a, x):
+def record_gamma_density(out, input, other):
     """Make `out` the result of a GammaDensityBackward0 node."""
     node = new(GammaDensityBackward0)
     node._sequence_nr = next_sequence_nr()
@@ -480,48 +480,52 @@ def record_gamma_density(out, a, x):
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
-    node._next0 = a._fn if type(a) is Tensor and a._extra is None else port(a)
-    node._next1 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_a = a
-    node.version_a = a._counter and a._counter.n if type(a) is Tensor else version_when_saved(a)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_other = other
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
 OP_gamma_density = Operator(
-    "gamma_density", "gamma_density", ((0, "a"), (1, "x")), record=record_gamma_density, saves_self=True
+    "gamma_density", "gamma_density", ((0, "input"), (1, "other")), record=record_gamma_density, saves_self=True
 )
 
 
-def gamma_density(a, x):
-    """x**(a - 1) exp(-x) / Gamma(a).
+def gamma_density(input, other):
+    """x**(a - 1) exp(-x) / Gamma(a) at a = self, x = other.
 
-    gamma_density(Tensor a, Tensor x) -> Tensor
+    gamma_density(Tensor self, Tensor other) -> Tensor
     """
-    _a, b = type(a), type(x)
+    a, b = type(input), type(other)
     if (
-        _a is Tensor
-        and (b is Tensor and a._level == x._level or b in SCALARS or b is ndarray and x.dtype.kind in NUMERIC)
+        a is Tensor
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
         or b is Tensor
-        and (_a in SCALARS or _a is ndarray and a.dtype.kind in NUMERIC)
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
     ) and (state := current()).plain:
         try:
-            result = kernels.gamma_density(a._array if _a is Tensor else a, x._array if b is Tensor else x)
+            result = kernels.gamma_density(
+                input._array if a is Tensor else input, other._array if b is Tensor else other
+            )
         except Exception as error:
-            raise explain(OP_gamma_density, (a, x), error) from error
+            raise explain(OP_gamma_density, (input, other), error) from error
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
-        out._level = (a if _a is Tensor else x)._level
-        if (_a is Tensor and a._requires_grad or b is Tensor and x._requires_grad) and (
-            state.records_all or state.records((a if _a is Tensor else x)._level)
+        out._level = (input if a is Tensor else other)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and other._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else other)._level)
         ):
-            record_gamma_density(out, a, x)
+            record_gamma_density(out, input, other)
         return out
-    return dispatch(OP_gamma_density, (a, x))
+    return dispatch(OP_gamma_density, (input, other))
 
 
 class SpecialZetaBackward0(Node):
@@ -2946,6 +2950,7 @@ def special_chebyshev_polynomial_v(x, n, *, out=None):
             out,
             composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR),
             "special_chebyshev_polynomial_v(out=...)",
+            out=True,
         )
     )
 
@@ -2962,6 +2967,7 @@ def special_chebyshev_polynomial_w(x, n, *, out=None):
             out,
             composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR),
             "special_chebyshev_polynomial_w(out=...)",
+            out=True,
         )
     )
 
@@ -2978,6 +2984,7 @@ def special_shifted_chebyshev_polynomial_t(x, n, *, out=None):
             out,
             composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR),
             "special_shifted_chebyshev_polynomial_t(out=...)",
+            out=True,
         )
     )
 
@@ -2994,6 +3001,7 @@ def special_shifted_chebyshev_polynomial_u(x, n, *, out=None):
             out,
             composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR),
             "special_shifted_chebyshev_polynomial_u(out=...)",
+            out=True,
         )
     )
 
@@ -3010,6 +3018,7 @@ def special_shifted_chebyshev_polynomial_v(x, n, *, out=None):
             out,
             composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR),
             "special_shifted_chebyshev_polynomial_v(out=...)",
+            out=True,
         )
     )
 
@@ -3026,6 +3035,7 @@ def special_shifted_chebyshev_polynomial_w(x, n, *, out=None):
             out,
             composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR),
             "special_shifted_chebyshev_polynomial_w(out=...)",
+            out=True,
         )
     )
 

@@ -1354,12 +1354,13 @@ def igammac_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     return (-other_t * ops.gamma_density(self_p, other_p),)
 
 
-def gamma_density_tangent(a_p, a_t, x_p, x_t, result, *, ops):
+def gamma_density_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of gamma_density."""
-    a_t = tangent_or_zeros(a_t, a_p, ops)
-    x_t = tangent_or_zeros(x_t, x_p, ops)
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    other_t = tangent_or_zeros(other_t, other_p, ops)
     return (
-        a_t * (ops.xlogy(result, x_p) - result * ops.digamma(a_p)) + x_t * (ops.gamma_density(a_p - 1, x_p) - result),
+        self_t * (ops.xlogy(result, other_p) - result * ops.digamma(self_p))
+        + other_t * (ops.gamma_density(self_p - 1, other_p) - result),
     )
 
 
@@ -2063,8 +2064,17 @@ RULES = {
         Rule("log_softmax_backward", log_softmax_backward_tangent, 3, inputs=(0, 1), tensors=(0, 1)),
     ),
     "mse_loss": (Rule("mse_loss", mse_loss_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
-    "nll_loss": (Rule("nll_loss", nll_loss_tangent, 5, inputs=(0, 2), tensors=(0, 1, 2)),),
-    "nll_loss_backward": (Rule("nll_loss_backward", nll_loss_backward_tangent, 6, inputs=(0, 3), tensors=(0, 2, 3)),),
+    "nll_loss": (Rule("nll_loss", nll_loss_tangent, 5, inputs=(0, 2), tensors=(0, 1, 2), underived=((2, "weight"),)),),
+    "nll_loss_backward": (
+        Rule(
+            "nll_loss_backward",
+            nll_loss_backward_tangent,
+            6,
+            inputs=(0, 3),
+            tensors=(0, 2, 3),
+            underived=((3, "weight"),),
+        ),
+    ),
     "cross_entropy_loss": (Rule("cross_entropy_loss", cross_entropy_loss_tangent, 4, inputs=(0,), tensors=(0, 1)),),
     "cross_entropy_loss_backward": (
         Rule("cross_entropy_loss_backward", cross_entropy_loss_backward_tangent, 5, inputs=(0, 1), tensors=(0, 1, 2)),
@@ -2097,10 +2107,10 @@ RULES = {
     "digamma": (Rule("digamma", digamma_tangent, 1, inputs=(0,), tensors=(0,)),),
     "polygamma": (Rule("polygamma", polygamma_tangent, 2, inputs=(1,), tensors=(1,)),),
     "digamma_derivative": (Rule("polygamma.self", polygamma_self_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "igamma": (Rule("igamma", igamma_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "igammac": (Rule("igammac", igammac_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "igamma": (Rule("igamma", igamma_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
+    "igammac": (Rule("igammac", igammac_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
     "gamma_density": (Rule("gamma_density", gamma_density_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "zeta": (Rule("special_zeta", special_zeta_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "zeta": (Rule("special_zeta", special_zeta_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
     "erfinv": (Rule("erfinv", erfinv_tangent, 1, inputs=(0,), tensors=(0,)),),
     "entr": (Rule("special_entr", special_entr_tangent, 1, inputs=(0,), tensors=(0,)),),
     "erfcx": (Rule("special_erfcx", special_erfcx_tangent, 1, inputs=(0,), tensors=(0,)),),
@@ -2131,10 +2141,10 @@ RULES = {
     "bessel_j1": (Rule("special_bessel_j1", special_bessel_j1_tangent, 1, inputs=(0,), tensors=(0,)),),
     "bessel_y0": (Rule("special_bessel_y0", special_bessel_y0_tangent, 1, inputs=(0,), tensors=(0,)),),
     "bessel_y1": (Rule("special_bessel_y1", special_bessel_y1_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "jv": (Rule("special_jv", special_jv_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "yv": (Rule("special_yv", special_yv_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "iv": (Rule("special_iv", special_iv_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "kv": (Rule("special_kv", special_kv_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "jv": (Rule("special_jv", special_jv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
+    "yv": (Rule("special_yv", special_yv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
+    "iv": (Rule("special_iv", special_iv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
+    "kv": (Rule("special_kv", special_kv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
     "spherical_bessel_j0": (
         Rule("special_spherical_bessel_j0", special_spherical_bessel_j0_tangent, 1, inputs=(0,), tensors=(0,)),
     ),

@@ -6,7 +6,8 @@ from scipy.linalg import get_blas_funcs, get_lapack_funcs
 from pullback.arrays.numpy.decompositions.matrices import matrices_of, refuse_failures, require_floating, require_matrices
 from pullback.core.errors import OperatorError
 
-__all__ = ["linalg_inv_ex", "linalg_lstsq", "linalg_pinv", "linalg_solve_matrices", "linalg_solve_triangular"]
+__all__ = ["linalg_inv_ex", "linalg_lstsq_matrices", "linalg_pinv_matrices", "linalg_solve_matrices",
+           "linalg_solve_triangular"]  # fmt: skip
 
 _SINGULAR = "the matrix is singular: pivot {info} of its LU factorisation is zero"
 
@@ -74,7 +75,7 @@ def _triangular(trsm, a, b, upper, left, unitriangular):
     return trsm(1, np.ascontiguousarray(a).T, b.T, side=left, lower=upper, diag=unitriangular).T
 
 
-def linalg_pinv(self, atol=None, rtol=None, hermitian=False):
+def linalg_pinv_matrices(self, atol=None, rtol=None, hermitian=False):
     """The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as 0."""
     require_matrices("linalg.pinv", square=hermitian, self=self)
     m, n = self.shape[-2:]
@@ -105,7 +106,7 @@ def threshold(largest, matrix, atol, rtol):
     return np.maximum(0.0 if atol is None else atol, rtol * largest)
 
 
-def linalg_lstsq(self, b, rcond=None, driver=None):
+def linalg_lstsq_matrices(self, b, rcond=None, driver=None):
     """The X of least norm that minimises |self X - b|, the squared residuals, the rank, the singular values.
 
     By the singular value decomposition for every driver: NumPy has it for batches, and it never fails for want of rank.

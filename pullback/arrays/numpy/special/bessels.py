@@ -65,8 +65,8 @@ def spherical_jn(self, order):
 def i0e_derivative(self, order):
     """The derivative of exp(-x) I_0(x) of that order, x >= 0.
 
-    exp(-x) I_0(x) = M(1/2, 1, -2 x), Kummer's function (DLMF 10.39.5, 13.3.15): nothing cancels, whereas i1e - i0e loses
-    all digits as x grows.
+    exp(-x) I_0(x) = M(1/2, 1, -2 x), Kummer's function (DLMF 10.39.5, 13.3.15): nothing cancels, whereas i1e - i0e
+    loses all digits as x grows.
     """
     x, dtype = in_double(self)
     factor = (-2.0) ** order * scipy_special.poch(0.5, order) / math.factorial(order)

@@ -38,8 +38,9 @@ def digamma_derivative(self, n):
 def gamma_density(a, x):
     """x**(a - 1) exp(-x) / Gamma(a), the density of the gamma distribution and the slope of igamma.
 
-    For large a by the saddle point: the exponent is a difference of numbers near a log(a), which would cost their
-    digits; far below a moderate a the power is exact and small. After Loader, Fast and accurate computation of binomial probabilities, 2000.
+    For large a by the saddle point (Loader, Fast and accurate computation of binomial probabilities, 2000): the
+    exponent is a difference of numbers near a log(a), which would cost their digits. Far below a moderate a the power
+    itself is exact.
     """
     (a, first), (x, second) = in_double(a), in_double(x)
     a, x = np.broadcast_arrays(a, x)
@@ -55,7 +56,8 @@ def gamma_density(a, x):
 def _by_powers(a, x):
     x = np.minimum(x, 2000.0)  # where it is 0, before the power overflows
     half = np.exp(-x / 2)
-    return x ** (a - 1) * half * scipy_special.rgamma(a) * half
+    scale = scipy_special.rgamma(a)
+    return np.where(scale == 0, 0, x ** (a - 1) * half * scale * half)
 
 
 def _by_saddle_point(a, x):

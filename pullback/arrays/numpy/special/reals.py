@@ -6,26 +6,29 @@ from pullback.arrays.numpy.kinds import is_complex
 
 __all__ = []
 
+_DOUBLE = np.dtype(float)
+
 
 def of_reals(function):
     """The kernel of a function of real arrays and numbers.
 
-    SciPy computes what is shorter than single precision in single precision: half precision is given back in its own
-    dtype, and whole numbers are computed in double precision, as NumPy does with longer ones.
+    Whole numbers are computed in double precision; half precision, which SciPy has not, is given back in its own dtype.
     """
 
     def kernel(*args):
-        result = function(*refuse_complex(args))
-        if result.dtype == np.float32:
-            common = np.result_type(*args)
-            if common == np.float16:
-                return result.astype(np.float16)
-            if common.kind != "f":
-                return function(*(np.asarray(x, float) for x in args))
-        return result
+        for x in args:
+            if getattr(x, "dtype", _DOUBLE).char not in "fd":
+                return _of_other_dtypes(function, args)
+        return function(*args)
 
     kernel.__name__ = function.__name__
     return kernel
+
+
+def _of_other_dtypes(function, args):
+    common = np.result_type(*refuse_complex(args))
+    result = function(*(np.asarray(x, None if common.kind == "f" else float) for x in args))
+    return result.astype(common) if common == np.float16 else result
 
 
 def refuse_complex(args):
