@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarks import clock
+
+FAILURES = (RuntimeError, AssertionError)  # of a library, or answers that differ
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -19,8 +21,9 @@ def main(argv: list[str] | None = None) -> int:
     processor = clock.pin() if options.pinned else None
     # Only now, since these import NumPy, which must find the environment that pin() has set.
     from benchmarks import cases, contenders, report
+    from benchmarks.case import Table
 
-    chosen = [case for case in cases.ALL if not options.only or any(part in case.name for part in options.only)]
+    chosen = choose(cases.ALL, options.only)
     if not chosen:
         names = "\n  ".join(case.name for case in cases.ALL)
         sys.exit(f"No case has {' or '.join(options.only)} in its name. There are:\n  {names}")
@@ -39,9 +42,15 @@ def main(argv: list[str] | None = None) -> int:
 
     results, failures = [], 0
     for case in chosen:
+        if isinstance(case, Table):
+            pairs = dict(measured_lines(case, list(versions), options))
+            print(report.summary(case, pairs), flush=True)
+            results += [result for pair in pairs.values() for result in pair]
+            failures += len(case.rows) - len(pairs)
+            continue
         try:
             results.append(measure(case, list(versions), options))
-        except (RuntimeError, AssertionError) as error:  # the other cases can still be measured
+        except FAILURES as error:  # the other cases can still be measured
             print(f"\n{case.name}: FAILED\n{error}", flush=True)
             failures += 1
         else:
@@ -51,19 +60,51 @@ def main(argv: list[str] | None = None) -> int:
     return 1 if failures else 0
 
 
+def measured_lines(table: Any, present: list[str], options: argparse.Namespace) -> Iterator[tuple[str, list[Any]]]:
+    """Label and results of each line of a table that could be measured; prints it as it goes."""
+    from benchmarks import report
+
+    print("\n" + report.heading(table), flush=True)
+    for label, pair in table.rows.items():
+        try:
+            results = measure_together(pair, present, options)
+        except FAILURES as error:
+            print(f"{label}: FAILED\n{error}", flush=True)
+        else:
+            print(report.line(label, results), flush=True)
+            yield label, results
+
+
+def choose(every: Iterable[Any], parts: Sequence[str]) -> list[Any]:
+    """The cases with one of `parts` in their name, and of a table the lines with one in their label."""
+    from benchmarks.case import Table
+
+    tables = {one.name: one.only(parts) for one in every if isinstance(one, Table)}
+    chosen = [one for one in every if not parts or one.name in tables or any(part in one.name for part in parts)]
+    return [tables.get(one.name, one) for one in chosen if one.name not in tables or tables[one.name].rows]
+
+
 def measure(case: Any, present: list[str], options: argparse.Namespace) -> Any:
     """The result of one case."""
     from benchmarks import runner
     from benchmarks.case import Case
 
-    clock_name, threads = ("cpu", 1) if options.pinned else ("wall", None)
     if not isinstance(case, Case):
-        return runner.run_process_case(case, present, clock_name, options.rounds)
-    result = runner.Result(case)
+        return runner.run_process_case(case, present, "cpu" if options.pinned else "wall", options.rounds)
+    return measure_together([case], present, options)[0]
+
+
+def measure_together(together: Sequence[Any], present: list[str], options: argparse.Namespace) -> list[Any]:
+    """The results of cases that share a process of each library; all are built for the same ones."""
+    from benchmarks import runner
+
+    clock_name, threads = ("cpu", 1) if options.pinned else ("wall", None)
+    results = [runner.Result(case) for case in together]
     for _ in range(options.generations):
-        with started([name for name in present if name in case.build], clock_name, threads) as workers:
-            runner.add_rounds(result, workers, options.rounds)
-    return result
+        with started([name for name in present if name in together[0].build], clock_name, threads) as workers:
+            for result in results:
+                runner.add_rounds(result, workers, options.rounds)
+    return results
 
 
 @contextmanager

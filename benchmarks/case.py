@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Run = Callable[[], Any]
@@ -56,3 +56,28 @@ class ProcessCase:
     per: int = 1
     goals: Mapping[str, float] = field(default_factory=dict)
     rounds: int = 5
+
+
+@dataclass(frozen=True)
+class Table:
+    """Many small cases, of which the geometric mean counts; a line of the table shows two of them.
+
+    Parameters
+    ----------
+    rows : mapping from a line's label to its two cases, forward and backward
+        The two share a process of each library; each line has processes of its own.
+    goal : float
+        The most that the geometric mean of pullback's ratios to PyTorch may be.
+    """
+
+    name: str
+    title: str
+    rows: Mapping[str, tuple[Case, Case]]
+    goal: float
+
+    def only(self, parts: Sequence[str]) -> Table:
+        """The table of the lines with one of `parts` in their label; the whole if it matches the table's own name."""
+        if not parts or any(part in self.name for part in parts):
+            return self
+        rows = {label: pair for label, pair in self.rows.items() if any(part in label for part in parts)}
+        return replace(self, rows=rows)

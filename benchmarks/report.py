@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import geometric_mean
 from typing import Any
 
+from benchmarks.case import Table
 from benchmarks.runner import Result
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+WORST = 10  # how many of the slowest lines of a table are named below it
 
 
 def duration(seconds: float) -> str:
@@ -35,6 +38,41 @@ def against(result: Result, name: str) -> str:
     if goal is None:
         return text
     return f"{text} ({'met' if ratio <= goal else 'NOT met'}: <= {goal:g})"
+
+
+def heading(case: Table) -> str:
+    """The lines above a table."""
+    columns = f"{'pullback':>10}{'torch':>10}{'ratio':>7}"
+    return f"{case.name}: {case.title}\n{'':<20}{'forward':>27}{'backward':>27}\n{'':<20}{columns}{columns}"
+
+
+def line(label: str, pair: Sequence[Result]) -> str:
+    """One line of a table: both times and the ratio, forward and backward."""
+    cells = ""
+    for result in pair:
+        for name in ("pullback", "torch"):
+            cells += f"{duration(result.median(name)) if name in result.seconds else '':>10}"
+        cells += f"{result.ratio('torch'):>7.2f}" if _compared(result) else f"{'':>7}"
+    return f"{label:<20}{cells}".rstrip()
+
+
+def _compared(result: Result) -> bool:
+    return {"pullback", "torch"} <= result.seconds.keys()
+
+
+def summary(case: Table, pairs: Mapping[str, Sequence[Result]]) -> str:
+    """Below a table: the geometric mean of all ratios, and the ten largest."""
+    ratios = {
+        result.case.title: result.ratio("torch") for pair in pairs.values() for result in pair if _compared(result)
+    }
+    if not ratios:
+        return "no ratios: PyTorch takes no part"
+    mean = geometric_mean(ratios.values())
+    worst = sorted(ratios, key=ratios.__getitem__, reverse=True)[:WORST]
+    return (
+        f"geometric mean of {len(ratios)} ratios: {mean:.2f} ({'met' if mean <= case.goal else 'NOT met'}: "
+        f"<= {case.goal:g})\nworst: " + "; ".join(f"{title} {ratios[title]:.2f}" for title in worst)
+    )
 
 
 def as_json(results: Iterable[Result], about: Mapping[str, Any]) -> dict[str, Any]:

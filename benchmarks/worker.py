@@ -78,8 +78,7 @@ class Desk:
 
         from benchmarks import cases
 
-        case = next(case for case in cases.ALL if case.name == name)
-        self.run = case.build[self.contender](self.lib)
+        self.run = cases.named(name).build[self.contender](self.lib)
         answer = self.run()
         arrays = [np.asarray(part) for part in (answer if isinstance(answer, tuple) else (answer,))]
         self.repeats = self.calibrate()

@@ -9,9 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import yaml  # noqa: E402
+import yaml  # noqa: E402 - with what follows, the checkout's, now that it can be found
 
-from pullback.codegen.generate import own_registry  # noqa: E402 - the checkout's, now that it can be found
+from pullback.codegen.generate import own_registry  # noqa: E402
 from pullback.codegen.model import AREAS, LATE_AREAS, Marker  # noqa: E402
 from pullback.codegen.naming import public_name  # noqa: E402
 from pullback.testing.opinfo import OPINFOS  # noqa: E402
@@ -24,10 +24,10 @@ INTRODUCTION = """\
 Written by `python tools/operators.py` from `native_functions.yaml`, `derivatives.yaml` and the OpInfo records.
 
 *Kind*: a primitive has a kernel, and a formula if it is differentiable; a composite is made of other operators, through
-which it differentiates. *Orders*: how many times the tests differentiate it (0: no derivative). *Complex*: whether it is
-tested with complex inputs. *Batching*: what a batched form needs: `pointwise` and `reduction` follow from the tag, `view`
-moves dimensions, `parts` means that a composite's parts are enough, `random` draws for each element, `rule` a rule of
-its own. Formulas are for the gradients of the inputs, `grad` being that of the output.
+which it differentiates. *Orders*: how many times the tests differentiate it (0: no derivative). *Complex*: whether it
+is tested with complex inputs. *Batching*: what a batched form needs: `pointwise` and `reduction` follow from the tag,
+`view` moves dimensions, `parts` means that a composite's parts are enough, `random` draws for each element, `rule` a
+rule of its own. Formulas are for the gradients of the inputs, `grad` being that of the output.
 """
 
 
@@ -91,7 +91,8 @@ def page():
         natives = [native for native in public if native.area == area]
         if natives:
             late = ", loaded when first used" if area in LATE_AREAS else ""
-            lines += [f"## {area}{late}\n", "| operator | kind | orders | complex | batching | formulas |", "|" + "---|" * 6]
+            columns = ("operator", "kind", "orders", "complex", "batching", "formulas")
+            lines += [f"## {area}{late}\n", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
             lines += [row(native, registry, known) for native in natives]
             lines.append("")
     absent = yaml.safe_load(ABSENT.read_text(encoding="utf-8"))

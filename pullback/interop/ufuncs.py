@@ -10,15 +10,17 @@ from pullback.ops.tables import NUMPY_RULES
 
 # SciPy's names of operators; those absent from the operator table have no rule.
 SCIPY = {
-    "_zeta": "special_zeta", "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcx": "special_erfcx",
+    "_zeta": "special_zeta", "betainc": "special_betainc", "betaincinv": "special_betaincinv",
+    "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcinv": "special_erfcinv", "erfcx": "special_erfcx",
     "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammainc": "igamma",
-    "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "i0e": "special_i0e", "i1": "special_i1",
+    "gammaincc": "igammac", "gammainccinv": "special_gammainccinv", "gammaincinv": "special_gammaincinv",
+    "gammaln": "lgamma", "i0": "i0", "i0e": "special_i0e", "i1": "special_i1",
     "i1e": "special_i1e", "iv": "special_iv", "j0": "special_bessel_j0", "j1": "special_bessel_j1", "jv": "special_jv",
     "k0": "special_modified_bessel_k0", "k0e": "special_scaled_modified_bessel_k0", "k1": "special_modified_bessel_k1",
-    "k1e": "special_scaled_modified_bessel_k1", "kv": "special_kv", "log1p": "log1p", "log_expit": "logsigmoid",
-    "log_ndtr": "special_log_ndtr", "logit": "logit", "ndtr": "special_ndtr", "ndtri": "special_ndtri",
-    "psi": "digamma", "xlog1py": "special_xlog1py", "xlogy": "xlogy", "y0": "special_bessel_y0",
-    "y1": "special_bessel_y1", "yv": "special_yv",
+    "k1e": "special_scaled_modified_bessel_k1", "kn": "special_kv", "kv": "special_kv", "log1p": "log1p",
+    "log_expit": "logsigmoid", "log_ndtr": "special_log_ndtr", "logit": "logit", "ndtr": "special_ndtr",
+    "ndtri": "special_ndtri", "psi": "digamma", "xlog1py": "special_xlog1py", "xlogy": "xlogy",
+    "y0": "special_bessel_y0", "y1": "special_bessel_y1", "yn": "special_yv", "yv": "special_yv",
 }  # fmt: skip
 # Polynomials, of which SciPy has the degree first, and the operators the argument.
 SCIPY_OF_DEGREE = {

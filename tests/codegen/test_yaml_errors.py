@@ -387,6 +387,12 @@ NATIVE_REFUSALS = {
         "taken by the operator 'f'",
         "rename",
     ),
+    "alias of another in its home": (
+        "- func: special_f(Tensor self) -> Tensor\n  python_module: special\n"
+        "- func: g(Tensor self) -> Tensor  #!\n  alias: special.f",
+        "taken by the operator 'special_f'",
+        "rename",
+    ),
     "helper of that name": (
         "- func: atan2_backward(Tensor self) -> Tensor  #!",
         "the name of a helper",

@@ -99,6 +99,19 @@ def _upper(a):
     return lambda x: mpmath.gammainc(a, x, mpmath.inf, regularized=True)
 
 
+def _gammaincinv(y):
+    start = mpmath.mpf(special.gammaincinv(2.5, pb.tensor(float(y))).item())
+    return mpmath.findroot(lambda x: _lower(2.5)(x) / y - 1, start)
+
+
+def _beta_density(a, b):
+    return lambda x: x ** (a - 1) * (1 - x) ** (b - 1) / mpmath.beta(a, b)
+
+
+def _betainc(a, b):
+    return lambda x: mpmath.betainc(a, b, 0, x, regularized=True)
+
+
 def _normal(x):
     return mpmath.exp(-x * x / 2) / mpmath.sqrt(2 * mpmath.pi)
 
@@ -160,6 +173,8 @@ REGIONS = [
     *regions("lgamma", mpmath.loggamma, mpmath.digamma, (0.5, 3), waves=True),
     *regions("digamma", mpmath.digamma, lambda x: psi(1, x), (1e-100, 0.4), (2, 1e12)),
     *regions("digamma", mpmath.digamma, lambda x: psi(1, x), (-5.9, -5.1), waves=True),
+    *regions("polygamma", lambda x: psi(1, x), lambda x: psi(2, x), (1e-100, 0.4), (0.5, 20), (20, 1e8), args=(1,)),
+    *regions("polygamma", lambda x: psi(1, x), lambda x: psi(2, x), (-5.9, -0.1), waves=True, args=(1,)),
     *regions("polygamma", lambda x: psi(3, x), lambda x: psi(4, x), (1e-50, 0.4), (0.5, 1e8), args=(3,)),
     *regions("igamma", _lower(0.5), _density(0.5), (1e-10, 1), (1, 30), args=(0.5,)),
     *regions("igammac", _upper(0.5), lambda x: -_density(0.5)(x), (0.1, 30), (30, 600), args=(0.5,), bound=500.0),
@@ -167,12 +182,18 @@ REGIONS = [
     *regions("igamma", _lower(10**6), _density(10**6), (996000, 1010000), args=(1e6,), bound=500.0),
     *regions("igamma", _lower(10**6), _density(10**6), (990000, 995000), args=(1e6,),
              bound=1e12),  # SciPy sums at most 2000 terms
+    *regions("gammaincinv", _gammaincinv, lambda y: 1 / _density(2.5)(_gammaincinv(y)), (1e-10, 0.1), (0.1, 0.99),
+             args=(2.5,), bound=64.0),
+    *regions("betainc", _betainc(2.5, 1.5), _beta_density(2.5, 1.5), (1e-100, 0.1), (0.1, 0.99), args=(2.5, 1.5)),
+    *regions("betainc", _betainc(2000, 3000), _beta_density(2000, 3000), (0.35, 0.45), args=(2000.0, 3000.0),
+             bound=900.0),
     *regions("zeta", lambda q: mpmath.zeta(3, q), lambda q: -3 * mpmath.zeta(4, q), (1e-50, 1), (1, 1e6), args=(3.0,)),
     *regions("erfinv", mpmath.erfinv,
              lambda y: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(mpmath.erfinv(y) ** 2), (-0.999, 0.999),
              (1e-200, 1e-3), bound=64.0),
     *regions("entr", lambda x: -x * mpmath.log(x), lambda x: -mpmath.log(x) - 1, (1e-300, 0.3), (1.1, 1e10)),
-    *regions("erfcx", _w, _erfcx_slope, (-20, -1), (-1, 2), (2, 30), (30, 1e10), bound=900.0),
+    *regions("erfcx", _w, _erfcx_slope, (-20, -1), (-1, 2), (2, 4), (4, 30), (30, 1e10),
+             bound=900.0),
     *regions("ndtr", _ndtr, _normal, (-37, -1), (-1, 1), (1, 37), bound=2000.0),
     *regions("log_ndtr", _log_ndtr, lambda x: _normal(x) / _ndtr(x), (-1e8, -40), (-40, -1), (-1, 1),
              (1, 30), bound=2000.0),

@@ -6,8 +6,10 @@ in place of det(A) A^-1 it holds for singular matrices too.
 
 from pullback.ops.formulas.solves import adjoint_of
 
-__all__ = ["adjugate_slope_backward", "matrix_exp_slope", "slogdet_backward", "slogdet_jvp", "times_adjoint_adjugate",
-           "trace_of_product"]  # fmt: skip
+__all__ = [
+    "adjugate_curve", "adjugate_slope_backward", "matrix_exp_slope", "slogdet_backward", "slogdet_jvp",
+    "times_adjoint_adjugate", "trace_of_product",
+]  # fmt: skip
 
 
 def _column(x, ops):
@@ -38,6 +40,15 @@ def adjugate_slope_backward(grad, A, tangent, *, ops):
         + ops.adjugate_slope(adjoint_of(A, ops=ops), along_B)
         + ops.matmul(Xh, ops.matmul(grad, adjoint_of(ops.matmul(XD, B), ops=ops)))
     )
+
+
+def adjugate_curve(A, dA, tangent, *, ops):
+    """The derivative along dA of the adjugate's derivative along a tangent."""
+    X, B = ops.linalg_inv_ex(A, check_errors=True)[0], ops.adjugate(A)
+    XD, moved = ops.matmul(X, tangent), ops.adjugate_slope(A, dA)
+    twice = ops.matmul(ops.matmul(X, dA), XD)
+    traces = [_column(ops.sum(ops.diagonal(x, 0, -2, -1), -1), ops) for x in (twice, XD)]
+    return ops.matmul(twice, B) - traces[0] * B + traces[1] * moved - ops.matmul(XD, moved)
 
 
 def slogdet_backward(grad_sign, grad_log, A, sign, *, ops):

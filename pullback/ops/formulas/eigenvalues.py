@@ -17,15 +17,12 @@ from pullback.core.errors import LinAlgError
 from pullback.ops.formulas.solves import adjoint_of
 
 __all__ = [
-    "eig_backward", "eig_jvp", "eigh_backward", "eigh_jvp", "eigvals_backward", "eigvals_jvp", "eigvalsh_backward",
-    "eigvalsh_jvp", "svd_backward", "svd_jvp", "svdvals_backward", "svdvals_jvp",
+    "eig_backward", "eig_jvp", "eigh_backward", "eigh_values_jvp", "eigh_vectors_jvp", "eigvals_backward",
+    "eigvals_jvp", "eigvalsh_backward", "eigvalsh_jvp", "svd_backward", "svd_jvp", "svd_values_jvp",
+    "svdvals_backward", "svdvals_jvp",
 ]  # fmt: skip
 
 _REMEDY = "write it with functions of the matrix itself (matrix_exp, inv, pinv, eigvalsh, svdvals), or perturb the matrix"
-
-
-def _real_diagonal(x, ops):
-    return ops.real(ops.diagonal(x, 0, -2, -1))
 
 
 def _refuse_phase(diagonal, scale, name, ops):
@@ -104,10 +101,15 @@ def eigh_backward(gL, gV, L, V, *, ops):
     return ops.matmul(V, ops.matmul(inner + ops.diag_embed(ops.real(gL)), Vh))
 
 
-def eigh_jvp(dA, L, V, *, ops):
-    """dL = Re diag(V^H dA V), dV = V ((V^H dA V) / E), with no part of a vector along itself."""
+def eigh_values_jvp(dA, V, *, ops):
+    """Re diag(V^H dA V)."""
+    return ops.sum(ops.real(ops.conj(V) * ops.matmul(dA, V)), -2)
+
+
+def eigh_vectors_jvp(dA, L, V, *, ops):
+    """V ((V^H dA V) / E), with no part of a vector along itself; infinite where equal values part."""
     dP = ops.matmul(adjoint_of(V, ops=ops), ops.matmul(dA, V))
-    return _real_diagonal(dP, ops), ops.matmul(V, _off_diagonal(dP, ops) / _safe_gaps(L, ops))
+    return ops.matmul(V, _off_diagonal(dP, ops) / _safe_gaps(L, ops))
 
 
 def eigvalsh_backward(grad, A, UPLO, *, ops):
@@ -118,8 +120,7 @@ def eigvalsh_backward(grad, A, UPLO, *, ops):
 
 def eigvalsh_jvp(A, dA, UPLO, *, ops):
     """Re diag(V^H dA V)."""
-    _, V = ops.linalg_eigh(A, UPLO)
-    return ops.sum(ops.real(ops.conj(V) * ops.matmul(dA, V)), -2)
+    return eigh_values_jvp(dA, ops.linalg_eigh(A, UPLO)[1], ops=ops)
 
 
 # -- general -----------------------------------------------------------------------------------------------------
@@ -231,16 +232,26 @@ def svd_jvp(dA, A, U_all, S, Vh_all, *, ops):
         dU = ops.cat([dU, -ops.matmul(U, ops.matmul(adjoint_of(dU, ops=ops), U_rest))], -1)
     if Vh_rest is not None:
         dVh = ops.cat([dVh, -ops.matmul(ops.matmul(Vh_rest, dV), Vh)], -2)
-    return dU, _real_diagonal(P, ops), dVh
+    return dU, dVh
 
 
-def svdvals_backward(grad, A, *, ops):
-    """U diag(grad) V^H."""
-    U, _, Vh = ops.linalg_svd(A, full_matrices=False)
-    return ops.matmul(U * ops.unsqueeze(grad, -2), Vh)
-
-
-def svdvals_jvp(A, dA, *, ops):
+def svd_values_jvp(dA, U, S, Vh, *, ops):
     """Re diag(U^H dA V)."""
-    U, _, Vh = ops.linalg_svd(A, full_matrices=False)
+    U, Vh, _, _ = _thin(U, Vh, S.shape[-1])
     return ops.sum(ops.real(ops.conj(U) * ops.matmul(dA, adjoint_of(Vh, ops=ops))), -2)
+
+
+def svdvals_backward(grad, A, S, *, ops):
+    """U diag(grad) V^H, without the values that are 0."""
+    U, _, Vh = ops.linalg_svd(A, full_matrices=False)
+    return ops.matmul(U * ops.unsqueeze(_where_positive(grad, S, ops), -2), Vh)
+
+
+def svdvals_jvp(A, dA, S, *, ops):
+    """Re diag(U^H dA V), 0 for the values that are 0."""
+    U, _, Vh = ops.linalg_svd(A, full_matrices=False)
+    return _where_positive(svd_values_jvp(dA, U, S, Vh, ops=ops), S, ops)
+
+
+def _where_positive(x, S, ops):
+    return ops.where(ops.eq(S, 0), ops.zeros_like(x), x)

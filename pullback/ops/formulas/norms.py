@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["cdist_backward", "cdist_jvp", "vector_norm_backward", "vector_norm_jvp"]
+__all__ = ["cdist_backward", "cdist_jvp", "renorm_backward", "renorm_jvp", "vector_norm_backward", "vector_norm_jvp"]
 
 
 def _kept(x, dim, ndim, keepdim, ops):
@@ -57,6 +57,30 @@ def vector_norm_jvp(self, tangent, ord, dim, keepdim, dtype, result, *, ops):
         self, tangent = ops.to(self, dtype), ops.to(tangent, dtype)
     slope = norm_slope(self, ord, _kept(result, dim, self.ndim, keepdim, ops), dim, ops)
     return ops.sum(ops.real(ops.conj(slope) * tangent), dim, keepdim)
+
+
+def _renorm_parts(self, p, dim, maxnorm, ops):
+    """The other dimensions, the factor on self, its derivative in the norm, and the norm's slope."""
+    others = [d for d in range(self.ndim) if d != dim % self.ndim]
+    norms = ops.linalg_vector_norm(self, p, others, True)
+    beyond, shifted = ops.gt(norms, maxnorm), norms + 1e-7
+    factor = ops.where(beyond, maxnorm / shifted, ops.ones_like(norms))
+    falling = ops.where(beyond, -maxnorm / shifted / shifted, ops.zeros_like(norms))
+    return others, factor, falling, norm_slope(self, p, norms, others, ops)
+
+
+def renorm_backward(grad, self, p, dim, maxnorm, *, ops):
+    """grad f(|x|) + slope f'(|x|) Re <x, grad> for x f(|x|)."""
+    others, factor, falling, slope = _renorm_parts(self, p, dim, maxnorm, ops)
+    along = ops.sum(ops.real(ops.conj(self) * grad), others, True)
+    return grad * factor + slope * (falling * along)
+
+
+def renorm_jvp(self, tangent, p, dim, maxnorm, *, ops):
+    """t f(|x|) + x f'(|x|) Re <slope, t>."""
+    others, factor, falling, slope = _renorm_parts(self, p, dim, maxnorm, ops)
+    along = ops.sum(ops.real(ops.conj(slope) * tangent), others, True)
+    return tangent * factor + self * (falling * along)
 
 
 def _differences(x1, x2, ops):

@@ -5,8 +5,8 @@ pseudoinverse after G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10(2), 1973. X
 """
 
 __all__ = [
-    "adjoint_of", "lstsq_backward", "lstsq_residuals_jvp", "lstsq_solution_jvp", "pinv_backward", "pinv_jvp",
-    "solve_triangular_backward", "solve_triangular_jvp", "triangle_of",
+    "adjoint_of", "ldl_solve_backward", "lstsq_backward", "lstsq_residuals_jvp", "lstsq_solution_jvp", "pinv_backward",
+    "pinv_jvp", "solve_backward", "solve_triangular_backward", "solve_triangular_jvp", "triangle_of",
 ]  # fmt: skip
 
 
@@ -14,6 +14,18 @@ def adjoint_of(x, *, ops):
     """X^H."""
     flipped = ops.transpose(x, -2, -1)
     return ops.conj(flipped) if x.dtype.kind == "c" else flipped
+
+
+def solve_backward(grad, A, X, mask, *, ops):
+    """B gets A^-H grad; A minus that times X^H."""
+    found = ops.linalg_solve_matrices(adjoint_of(A, ops=ops), grad)[0]
+    return (-ops.matmul(found, adjoint_of(X, ops=ops)) if mask[0] else None), found
+
+
+def ldl_solve_backward(grad, LD, pivots, hermitian, *, ops):
+    """A^-H grad, of the same factors: A is symmetric or Hermitian."""
+    LD = LD if hermitian or LD.dtype.kind != "c" else ops.conj(LD)
+    return ops.linalg_ldl_solve(LD, pivots, grad, hermitian=hermitian)
 
 
 def triangle_of(x, upper, unitriangular, *, ops):

@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["degree", "log1p_argument", "log1p_divisor"]
+__all__ = ["beta_density_slope", "degree", "log1p_argument", "log1p_divisor"]
 
 
 def log1p_argument(self, other, *, ops):
@@ -18,3 +18,9 @@ def log1p_divisor(self, other, *, ops):
 def degree(n, less=0.0, *, ops):
     """The degree that a polynomial makes of n, minus `less`; in floating point, lest an unsigned 0 - 1 wrap around."""
     return (math.trunc(n) if isinstance(n, (int, float)) else ops.trunc(n)) - less
+
+
+def beta_density_slope(alpha, beta, x, *, ops):
+    """The derivative of the density of the beta distribution in x."""
+    lower = ops.beta_density(alpha - 1, beta, x) - ops.beta_density(alpha, beta - 1, x)
+    return (alpha + beta - 1) * lower

@@ -8,7 +8,7 @@ from pullback.core.node import Node, next_sequence_nr, port
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented
-from pullback.ops.formulas.special import degree, log1p_argument, log1p_divisor
+from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor
 from pullback.arrays.numpy import special as kernels
 from pullback.ops.composite import special as composite_special
 
@@ -528,6 +528,462 @@ def gamma_density(input, other):
     return dispatch(OP_gamma_density, (input, other))
 
 
+class SpecialGammaincinvBackward0(Node):
+    """special_gammaincinv(Tensor self, Tensor other) -> Tensor
+
+    Generated from the entry `special_gammaincinv` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        grad_of_self = grad_of_other = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "special_gammaincinv", "self")
+        if self._next1 is not None:
+            self_ = unpack(self.saved_self, self.version_self, self)
+            result_ = unpack(self.saved_result, self.version_result, self)
+            grad_of_other = grad / ops.gamma_density(self_, result_)
+        return grad_of_self, grad_of_other
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_special_gammaincinv(out, input, other):
+    """Make `out` the result of a SpecialGammaincinvBackward0 node."""
+    node = new(SpecialGammaincinvBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+    if node._next1 is not None:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        node.saved_result = out._array
+        node.version_result = watch_output(out)
+
+
+OP_special_gammaincinv = Operator(
+    "special_gammaincinv",
+    "gammaincinv",
+    ((0, "input"), (1, "other")),
+    record=record_special_gammaincinv,
+    saves_self=True,
+)
+
+
+def special_gammaincinv(input, other, *, out=None):
+    """The x with igamma(self, x) = other; differentiable in other.
+
+    special_gammaincinv(Tensor self, Tensor other) -> Tensor
+    """
+    if out is not None:
+        return write_out(OP_special_gammaincinv, (input, other), out)
+    a, b = type(input), type(other)
+    if (
+        a is Tensor
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
+    ) and (state := current()).plain:
+        try:
+            result = kernels.gammaincinv(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        except Exception as error:
+            raise explain(OP_special_gammaincinv, (input, other), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else other)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and other._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else other)._level)
+        ):
+            record_special_gammaincinv(out, input, other)
+        return out
+    return dispatch(OP_special_gammaincinv, (input, other))
+
+
+class SpecialGammainccinvBackward0(Node):
+    """special_gammainccinv(Tensor self, Tensor other) -> Tensor
+
+    Generated from the entry `special_gammainccinv` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        grad_of_self = grad_of_other = None
+        if self._next0 is not None:
+            raise derivative_not_implemented(self, "special_gammainccinv", "self")
+        if self._next1 is not None:
+            self_ = unpack(self.saved_self, self.version_self, self)
+            result_ = unpack(self.saved_result, self.version_result, self)
+            grad_of_other = -grad / ops.gamma_density(self_, result_)
+        return grad_of_self, grad_of_other
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_special_gammainccinv(out, input, other):
+    """Make `out` the result of a SpecialGammainccinvBackward0 node."""
+    node = new(SpecialGammainccinvBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+    if node._next1 is not None:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        node.saved_result = out._array
+        node.version_result = watch_output(out)
+
+
+OP_special_gammainccinv = Operator(
+    "special_gammainccinv",
+    "gammainccinv",
+    ((0, "input"), (1, "other")),
+    record=record_special_gammainccinv,
+    saves_self=True,
+)
+
+
+def special_gammainccinv(input, other, *, out=None):
+    """The x with igammac(self, x) = other; differentiable in other.
+
+    special_gammainccinv(Tensor self, Tensor other) -> Tensor
+    """
+    if out is not None:
+        return write_out(OP_special_gammainccinv, (input, other), out)
+    a, b = type(input), type(other)
+    if (
+        a is Tensor
+        and (
+            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        )
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
+    ) and (state := current()).plain:
+        try:
+            result = kernels.gammainccinv(
+                input._array if a is Tensor else input, other._array if b is Tensor else other
+            )
+        except Exception as error:
+            raise explain(OP_special_gammainccinv, (input, other), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else other)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and other._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else other)._level)
+        ):
+            record_special_gammainccinv(out, input, other)
+        return out
+    return dispatch(OP_special_gammainccinv, (input, other))
+
+
+class SpecialBetaincBackward0(Node):
+    """special_betainc(Tensor alpha, Tensor beta, Tensor x) -> Tensor
+
+    Generated from the entry `special_betainc` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_alpha", "saved_beta", "saved_x", "version_alpha", "version_beta", "version_x")
+
+    def apply(self, ops, grad, unpack):
+        grad_of_alpha = grad_of_beta = grad_of_x = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "special_betainc", "alpha")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "special_betainc", "beta")
+        if self._nexts[2] is not None:
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            beta = unpack(self.saved_beta, self.version_beta, self)
+            x = unpack(self.saved_x, self.version_x, self)
+            grad_of_x = grad * ops.beta_density(alpha, beta, x)
+        return grad_of_alpha, grad_of_beta, grad_of_x
+
+    def release(self):
+        self.version_alpha = Released
+        self.saved_alpha = None
+        self.version_beta = Released
+        self.saved_beta = None
+        self.version_x = Released
+        self.saved_x = None
+
+
+def record_special_betainc(out, alpha, beta, x):
+    """Make `out` the result of a SpecialBetaincBackward0 node."""
+    node = new(SpecialBetaincBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._nexts = (
+        port(alpha),
+        port(beta),
+        port(x),
+    )
+    if node._nexts[2] is not None:
+        node.saved_alpha = alpha
+        node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
+        node.saved_beta = beta
+        node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
+
+
+OP_special_betainc = Operator(
+    "special_betainc", "betainc", ((0, "alpha"), (1, "beta"), (2, "x")), record=record_special_betainc, saves_self=True
+)
+
+
+def special_betainc(alpha, beta, x, *, out=None):
+    """The regularised incomplete beta function I_x(alpha, beta); differentiable in x.
+
+    special_betainc(Tensor alpha, Tensor beta, Tensor x) -> Tensor
+    """
+    if out is not None:
+        return write_out(OP_special_betainc, (alpha, beta, x), out)
+    if (
+        type(alpha) is Tensor
+        and type(beta) is Tensor
+        and beta._level == alpha._level
+        and type(x) is Tensor
+        and x._level == alpha._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.betainc(alpha._array, beta._array, x._array)
+        except Exception as error:
+            raise explain(OP_special_betainc, (alpha, beta, x), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = alpha._level
+        if (alpha._requires_grad or beta._requires_grad or x._requires_grad) and (
+            state.records_all or state.records(alpha._level)
+        ):
+            record_special_betainc(out, alpha, beta, x)
+        return out
+    return dispatch(OP_special_betainc, (alpha, beta, x))
+
+
+class SpecialBetaincinvBackward0(Node):
+    """special_betaincinv(Tensor alpha, Tensor beta, Tensor y) -> Tensor
+
+    Generated from the entry `special_betaincinv` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_alpha", "saved_beta", "saved_result", "version_alpha", "version_beta", "version_result")
+
+    def apply(self, ops, grad, unpack):
+        grad_of_alpha = grad_of_beta = grad_of_y = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "special_betaincinv", "alpha")
+        if self._nexts[1] is not None:
+            raise derivative_not_implemented(self, "special_betaincinv", "beta")
+        if self._nexts[2] is not None:
+            alpha = unpack(self.saved_alpha, self.version_alpha, self)
+            beta = unpack(self.saved_beta, self.version_beta, self)
+            result_ = unpack(self.saved_result, self.version_result, self)
+            grad_of_y = grad / ops.beta_density(alpha, beta, result_)
+        return grad_of_alpha, grad_of_beta, grad_of_y
+
+    def release(self):
+        self.version_alpha = Released
+        self.saved_alpha = None
+        self.version_beta = Released
+        self.saved_beta = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_special_betaincinv(out, alpha, beta, y):
+    """Make `out` the result of a SpecialBetaincinvBackward0 node."""
+    node = new(SpecialBetaincinvBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._nexts = (
+        port(alpha),
+        port(beta),
+        port(y),
+    )
+    if node._nexts[2] is not None:
+        node.saved_alpha = alpha
+        node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
+        node.saved_beta = beta
+        node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
+        node.saved_result = out._array
+        node.version_result = watch_output(out)
+
+
+OP_special_betaincinv = Operator(
+    "special_betaincinv",
+    "betaincinv",
+    ((0, "alpha"), (1, "beta"), (2, "y")),
+    record=record_special_betaincinv,
+    saves_self=True,
+)
+
+
+def special_betaincinv(alpha, beta, y, *, out=None):
+    """The x with betainc(alpha, beta, x) = y; differentiable in y.
+
+    special_betaincinv(Tensor alpha, Tensor beta, Tensor y) -> Tensor
+    """
+    if out is not None:
+        return write_out(OP_special_betaincinv, (alpha, beta, y), out)
+    if (
+        type(alpha) is Tensor
+        and type(beta) is Tensor
+        and beta._level == alpha._level
+        and type(y) is Tensor
+        and y._level == alpha._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.betaincinv(alpha._array, beta._array, y._array)
+        except Exception as error:
+            raise explain(OP_special_betaincinv, (alpha, beta, y), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = alpha._level
+        if (alpha._requires_grad or beta._requires_grad or y._requires_grad) and (
+            state.records_all or state.records(alpha._level)
+        ):
+            record_special_betaincinv(out, alpha, beta, y)
+        return out
+    return dispatch(OP_special_betaincinv, (alpha, beta, y))
+
+
+class BetaDensityBackward0(Node):
+    """beta_density(Tensor alpha, Tensor beta, Tensor x) -> Tensor
+
+    Generated from the entry `beta_density` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "saved_alpha",
+        "saved_beta",
+        "saved_result",
+        "saved_x",
+        "version_alpha",
+        "version_beta",
+        "version_result",
+        "version_x",
+    )
+
+    def apply(self, ops, grad, unpack):
+        alpha = unpack(self.saved_alpha, self.version_alpha, self)
+        beta = unpack(self.saved_beta, self.version_beta, self)
+        x = unpack(self.saved_x, self.version_x, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        grad_of_alpha = grad_of_beta = grad_of_x = None
+        if self._nexts[0] is not None:
+            grad_of_alpha = grad * (ops.xlogy(result_, x) + result_ * (ops.digamma(alpha + beta) - ops.digamma(alpha)))
+        if self._nexts[1] is not None:
+            grad_of_beta = grad * (
+                ops.special_xlog1py(result_, -x) + result_ * (ops.digamma(alpha + beta) - ops.digamma(beta))
+            )
+        if self._nexts[2] is not None:
+            grad_of_x = grad * beta_density_slope(alpha, beta, x, ops=ops)
+        return grad_of_alpha, grad_of_beta, grad_of_x
+
+    def release(self):
+        self.version_alpha = Released
+        self.saved_alpha = None
+        self.version_beta = Released
+        self.saved_beta = None
+        self.version_x = Released
+        self.saved_x = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_beta_density(out, alpha, beta, x):
+    """Make `out` the result of a BetaDensityBackward0 node."""
+    node = new(BetaDensityBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._nexts = (
+        port(alpha),
+        port(beta),
+        port(x),
+    )
+    node.saved_alpha = alpha
+    node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
+    node.saved_beta = beta
+    node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
+    node.saved_x = x
+    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_beta_density = Operator(
+    "beta_density", "beta_density", ((0, "alpha"), (1, "beta"), (2, "x")), record=record_beta_density, saves_self=True
+)
+
+
+def beta_density(alpha, beta, x):
+    """x**(alpha - 1) (1 - x)**(beta - 1) / B(alpha, beta).
+
+    beta_density(Tensor alpha, Tensor beta, Tensor x) -> Tensor
+    """
+    if (
+        type(alpha) is Tensor
+        and type(beta) is Tensor
+        and beta._level == alpha._level
+        and type(x) is Tensor
+        and x._level == alpha._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.beta_density(alpha._array, beta._array, x._array)
+        except Exception as error:
+            raise explain(OP_beta_density, (alpha, beta, x), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = alpha._level
+        if (alpha._requires_grad or beta._requires_grad or x._requires_grad) and (
+            state.records_all or state.records(alpha._level)
+        ):
+            record_beta_density(out, alpha, beta, x)
+        return out
+    return dispatch(OP_beta_density, (alpha, beta, x))
+
+
 class SpecialZetaBackward0(Node):
     """special_zeta(Tensor self, Tensor other) -> Tensor
 
@@ -669,6 +1125,63 @@ def erfinv(input, *, out=None):
 def inplace_erfinv(input):
     """In-place form of `erfinv`."""
     return inplace(OP_erfinv, (input,))
+
+
+class SpecialErfcinvBackward0(Node):
+    """special_erfcinv(Tensor self) -> Tensor
+
+    Generated from the entry `special_erfcinv` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "version_result")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (-grad * ops.exp(result_ * result_) * 0.886226925452758,)
+
+    def release(self):
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_special_erfcinv(out, input):
+    """Make `out` the result of a SpecialErfcinvBackward0 node."""
+    node = new(SpecialErfcinvBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_special_erfcinv = Operator("special_erfcinv", "erfcinv", ((0, "input"),), record=record_special_erfcinv)
+
+
+def special_erfcinv(input, *, out=None):
+    """The inverse of erfc.
+
+    special_erfcinv(Tensor self) -> Tensor
+    """
+    if out is not None:
+        return write_out(OP_special_erfcinv, (input,), out)
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.erfcinv(input._array)
+        except Exception as error:
+            raise explain(OP_special_erfcinv, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_special_erfcinv(out, input)
+        return out
+    return dispatch(OP_special_erfcinv, (input,))
 
 
 class SpecialEntrBackward0(Node):

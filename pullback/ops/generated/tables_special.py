@@ -109,6 +109,71 @@ def fill_tables(tables):
         internal=True,
     )
     tables.add(
+        "special_gammaincinv",
+        "special",
+        "gammaincinv",
+        [
+            Overload(special.special_gammaincinv, kernels.gammaincinv, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        refuses=("some_tensor", ("input", "other")),
+    )
+    tables.add(
+        "special_gammainccinv",
+        "special",
+        "gammainccinv",
+        [
+            Overload(special.special_gammainccinv, kernels.gammainccinv, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        refuses=("some_tensor", ("input", "other")),
+    )
+    tables.add(
+        "special_betainc",
+        "special",
+        "betainc",
+        [
+            Overload(special.special_betainc, kernels.betainc, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        refuses=("some_tensor", ("alpha", "beta", "x")),
+    )
+    tables.add(
+        "special_betaincinv",
+        "special",
+        "betaincinv",
+        [
+            Overload(special.special_betaincinv, kernels.betaincinv, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        refuses=("some_tensor", ("alpha", "beta", "y")),
+    )
+    tables.add(
+        "beta_density",
+        "",
+        "beta_density",
+        [
+            Overload(special.beta_density, kernels.beta_density, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "special_zeta",
         "special",
         "zeta",
@@ -131,6 +196,18 @@ def fill_tables(tables):
         function=True,
         method=True,
         aliases=["special.erfinv"],
+        numpy=[],
+    )
+    tables.add(
+        "special_erfcinv",
+        "special",
+        "erfcinv",
+        [
+            Overload(special.special_erfcinv, kernels.erfcinv, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
         numpy=[],
     )
     tables.add(
@@ -708,8 +785,14 @@ def fill_tables(tables):
     tables.kernel("igamma", special.OP_igamma)
     tables.kernel("igammac", special.OP_igammac)
     tables.kernel("gamma_density", special.OP_gamma_density)
+    tables.kernel("gammaincinv", special.OP_special_gammaincinv)
+    tables.kernel("gammainccinv", special.OP_special_gammainccinv)
+    tables.kernel("betainc", special.OP_special_betainc)
+    tables.kernel("betaincinv", special.OP_special_betaincinv)
+    tables.kernel("beta_density", special.OP_beta_density)
     tables.kernel("zeta", special.OP_special_zeta)
     tables.kernel("erfinv", special.OP_erfinv)
+    tables.kernel("erfcinv", special.OP_special_erfcinv)
     tables.kernel("entr", special.OP_special_entr)
     tables.kernel("erfcx", special.OP_special_erfcx)
     tables.kernel("ndtr", special.OP_special_ndtr)

@@ -2,8 +2,20 @@
 
 from math import pi
 from pullback.core.tangent_rules import Rule
-from pullback.core.undifferentiable import tangent_or_zeros, tangents_or_zeros
+from pullback.core.undifferentiable import no_tangent, tangent_or_zeros, tangents_or_zeros
+from pullback.ops.formulas.determinants import adjugate_curve, matrix_exp_slope, slogdet_jvp, trace_of_product
+from pullback.ops.formulas.eigenvalues import (
+    eig_jvp,
+    eigh_values_jvp,
+    eigh_vectors_jvp,
+    eigvals_jvp,
+    eigvalsh_jvp,
+    svd_jvp,
+    svd_values_jvp,
+    svdvals_jvp,
+)
 from pullback.ops.formulas.elementary import logit_slope
+from pullback.ops.formulas.factorisations import cholesky_jvp, lu_jvp, qr_jvp
 from pullback.ops.formulas.nn import (
     bce_input_slope,
     bce_target_slope,
@@ -16,6 +28,7 @@ from pullback.ops.formulas.nn import (
     softplus_slope,
     trained_rows,
 )
+from pullback.ops.formulas.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
 from pullback.ops.formulas.pointwise import (
     angle_slope,
     asinh_slope,
@@ -43,7 +56,8 @@ from pullback.ops.formulas.reductions import (
     std_jvp,
     var_jvp,
 )
-from pullback.ops.formulas.special import degree, log1p_argument, log1p_divisor
+from pullback.ops.formulas.solves import lstsq_residuals_jvp, lstsq_solution_jvp, pinv_jvp, solve_triangular_jvp
+from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor
 
 
 def add_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -1364,6 +1378,42 @@ def gamma_density_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     )
 
 
+def special_gammaincinv_tangent(self_p, self_t, other_p, other_t, result, *, ops):
+    """Tangent of special_gammaincinv."""
+    other_t = tangent_or_zeros(other_t, other_p, ops)
+    return (other_t / ops.gamma_density(self_p, result),)
+
+
+def special_gammainccinv_tangent(self_p, self_t, other_p, other_t, result, *, ops):
+    """Tangent of special_gammainccinv."""
+    other_t = tangent_or_zeros(other_t, other_p, ops)
+    return (-other_t / ops.gamma_density(self_p, result),)
+
+
+def special_betainc_tangent(alpha_p, alpha_t, beta_p, beta_t, x_p, x_t, result, *, ops):
+    """Tangent of special_betainc."""
+    x_t = tangent_or_zeros(x_t, x_p, ops)
+    return (x_t * ops.beta_density(alpha_p, beta_p, x_p),)
+
+
+def special_betaincinv_tangent(alpha_p, alpha_t, beta_p, beta_t, y_p, y_t, result, *, ops):
+    """Tangent of special_betaincinv."""
+    y_t = tangent_or_zeros(y_t, y_p, ops)
+    return (y_t / ops.beta_density(alpha_p, beta_p, result),)
+
+
+def beta_density_tangent(alpha_p, alpha_t, beta_p, beta_t, x_p, x_t, result, *, ops):
+    """Tangent of beta_density."""
+    alpha_t = tangent_or_zeros(alpha_t, alpha_p, ops)
+    beta_t = tangent_or_zeros(beta_t, beta_p, ops)
+    x_t = tangent_or_zeros(x_t, x_p, ops)
+    return (
+        alpha_t * (ops.xlogy(result, x_p) + result * (ops.digamma(alpha_p + beta_p) - ops.digamma(alpha_p)))
+        + beta_t * (ops.special_xlog1py(result, -x_p) + result * (ops.digamma(alpha_p + beta_p) - ops.digamma(beta_p)))
+        + x_t * beta_density_slope(alpha_p, beta_p, x_p, ops=ops),
+    )
+
+
 def special_zeta_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of special_zeta."""
     other_t = tangent_or_zeros(other_t, other_p, ops)
@@ -1373,6 +1423,11 @@ def special_zeta_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 def erfinv_tangent(self_p, self_t, result, *, ops):
     """Tangent of erfinv."""
     return ((self_t.conj() * ops.exp(result * result) * 0.886226925452758).conj(),)
+
+
+def special_erfcinv_tangent(self_p, self_t, result, *, ops):
+    """Tangent of special_erfcinv."""
+    return ((-self_t.conj() * ops.exp(result * result) * 0.886226925452758).conj(),)
 
 
 def special_entr_tangent(self_p, self_t, result, *, ops):
@@ -1586,6 +1641,183 @@ def associated_laguerre_tangent(x_p, x_t, n_p, alpha_p, result, *, ops):
     """Tangent of associated_laguerre."""
     x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * -ops.associated_laguerre(x_p, degree(n_p, 1.0, ops=ops), alpha_p + 1),)
+
+
+def linalg_inv_ex_tangent(A_p, A_t, check_errors_p, inverse, info, *, ops):
+    """Tangent of linalg_inv_ex."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (-ops.matmul(inverse, ops.matmul(A_t, inverse)),)
+
+
+def linalg_solve_matrices_tangent(A_p, A_t, B_p, B_t, check_errors_p, result, info, *, ops):
+    """Tangent of linalg_solve_matrices."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    B_t = tangent_or_zeros(B_t, B_p, ops)
+    return (ops.linalg_solve_matrices(A_p, B_t - ops.matmul(A_t, result))[0],)
+
+
+def linalg_solve_triangular_tangent(A_p, A_t, B_p, B_t, upper_p, left_p, unitriangular_p, result, *, ops):
+    """Tangent of linalg_solve_triangular."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    B_t = tangent_or_zeros(B_t, B_p, ops)
+    return (solve_triangular_jvp(A_p, A_t, B_t, upper_p, left_p, unitriangular_p, result, ops=ops),)
+
+
+def linalg_pinv_matrices_tangent(self_p, self_t, atol_p, rtol_p, hermitian_p, result, *, ops):
+    """Tangent of linalg_pinv_matrices."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (pinv_jvp(self_p, self_t, result, ops=ops),)
+
+
+def linalg_lstsq_matrices_tangent(
+    self_p, self_t, b_p, b_t, rcond_p, driver_p, solution, residuals, rank, singular_values, *, ops
+):
+    """Tangent of linalg_lstsq_matrices."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    b_t = tangent_or_zeros(b_t, b_p, ops)
+    return (
+        lstsq_solution_jvp(self_p, self_t, b_p, b_t, rcond_p, ops=ops),
+        lstsq_residuals_jvp(self_p, self_t, b_p, b_t, solution, residuals, ops=ops),
+    )
+
+
+def linalg_cholesky_ex_tangent(self_p, self_t, upper_p, check_errors_p, L, info, *, ops):
+    """Tangent of linalg_cholesky_ex."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (cholesky_jvp(self_t, L, upper_p, ops=ops),)
+
+
+def linalg_lu_factor_ex_tangent(A_p, A_t, pivot_p, check_errors_p, LU, pivots, info, *, ops):
+    """Tangent of linalg_lu_factor_ex."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (lu_jvp(A_t, LU, pivots, ops=ops),)
+
+
+def linalg_ldl_factor_ex_tangent(self_p, self_t, hermitian_p, check_errors_p, LD, pivots, info, *, ops):
+    """Tangent of linalg_ldl_factor_ex."""
+    return (no_tangent("linalg_ldl_factor_ex", "LD"),)
+
+
+def linalg_ldl_solve_tangent(LD_p, LD_t, pivots_p, B_p, B_t, hermitian_p, result, *, ops):
+    """Tangent of linalg_ldl_solve."""
+    B_t = tangent_or_zeros(B_t, B_p, ops)
+    return (ops.linalg_ldl_solve(LD_p, pivots_p, B_t, hermitian=hermitian_p),)
+
+
+def linalg_qr_tangent(A_p, A_t, mode_p, Q, R, *, ops):
+    """Tangent of linalg_qr."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (
+        qr_jvp(A_t, A_p, Q, R, mode_p, ops=ops)[0],
+        qr_jvp(A_t, A_p, Q, R, mode_p, ops=ops)[1],
+    )
+
+
+def geqrf_tangent(self_p, self_t, a, tau, *, ops):
+    """Tangent of geqrf."""
+    return (
+        no_tangent("geqrf", "a"),
+        no_tangent("geqrf", "tau"),
+    )
+
+
+def linalg_eigh_tangent(self_p, self_t, UPLO_p, eigenvalues, eigenvectors, *, ops):
+    """Tangent of linalg_eigh."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (
+        eigh_values_jvp(self_t, eigenvectors, ops=ops),
+        eigh_vectors_jvp(self_t, eigenvalues, eigenvectors, ops=ops),
+    )
+
+
+def linalg_eigvalsh_tangent(self_p, self_t, UPLO_p, result, *, ops):
+    """Tangent of linalg_eigvalsh."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (eigvalsh_jvp(self_p, self_t, UPLO_p, ops=ops),)
+
+
+def linalg_eig_tangent(self_p, self_t, eigenvalues, eigenvectors, *, ops):
+    """Tangent of linalg_eig."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (
+        eig_jvp(self_t, eigenvalues, eigenvectors, ops=ops)[0],
+        eig_jvp(self_t, eigenvalues, eigenvectors, ops=ops)[1],
+    )
+
+
+def linalg_eigvals_tangent(self_p, self_t, result, *, ops):
+    """Tangent of linalg_eigvals."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (eigvals_jvp(self_p, self_t, ops=ops),)
+
+
+def linalg_svd_tangent(A_p, A_t, full_matrices_p, U, S, Vh, *, ops):
+    """Tangent of linalg_svd."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (
+        svd_jvp(A_t, A_p, U, S, Vh, ops=ops)[0],
+        svd_values_jvp(A_t, U, S, Vh, ops=ops),
+        svd_jvp(A_t, A_p, U, S, Vh, ops=ops)[1],
+    )
+
+
+def linalg_svdvals_tangent(A_p, A_t, result, *, ops):
+    """Tangent of linalg_svdvals."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (svdvals_jvp(A_p, A_t, result, ops=ops),)
+
+
+def linalg_det_tangent(A_p, A_t, result, *, ops):
+    """Tangent of linalg_det."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (trace_of_product(ops.adjugate(A_p), A_t, ops=ops),)
+
+
+def adjugate_tangent(A_p, A_t, result, *, ops):
+    """Tangent of adjugate."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (ops.adjugate_slope(A_p, A_t),)
+
+
+def adjugate_slope_tangent(A_p, A_t, tangent_p, tangent_t, result, *, ops):
+    """Tangent of adjugate_slope."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    tangent_t = tangent_or_zeros(tangent_t, tangent_p, ops)
+    return (ops.adjugate_slope(A_p, tangent_t) + adjugate_curve(A_p, A_t, tangent_p, ops=ops),)
+
+
+def linalg_slogdet_tangent(A_p, A_t, sign, logabsdet, *, ops):
+    """Tangent of linalg_slogdet."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (
+        slogdet_jvp(A_p, A_t, sign, ops=ops)[0],
+        slogdet_jvp(A_p, A_t, sign, ops=ops)[1],
+    )
+
+
+def linalg_matrix_exp_tangent(self_p, self_t, result, *, ops):
+    """Tangent of linalg_matrix_exp."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (matrix_exp_slope(self_p, self_t, ops=ops),)
+
+
+def linalg_vector_norm_tangent(self_p, self_t, ord_p, dim_p, keepdim_p, dtype_p, result, *, ops):
+    """Tangent of linalg_vector_norm."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (vector_norm_jvp(self_p, self_t, ord_p, dim_p, keepdim_p, dtype_p, result, ops=ops),)
+
+
+def renorm_tangent(self_p, self_t, p_p, dim_p, maxnorm_p, result, *, ops):
+    """Tangent of renorm."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (renorm_jvp(self_p, self_t, p_p, dim_p, maxnorm_p, ops=ops),)
+
+
+def cdist_rows_tangent(x1_p, x1_t, x2_p, x2_t, p_p, result, *, ops):
+    """Tangent of cdist_rows."""
+    x1_t = tangent_or_zeros(x1_t, x1_p, ops)
+    x2_t = tangent_or_zeros(x2_t, x2_p, ops)
+    return (cdist_jvp(x1_p, x1_t, x2_p, x2_t, p_p, result, ops=ops),)
 
 
 TANGENTS = {
@@ -1810,8 +2042,14 @@ TANGENTS = {
     "igamma": igamma_tangent,
     "igammac": igammac_tangent,
     "gamma_density": gamma_density_tangent,
+    "special_gammaincinv": special_gammaincinv_tangent,
+    "special_gammainccinv": special_gammainccinv_tangent,
+    "special_betainc": special_betainc_tangent,
+    "special_betaincinv": special_betaincinv_tangent,
+    "beta_density": beta_density_tangent,
     "special_zeta": special_zeta_tangent,
     "erfinv": erfinv_tangent,
+    "special_erfcinv": special_erfcinv_tangent,
     "special_entr": special_entr_tangent,
     "special_erfcx": special_erfcx_tangent,
     "scaled_repeated_erfc": scaled_repeated_erfc_tangent,
@@ -1849,6 +2087,31 @@ TANGENTS = {
     "special_legendre_polynomial_p": special_legendre_polynomial_p_tangent,
     "gegenbauer": gegenbauer_tangent,
     "associated_laguerre": associated_laguerre_tangent,
+    "linalg_inv_ex": linalg_inv_ex_tangent,
+    "linalg_solve_matrices": linalg_solve_matrices_tangent,
+    "linalg_solve_triangular": linalg_solve_triangular_tangent,
+    "linalg_pinv_matrices": linalg_pinv_matrices_tangent,
+    "linalg_lstsq_matrices": linalg_lstsq_matrices_tangent,
+    "linalg_cholesky_ex": linalg_cholesky_ex_tangent,
+    "linalg_lu_factor_ex": linalg_lu_factor_ex_tangent,
+    "linalg_ldl_factor_ex": linalg_ldl_factor_ex_tangent,
+    "linalg_ldl_solve": linalg_ldl_solve_tangent,
+    "linalg_qr": linalg_qr_tangent,
+    "geqrf": geqrf_tangent,
+    "linalg_eigh": linalg_eigh_tangent,
+    "linalg_eigvalsh": linalg_eigvalsh_tangent,
+    "linalg_eig": linalg_eig_tangent,
+    "linalg_eigvals": linalg_eigvals_tangent,
+    "linalg_svd": linalg_svd_tangent,
+    "linalg_svdvals": linalg_svdvals_tangent,
+    "linalg_det": linalg_det_tangent,
+    "adjugate": adjugate_tangent,
+    "adjugate_slope": adjugate_slope_tangent,
+    "linalg_slogdet": linalg_slogdet_tangent,
+    "linalg_matrix_exp": linalg_matrix_exp_tangent,
+    "linalg_vector_norm": linalg_vector_norm_tangent,
+    "renorm": renorm_tangent,
+    "cdist_rows": cdist_rows_tangent,
 }
 
 
@@ -2110,8 +2373,50 @@ RULES = {
     "igamma": (Rule("igamma", igamma_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
     "igammac": (Rule("igammac", igammac_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
     "gamma_density": (Rule("gamma_density", gamma_density_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "gammaincinv": (
+        Rule(
+            "special_gammaincinv",
+            special_gammaincinv_tangent,
+            2,
+            inputs=(0, 1),
+            tensors=(0, 1),
+            underived=((0, "self"),),
+        ),
+    ),
+    "gammainccinv": (
+        Rule(
+            "special_gammainccinv",
+            special_gammainccinv_tangent,
+            2,
+            inputs=(0, 1),
+            tensors=(0, 1),
+            underived=((0, "self"),),
+        ),
+    ),
+    "betainc": (
+        Rule(
+            "special_betainc",
+            special_betainc_tangent,
+            3,
+            inputs=(0, 1, 2),
+            tensors=(0, 1, 2),
+            underived=((0, "alpha"), (1, "beta")),
+        ),
+    ),
+    "betaincinv": (
+        Rule(
+            "special_betaincinv",
+            special_betaincinv_tangent,
+            3,
+            inputs=(0, 1, 2),
+            tensors=(0, 1, 2),
+            underived=((0, "alpha"), (1, "beta")),
+        ),
+    ),
+    "beta_density": (Rule("beta_density", beta_density_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
     "zeta": (Rule("special_zeta", special_zeta_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
     "erfinv": (Rule("erfinv", erfinv_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "erfcinv": (Rule("special_erfcinv", special_erfcinv_tangent, 1, inputs=(0,), tensors=(0,)),),
     "entr": (Rule("special_entr", special_entr_tangent, 1, inputs=(0,), tensors=(0,)),),
     "erfcx": (Rule("special_erfcx", special_erfcx_tangent, 1, inputs=(0,), tensors=(0,)),),
     "ndtr": (Rule("special_ndtr", special_ndtr_tangent, 1, inputs=(0,), tensors=(0,)),),
@@ -2171,4 +2476,51 @@ RULES = {
     ),
     "gegenbauer": (Rule("gegenbauer", gegenbauer_tangent, 3, inputs=(0,), tensors=(0, 1)),),
     "associated_laguerre": (Rule("associated_laguerre", associated_laguerre_tangent, 3, inputs=(0,), tensors=(0, 1)),),
+    "linalg_inv_ex": (Rule("linalg_inv_ex", linalg_inv_ex_tangent, 2, inputs=(0,), tensors=(0,), outputs=2),),
+    "linalg_solve_matrices": (
+        Rule("linalg_solve_matrices", linalg_solve_matrices_tangent, 3, inputs=(0, 1), tensors=(0, 1), outputs=2),
+    ),
+    "linalg_solve_triangular": (
+        Rule("linalg_solve_triangular", linalg_solve_triangular_tangent, 5, inputs=(0, 1), tensors=(0, 1)),
+    ),
+    "linalg_pinv_matrices": (Rule("linalg_pinv_matrices", linalg_pinv_matrices_tangent, 4, inputs=(0,), tensors=(0,)),),
+    "linalg_lstsq_matrices": (
+        Rule(
+            "linalg_lstsq_matrices",
+            linalg_lstsq_matrices_tangent,
+            4,
+            inputs=(0, 1),
+            tensors=(0, 1),
+            outputs=4,
+            moving=(0, 1),
+        ),
+    ),
+    "linalg_cholesky_ex": (
+        Rule("linalg_cholesky_ex", linalg_cholesky_ex_tangent, 3, inputs=(0,), tensors=(0,), outputs=2),
+    ),
+    "linalg_lu_factor_ex": (
+        Rule("linalg_lu_factor_ex", linalg_lu_factor_ex_tangent, 3, inputs=(0,), tensors=(0,), outputs=3),
+    ),
+    "linalg_ldl_factor_ex": (Rule("linalg_ldl_factor_ex", None, 3),),
+    "ldl_solve": (
+        Rule("linalg_ldl_solve", linalg_ldl_solve_tangent, 4, inputs=(0, 2), tensors=(0, 1, 2), underived=((0, "LD"),)),
+    ),
+    "linalg_qr": (Rule("linalg_qr", linalg_qr_tangent, 2, inputs=(0,), tensors=(0,), outputs=2, moving=(0, 1)),),
+    "geqrf": (Rule("geqrf", None, 1),),
+    "linalg_eigh": (Rule("linalg_eigh", linalg_eigh_tangent, 2, inputs=(0,), tensors=(0,), outputs=2, moving=(0, 1)),),
+    "linalg_eigvalsh": (Rule("linalg_eigvalsh", linalg_eigvalsh_tangent, 2, inputs=(0,), tensors=(0,)),),
+    "linalg_eig": (Rule("linalg_eig", linalg_eig_tangent, 1, inputs=(0,), tensors=(0,), outputs=2, moving=(0, 1)),),
+    "linalg_eigvals": (Rule("linalg_eigvals", linalg_eigvals_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "linalg_svd": (Rule("linalg_svd", linalg_svd_tangent, 2, inputs=(0,), tensors=(0,), outputs=3, moving=(0, 1, 2)),),
+    "linalg_svdvals": (Rule("linalg_svdvals", linalg_svdvals_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "linalg_det": (Rule("linalg_det", linalg_det_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "adjugate": (Rule("adjugate", adjugate_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "adjugate_slope": (Rule("adjugate_slope", adjugate_slope_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "linalg_slogdet": (
+        Rule("linalg_slogdet", linalg_slogdet_tangent, 1, inputs=(0,), tensors=(0,), outputs=2, moving=(0, 1)),
+    ),
+    "linalg_matrix_exp": (Rule("linalg_matrix_exp", linalg_matrix_exp_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "linalg_vector_norm": (Rule("linalg_vector_norm", linalg_vector_norm_tangent, 5, inputs=(0,), tensors=(0,)),),
+    "renorm": (Rule("renorm", renorm_tangent, 4, inputs=(0,), tensors=(0,)),),
+    "cdist_rows": (Rule("cdist_rows", cdist_rows_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
 }

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special as sp
 
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample
-from pullback.testing.opinfo.samples import broadcasting_pairs, unary
+from pullback.testing.opinfo.samples import broadcasting, broadcasting_pairs, unary
 
 __all__ = ["OPINFOS"]
 
@@ -70,7 +70,37 @@ GAMMAS = [
     OpInfo("special.zeta", sp.zeta, constant_first(0.5, 3, orders=(2, 3.5)), dtypes=FLOATS, check_dtype=False),
 ]  # fmt: skip
 
+
+def three(name, reference, low=0.1, high=0.9):
+    """The record of a function of two shapes, which have no gradient, and a differentiable argument."""
+
+    def samples(make):
+        for a, b in ((0.5, 2), (3, 1.5), (20, 30)):
+            yield Sample(a, b, make((3,), low=low, high=high))
+        yield Sample(np.full((2, 1), 2, make.dtype), 2.5, make((3,), low=low, high=high))
+
+    return OpInfo(name, reference, samples, dtypes=FLOATS, numbers=(1e-5, 1e-6))
+
+
+def beta_density(a, b, x):
+    """As it is defined."""
+    return (x ** (a - 1) * (1 - x) ** (b - 1) / sp.beta(a, b)).astype(x.dtype)
+
+
+SHAPE, INSIDE = {"low": 1.5, "high": 15}, {"low": 0.1, "high": 0.9}
+BETAS = [
+    OpInfo("special.gammaincinv", sp.gammaincinv, constant_first(0.1, 0.9, orders=(0.5, 1, 20)), dtypes=FLOATS,
+           numbers=(1e-5, 1e-6), limits=[Limit(at=(np.array(1), 0.0), value=0.0, grad=(1.0,), because="-log1p(-y)")]),
+    OpInfo("special.gammainccinv", sp.gammainccinv, constant_first(0.1, 0.9, orders=(0.5, 1, 20)), dtypes=FLOATS,
+           numbers=(1e-5, 1e-6)),
+    three("special.betainc", sp.betainc),
+    three("special.betaincinv", sp.betaincinv),
+    OpInfo("beta_density", beta_density, broadcasting(3, numbers=False, each=[SHAPE, SHAPE, INSIDE]), dtypes=FLOATS,
+           numbers=(1e-4, 1e-6)),
+]  # fmt: skip
+
 ERRORS = [
+    one("special.erfcinv", sp.erfcinv, 0.1, 1.9),
     one("erfinv", sp.erfinv, -0.9, 0.9,
         limits=[Limit(at=(1.0,), value=math.inf, grad=(math.inf,), because="vertical at 1")]),
     one("special.entr", sp.entr, 0.3, 2,
@@ -200,4 +230,4 @@ POLYNOMIALS = [
     polynomial("associated_laguerre", sp.eval_genlaguerre, 0, 3, 1.0),
 ]  # fmt: skip
 
-OPINFOS = [*GAMMAS, *ERRORS, *BESSELS, *POLYNOMIALS]
+OPINFOS = [*GAMMAS, *BETAS, *ERRORS, *BESSELS, *POLYNOMIALS]

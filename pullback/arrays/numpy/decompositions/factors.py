@@ -90,7 +90,8 @@ def linalg_ldl_factor_ex(self, hermitian=False, check_errors=False):
     LD, pivots = np.empty(stack.shape, self.dtype), np.empty((len(stack), n), np.int32)
     info = np.zeros(len(stack), np.int32)
     for i, a in enumerate(stack if n else ()):
-        LD[i], pivots[i], info[i] = factor(a, lower=True)
+        full, pivots[i], info[i] = factor(a, lower=True)
+        LD[i] = np.tril(full)
     info = info.reshape(batch)
     if check_errors:
         refuse_failures("linalg.ldl_factor", info, "the diagonal element {info} of D is zero")
@@ -108,7 +109,7 @@ def ldl_solve(LD, pivots, B, hermitian=False):
             f"linalg.ldl_solve: pivots must be integers of shape {LD.shape[:-1]}, got {pivots.dtype}{list(pivots.shape)}"
         )
     batch, (stack, sides) = matrices_of(LD, B)
-    exchanges = np.broadcast_to(pivots, (*batch, LD.shape[-1])).reshape(-1, LD.shape[-1])
+    exchanges = np.broadcast_to(pivots, (*batch, LD.shape[-1])).reshape(len(stack), LD.shape[-1])
     conjugate = hermitian and LD.dtype.kind == "c"
     out = np.empty(sides.shape, np.result_type(LD, B))
     for i in range(len(stack) if out.size else 0):

@@ -4,6 +4,8 @@ NumPy's functions take batches. LAPACK's that NumPy does not have are called onc
 over elements.
 """
 
+import math
+
 import numpy as np
 
 from pullback.core.errors import LinAlgError, OperatorError
@@ -35,7 +37,7 @@ def matrices_of(*arrays):
     stacks = []
     for x in arrays:
         wide = x if x.shape[:-2] == batch else np.broadcast_to(x, batch + x.shape[-2:])
-        stacks.append(wide.reshape(-1, *x.shape[-2:]) if batch else wide[None])
+        stacks.append(wide.reshape(math.prod(batch), *x.shape[-2:]) if batch else wide[None])
     return batch, stacks
 
 

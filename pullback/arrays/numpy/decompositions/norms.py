@@ -9,7 +9,7 @@ from pullback.arrays.numpy.decompositions.matrices import matrices_of
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.core.errors import OperatorError
 
-__all__ = ["cdist_rows", "linalg_vector_norm"]
+__all__ = ["cdist_rows", "linalg_vector_norm", "renorm"]
 
 _SCIPY = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}
 
@@ -92,6 +92,20 @@ def _scaled(x, ord, axes, keepdim, plain):
     with np.errstate(over="ignore", divide="ignore"):
         norm = _power_sum(sizes / scaled, ord, axes, True) * scaled
     return norm if keepdim else norm.reshape(np.shape(plain))
+
+
+def renorm(self, p, dim, maxnorm):
+    """The slices along dim whose norm exceeds maxnorm scaled down to it."""
+    if p <= 0:
+        raise OperatorError(f"renorm: p must be positive, got {p}")
+    if maxnorm < 0:
+        raise OperatorError(f"renorm: maxnorm must not be negative, got {maxnorm}")
+    if self.ndim < 2:
+        raise OperatorError(f"renorm: self must have at least 2 dimensions, got shape {self.shape}")
+    kept = wrap_dim(dim, self.ndim, "renorm")
+    norms = linalg_vector_norm(self, p, [d for d in range(self.ndim) if d != kept], True)
+    # The summand is PyTorch's; it is seen in the last digits.
+    return self * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), np.ones_like(norms)).astype(norms.dtype)
 
 
 def cdist_rows(x1, x2, p=2.0):

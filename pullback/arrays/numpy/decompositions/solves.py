@@ -123,7 +123,8 @@ def linalg_lstsq_matrices(self, b, rcond=None, driver=None):
     rank = kept.sum(-1)
     empty = np.zeros(0, S.dtype)
     residuals = empty
-    if m > n and (rank == n).all():
+    # As PyTorch has it: the default driver, gelsy, gives no residuals.
+    if m > n and (driver == "gels" or (driver in ("gelsd", "gelss") and (rank == n).all())):
         residuals = np.square(np.abs(self @ X - b)).sum(-2)
     ranks = np.zeros(0, np.int64) if driver == "gels" else rank
     return X, residuals, ranks, S if driver in ("gelsd", "gelss") else empty

@@ -30,6 +30,7 @@ iv = scipy_special.iv
 kv = scipy_special.kv
 
 _FAR = 25.0
+_SMALL = 1e-4
 
 
 @of_reals
@@ -55,11 +56,16 @@ def spherical_bessel_j0(self):
 
 
 def spherical_jn(self, order):
-    """The spherical Bessel function of the first kind of a whole order."""
+    """The spherical Bessel function of the first kind of a whole order; 0 for order -1, which a factor 0 precedes."""
     x, dtype = in_double(self)
-    # SciPy's function of negative numbers is nan at -inf; the parity is that of the order.
-    value = scipy_special.spherical_jn(order, np.abs(x))
-    return np.where(x < 0, (-1) ** order * value, value).astype(dtype, copy=False)
+    if order < 0:
+        return np.zeros(x.shape, dtype)
+    small = np.abs(x) < _SMALL
+    # SciPy's is 0 below 1e-154 and nan at -inf; the parity is that of the order.
+    value = scipy_special.spherical_jn(order, np.where(small, 1, np.abs(x)))
+    first = np.where(small, x, 0)
+    series = first**order / scipy_special.factorial2(2 * order + 1) * (1 - first * first / (4 * order + 6))
+    return np.where(small, series, np.where(x < 0, (-1) ** order * value, value)).astype(dtype, copy=False)
 
 
 def i0e_derivative(self, order):

@@ -8,17 +8,18 @@ import scipy.special as scipy_special
 from pullback.arrays.numpy.normal import normal_cdf
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 
-__all__ = ["entr", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri", "scaled_repeated_erfc", "xlog1py"]
+__all__ = ["entr", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri", "scaled_repeated_erfc", "xlog1py"]
 
 entr = of_reals(scipy_special.entr)
 erfcx = of_reals(scipy_special.erfcx)
 erfinv = of_reals(scipy_special.erfinv)
+erfcinv = of_reals(scipy_special.erfcinv)
 log_ndtr = of_reals(scipy_special.log_ndtr)
 ndtri = of_reals(scipy_special.ndtri)
 xlog1py = of_reals(scipy_special.xlog1py)
 
 _FAR = 2.0
-_STEPS = 60  # of the continued fraction: full precision from _FAR on
+_STEPS = 50  # of the continued fraction: full precision from _FAR on
 
 
 @of_reals
@@ -34,18 +35,29 @@ def scaled_repeated_erfc(self, order):
     the continued fraction, that is, the recurrence backward (Gautschi, SIAM Review 9, 1967, 24-82).
     """
     x, dtype = in_double(self)
-    near = x < _FAR
+    far = x > _FAR
+    value = np.empty(x.shape)
+    value[~far] = _forward(x[~far], order)
+    value[far] = _backward(x[far], order)
+    return value.astype(dtype, copy=False)
+
+
+def _forward(x, order):
     before, value = 2 / math.sqrt(math.pi), scipy_special.erfcx(x)
-    left = np.where(near, x, 0)
     with np.errstate(over="ignore"):
-        forward = np.where(near, value, 0)
         for k in range(1, order + 1):
-            before, forward = forward, (before - 2 * left * forward) / (2 * k)
-        if near.all():
-            return forward.astype(dtype, copy=False)
-        right = 2 * np.where(near, _FAR, x)
-        ratio = 0.0
+            before, value = value, (before - 2 * x * value) / (2 * k)
+    return value
+
+
+def _backward(x, order):
+    value = scipy_special.erfcx(x)
+    with np.errstate(over="ignore"):
+        ratio, twice = np.zeros_like(x), 2 * x
         for k in range(_STEPS + order, 0, -1):
-            ratio = 1 / (right + 2 * (k + 1) * ratio)
-            value = value * ratio if k <= order else value
-    return np.where(near, forward, value).astype(dtype, copy=False)
+            ratio *= 2 * (k + 1)
+            ratio += twice
+            np.reciprocal(ratio, out=ratio)
+            if k <= order:
+                value *= ratio
+    return value

@@ -6,18 +6,24 @@ import numpy as np
 import scipy.special as scipy_special
 
 from pullback.arrays.numpy.special.reals import in_double, of_reals
+from pullback.arrays.numpy.special.saddle_points import LARGE, excess, stirling_rest
 
-__all__ = ["digamma", "digamma_derivative", "gamma_density", "igamma", "igammac", "lgamma", "polygamma", "zeta"]
+__all__ = [
+    "digamma", "digamma_derivative", "gamma_density", "gammainccinv", "gammaincinv", "igamma", "igammac", "lgamma",
+    "polygamma", "zeta",
+]  # fmt: skip
 
 lgamma = of_reals(scipy_special.gammaln)
 digamma = of_reals(scipy_special.psi)
 igamma = of_reals(scipy_special.gammainc)
 igammac = of_reals(scipy_special.gammaincc)
+gammaincinv = of_reals(scipy_special.gammaincinv)
+gammainccinv = of_reals(scipy_special.gammainccinv)
 zeta = of_reals(scipy_special.zeta)
 
-# log Gamma(a) - (a - 1/2) log a + a - log(2 pi)/2 = sum c_k / a**(2 k + 1), to 1e-16 from a = 10 on.
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_LARGE = 10.0
+
+_TERMS = 9  # after which ten terms of the expansion have full precision
+_BERNOULLI = scipy_special.bernoulli(20)[2::2]
 
 
 def polygamma(n, self):
@@ -26,8 +32,32 @@ def polygamma(n, self):
         raise ValueError(f"n must be at least 0, but it is {n}.")
     if n == 0:
         return digamma(self)
+    if n == 1:
+        return trigamma(self)
     factorial = math.factorial(n) if n <= 170 else math.inf
     return zeta(float(n + 1), self) * float((-1) ** (n + 1) * factorial)
+
+
+@of_reals
+def trigamma(x):
+    """zeta(2, x); for positive x, ten times as fast, the first terms of its sum and Euler's expansion of the others."""
+    x, dtype = in_double(x)
+    positive = x > 0
+    y = np.where(positive, x, 1)
+    total = np.zeros_like(y)
+    with np.errstate(over="ignore", divide="ignore"):  # 1 / inf = 0 and 1 / 0 = inf are meant
+        for _ in range(_TERMS):
+            total += 1 / (y * y)
+            y += 1
+    reciprocal = 1 / y
+    square, series = reciprocal * reciprocal, np.zeros_like(y)
+    for bernoulli in reversed(_BERNOULLI):
+        series += bernoulli
+        series *= square
+    total += reciprocal * (series + 1 + reciprocal / 2)
+    if not positive.all():
+        total = np.where(positive, total, scipy_special.zeta(2.0, x))
+    return total.astype(dtype, copy=False)
 
 
 def digamma_derivative(self, n):
@@ -38,16 +68,14 @@ def digamma_derivative(self, n):
 def gamma_density(a, x):
     """x**(a - 1) exp(-x) / Gamma(a), the density of the gamma distribution and the slope of igamma.
 
-    For large a by the saddle point (Loader, Fast and accurate computation of binomial probabilities, 2000): the
-    exponent is a difference of numbers near a log(a), which would cost their digits. Far below a moderate a the power
-    itself is exact.
+    For large a by the saddle point; far below a moderate a the power itself is exact.
     """
     (a, first), (x, second) = in_double(a), in_double(x)
     a, x = np.broadcast_arrays(a, x)
-    small = (a < _LARGE) | ((a < 100) & (x < a / 2))
+    small = (a < LARGE) | ((a < 100) & (x < a / 2))
     with np.errstate(all="ignore"):
         by_powers = _by_powers(np.where(small, a, 1), x)
-        by_saddle = _by_saddle_point(np.where(small, _LARGE, a), x)
+        by_saddle = _by_saddle_point(np.where(small, LARGE, a), x)
     density = np.where(small, by_powers, by_saddle)
     density = np.where(x < 0, math.nan, np.where(np.isposinf(x), 0, density))
     return density.astype(np.result_type(first, second), copy=False)
@@ -61,19 +89,5 @@ def _by_powers(a, x):
 
 
 def _by_saddle_point(a, x):
-    series = 0.0
-    for c in reversed(_STIRLING):
-        series = series / (a * a) + c
-    density = np.exp(-series / a - a * _excess(x, a)) * np.sqrt(a / (2 * math.pi))
+    density = np.exp(-stirling_rest(a) - a * excess(x, a)) * np.sqrt(a / (2 * math.pi))
     return np.where(x == 0, 0, density / x)
-
-
-def _excess(x, a):
-    """x / a - 1 - log(x / a), without cancellation near x = a."""
-    t = (x - a) / a
-    near = np.abs(t) < 0.3
-    s = np.where(near, t, 0) / (2 + np.where(near, t, 0))
-    series = 0.0
-    for k in range(25, 1, -2):
-        series = series * (s * s) + 1 / k
-    return np.where(near, s * t - 2 * s**3 * series, t - np.log(x / a))

@@ -80,8 +80,6 @@ def _block_reflector(vectors, tau, ops):
 
 
 def _check_reflectors(name, vectors, tau):
-    if vectors.ndim < 2 or vectors.shape[-2] < vectors.shape[-1]:
-        raise OperatorError(f"{name}: input must be (batches of) tall matrices, got shape {tuple(vectors.shape)}")
     if tuple(tau.shape[:-1]) != tuple(vectors.shape[:-2]) or tau.ndim != vectors.ndim - 1:
         raise OperatorError(f"{name}: tau of shape {tuple(tau.shape)} does not fit input of shape {tuple(vectors.shape)}")
     if tau.shape[-1] > vectors.shape[-1]:
@@ -92,6 +90,10 @@ def _check_reflectors(name, vectors, tau):
 
 def linalg_householder_product(input, tau, *, ops):
     """The first columns of H_1 H_2 ... H_k."""
+    if input.ndim < 2 or input.shape[-2] < input.shape[-1]:
+        raise OperatorError(
+            f"linalg.householder_product: input must be (batches of) tall matrices, got shape {tuple(input.shape)}"
+        )
     _check_reflectors("linalg.householder_product", input, tau)
     m, n = input.shape[-2:]
     V, T = _block_reflector(input, tau, ops)

@@ -4,7 +4,7 @@ import math
 
 from pullback.core.errors import OperatorError
 
-__all__ = ["cdist", "dist", "linalg_matrix_norm", "linalg_norm", "norm", "pdist", "pdist_functional", "renorm"]
+__all__ = ["cdist", "dist", "linalg_matrix_norm", "linalg_norm", "norm", "pdist", "pdist_functional"]
 
 
 def linalg_norm(self, ord=None, dim=None, keepdim=False, *, dtype=None, ops):
@@ -76,22 +76,6 @@ def norm(self, p="fro", dim=None, keepdim=False, dtype=None, *, ops):
 def dist(self, other, p=2, *, ops):
     """The norm of the difference."""
     return ops.linalg_vector_norm(self - other, p)
-
-
-def renorm(self, p, dim, maxnorm, *, ops):
-    """The parts along dim whose norm exceeds maxnorm scaled down to it."""
-    if p <= 0:
-        raise OperatorError(f"renorm: p must be positive, got {p}")
-    if maxnorm < 0:
-        raise OperatorError(f"renorm: maxnorm must not be negative, got {maxnorm}")
-    if self.ndim < 2:
-        raise OperatorError(f"renorm: self must have at least 2 dimensions, got shape {tuple(self.shape)}")
-    if not -self.ndim <= dim < self.ndim:
-        raise IndexError(f"renorm: dim {dim} is out of range for shape {tuple(self.shape)}")
-    others = [d for d in range(self.ndim) if d != dim % self.ndim]
-    norms = ops.linalg_vector_norm(self, p, others, True)
-    # The summand keeps the quotient finite; it is PyTorch's, and seen in the last digits.
-    return self * ops.where(ops.gt(norms, maxnorm), maxnorm / (norms + 1e-7), ops.ones_like(norms))
 
 
 def cdist(x1, x2, p=2.0, compute_mode=None, *, ops):

@@ -91,8 +91,7 @@ def chain_matmul(matrices, *, ops):
 
 def linalg_vander(x, *, N=None, ops):
     """Rows 1, x, x^2, ...: running products, whose slopes are right at 0."""
-    if x.ndim == 0:
-        raise OperatorError("linalg.vander: x must have at least one dimension")
+    x = ops.reshape(x, (1,)) if x.ndim == 0 else x
     if N is not None and N <= 1:
         raise OperatorError(f"linalg.vander: N must be greater than 1, got {N}")
     N = x.shape[-1] if N is None else N
@@ -138,7 +137,7 @@ def cov(self, *, correction=1, fweights=None, aweights=None, ops):
     x = ops.reshape(self, (1, -1)) if self.ndim < 2 else self
     x = floating(x, ops)
     count = x.shape[1]
-    weights = _weights(fweights, aweights, count, ops)
+    weights = _weights(fweights, aweights, count, ops.real(x).dtype, ops)
     if weights is None:
         total = float(count)
         mean = ops.sum(x, 1, True) / max(total, 1.0) if count else ops.sum(x, 1, True)
@@ -156,7 +155,7 @@ def cov(self, *, correction=1, fweights=None, aweights=None, ops):
     return ops.squeeze(found / divisor)
 
 
-def _weights(fweights, aweights, count, ops):
+def _weights(fweights, aweights, count, dtype, ops):
     """How often and how much each observation counts; None for equally."""
     for name, given, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
         if given is None:
@@ -167,6 +166,8 @@ def _weights(fweights, aweights, count, ops):
             raise OperatorError(f"cov: {name} must be {'integers' if kinds == 'iu' else 'real'}, got {given.dtype}")
         if bool(ops.any(ops.lt(given, 0))):
             raise OperatorError(f"cov: {name} must not be negative")
+    if fweights is not None:
+        fweights = ops.to(fweights, dtype)
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights
     return fweights * aweights

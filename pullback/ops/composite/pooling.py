@@ -1,0 +1,212 @@
+"""Pooling with windows of one size: average, power mean, maximum, and the way back from a maximum."""
+
+import math
+
+import numpy as np
+
+from pullback.arrays.numpy.spatial.maps import WindowSum
+from pullback.ops.composite.sizes import batched, numbers, refuse
+
+__all__ = [
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
+
+
+def pooled_size(name, size, kernel, stride, padding, dilation, ceil_mode):
+    """The size of the result; in ceil_mode a last window may end behind the array, but begins within it."""
+    out = []
+    for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
+        count = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+        if ceil_mode and (count - 1) * s >= n + p:
+            count -= 1
+        out.append(count)
+    if min(out) < 1:
+        raise refuse(name, f"the output size {tuple(out)} is too small for input of size {tuple(size)}")
+    return tuple(out)
+
+
+def checked_windows(name, dims, input, kernel_size, stride, padding, dilation, ops):
+    """(input with a batch dimension, whether it had one, kernel, stride, padding, dilation)."""
+    kernel, pad = numbers(name, "kernel_size", kernel_size, dims), numbers(name, "padding", padding, dims)
+    step = kernel if stride is None or stride in ((), []) else numbers(name, "stride", stride, dims)
+    apart = numbers(name, "dilation", dilation, dims)
+    for argument, given in (("kernel_size", kernel), ("stride", step), ("dilation", apart)):
+        if min(given) <= 0:
+            raise refuse(name, f"{argument} must be greater than zero, but got {given}")
+    if min(pad) < 0:
+        raise refuse(name, f"padding must be non-negative, but got {pad}")
+    if any(p > (d * (k - 1) + 1) // 2 for p, k, d in zip(pad, kernel, apart, strict=True)):
+        raise refuse(name, f"padding must be at most half of the kernel, but got {pad} for kernel_size {kernel}")
+    x, has_batch = batched(name, input, dims, ops)
+    if 0 in x.shape[1:]:
+        raise refuse(name, f"all dimensions of input but that of the batch must be non-empty; its shape is {input.shape}")
+    return x, has_batch, kernel, step, pad, apart
+
+
+# -- averages --------------------------------------------------------------------------------------------------------
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, ops):
+    """Over (N, C, L)."""
+    return _averaged("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, ops)
+
+
+def avg_pool2d(
+    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, ops
+):
+    """Over (N, C, H, W)."""
+    how = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _averaged("avg_pool2d", 2, input, *how, ops)
+
+
+def avg_pool3d(
+    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, ops
+):
+    """Over (N, C, D, H, W)."""
+    how = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _averaged("avg_pool3d", 3, input, *how, ops)
+
+
+def _averaged(name, dims, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor, ops):
+    if divisor is not None and divisor == 0:
+        raise refuse(name, "the divisor must not be zero")
+    x, has_batch, kernel, step, pad, _ = checked_windows(name, dims, input, kernel_size, stride, padding, 1, ops)
+    size = tuple(x.shape[2:])
+    out = pooled_size(name, size, kernel, step, pad, (1,) * dims, ceil_mode)
+    windows = list(zip(size, kernel, step, pad, out, strict=True))
+    counts = [_counted(*window, count_include_pad) for window in windows]
+    whole = x.dtype.kind in "iu"
+    scales = [1 if whole or divisor is not None else 1 / count for count in counts]
+    maps = tuple(
+        WindowSum(k, s, p, scale, n, m) for (n, k, s, p, m), scale in zip(windows, scales, strict=True)
+    )
+    result = ops.separable_map(x, maps)
+    if whole:
+        result = ops.div(result, _product(counts) if divisor is None else divisor, rounding_mode="trunc")
+        result = ops.to(result, x.dtype)
+    elif divisor is not None:
+        result = result / divisor
+    return result if has_batch else ops.squeeze(result, 0)
+
+
+def _counted(n, kernel, stride, padding, count, include_padding):
+    """How many numbers each window has: one number where all have as many."""
+    begin = np.arange(count) * stride - padding
+    end = np.minimum(begin + kernel, n + padding)
+    if not include_padding:
+        begin, end = begin.clip(0), end.clip(max=n)
+    found = end - begin
+    return found if found.min() < found.max() else int(found[0])
+
+
+def _product(counts):
+    """The numbers in windows of several dimensions, of integers."""
+    shaped = [
+        c.reshape((-1,) + (1,) * (len(counts) - 1 - i)) if isinstance(c, np.ndarray) else c
+        for i, c in enumerate(counts)
+    ]
+    return math.prod(shaped)
+
+
+def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, ops):
+    """Over (N, C, L)."""
+    return _power_sum("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode, ops)
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, ops):
+    """Over (N, C, H, W)."""
+    return _power_sum("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode, ops)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, ops):
+    """Over (N, C, D, H, W)."""
+    return _power_sum("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode, ops)
+
+
+def _power_sum(name, dims, input, norm_type, kernel_size, stride, ceil_mode, ops):
+    kernel = numbers(name, "kernel_size", kernel_size, dims)
+    how = (kernel, stride, 0, ceil_mode, True, None)
+    total = ops.relu(_averaged(name, dims, input**norm_type, *how, ops)) * math.prod(kernel)
+    if norm_type == 1:
+        return total
+    empty = ops.eq(total, 0)  # the root has no slope there; like a norm of zeros it gets 0
+    return ops.where(empty, 0.0, ops.where(empty, 1.0, total) ** (1.0 / norm_type))
+
+
+# -- maxima ----------------------------------------------------------------------------------------------------------
+def max_pool1d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops
+):
+    """Over (N, C, L)."""
+    how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return _largest("max_pool1d", 1, input, *how, ops)
+
+
+def max_pool2d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops
+):
+    """Over (N, C, H, W)."""
+    how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return _largest("max_pool2d", 2, input, *how, ops)
+
+
+def max_pool3d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops
+):
+    """Over (N, C, D, H, W)."""
+    how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return _largest("max_pool3d", 3, input, *how, ops)
+
+
+def _largest(name, dims, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops):
+    x, has_batch, *how = checked_windows(name, dims, input, kernel_size, stride, padding, dilation, ops)
+    out = pooled_size(name, x.shape[2:], *how, ceil_mode)
+    places = tuple(
+        np.arange(m)[:, None] * s - p + np.arange(k) * d for m, k, s, p, d in zip(out, *how, strict=True)
+    )
+    return finished(ops.windowed_max(x, places), has_batch, return_indices, ops)
+
+
+def finished(found, has_batch, return_indices, ops):
+    """(values, indices) or values, without the batch dimension that was added."""
+    found = found if has_batch else tuple(ops.squeeze(part, 0) for part in found)
+    return tuple(found) if return_indices else found[0]
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None, *, ops):
+    """Over (N, C, L)."""
+    return _unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size, ops)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None, *, ops):
+    """Over (N, C, H, W)."""
+    return _unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size, ops)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None, *, ops):
+    """Over (N, C, D, H, W)."""
+    return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size, ops)
+
+
+def _unpooled(name, dims, input, indices, kernel_size, stride, padding, output_size, ops):
+    kernel, pad = numbers(name, "kernel_size", kernel_size, dims), numbers(name, "padding", padding, dims)
+    step = kernel if stride is None or stride in ((), []) else numbers(name, "stride", stride, dims)
+    batched(name, input, dims, ops)
+    if tuple(indices.shape) != tuple(input.shape):
+        raise refuse(name, f"indices must have the shape of input, {tuple(input.shape)}, but has {tuple(indices.shape)}")
+    if getattr(indices, "dtype", np.dtype(float)).kind not in "iu":
+        raise refuse(name, f"indices must be integers, but has the dtype {indices.dtype}")
+    if min(step) <= 0:
+        raise refuse(name, f"stride must be greater than zero, but got {step}")
+    usual = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-dims:], step, pad, kernel, strict=True))
+    size = usual if output_size is None else tuple(output_size)[-dims:]
+    if len(size) != dims or any(not u - s < n < u + s for n, u, s in zip(size, usual, step, strict=True)):
+        if output_size is not None:
+            raise ValueError(f"{name}(): output_size {tuple(output_size)} must be within a stride {step} of {usual}.")
+    lead, count = tuple(input.shape[: input.ndim - dims]), math.prod(size)
+    places = ops.reshape(indices, (*lead, -1)) if input.size else ops.zeros((*lead, 0), dtype=np.int64)
+    raw = places._array if hasattr(places, "_array") else places
+    if isinstance(raw, np.ndarray) and raw.size and not (0 <= raw.min() and raw.max() < count):
+        raise refuse(name, f"indices must lie in [0, {count}), the places of {size}, but got {raw.min()} to {raw.max()}")
+    zeros = ops.zeros((*lead, count), dtype=input.dtype)
+    flat = ops.reshape(input, tuple(places.shape))
+    return ops.reshape(ops.scatter(zeros, len(lead), places, flat), (*lead, *size))

@@ -1,0 +1,109 @@
+"""Helpers of the formulas of convolution and pooling.
+
+With T(x, w, y) = sum(y * convolution(x, w)), which is linear in each, `convolution`, `convolution_input` and
+`convolution_weight` are its derivatives by y, x and w, and the derivatives of each are the two others.
+"""
+
+NO_PADDING = (0, 0, 0)  # output_padding, where there is none
+
+
+def _conj(x):
+    """The conjugate, without the copy that NumPy makes of a real array."""
+    return x.conj() if x.dtype.kind == "c" else x
+
+
+def convolution_backward(
+    grad, input, weight, stride, padding, dilation, transposed, groups, grad_input_mask, *, ops,
+):  # fmt: skip
+    """(gradient to input, to weight)."""
+    how, (to_input, to_weight) = (stride, padding, dilation, groups), grad_input_mask
+    if transposed:
+        return (
+            forward(grad, _conj(weight), *how, ops=ops) if to_input else None,
+            ops.convolution_weight(_conj(input), grad, weight.shape, *how) if to_weight else None,
+        )
+    return (
+        ops.convolution_input(grad, _conj(weight), input.shape[2:], *how) if to_input else None,
+        ops.convolution_weight(grad, _conj(input), weight.shape, *how) if to_weight else None,
+    )
+
+
+def sum_of_channels(grad, *, ops):
+    """The gradient to a bias: summed over all but dimension 1."""
+    return ops.sum(grad, (0, *range(2, grad.ndim)))
+
+
+def convolution_jvp(
+    input, input_t, weight, weight_t, bias_t, stride, padding, dilation, transposed, output_padding, groups, *, ops,
+):  # fmt: skip
+    """Product rule; tangents that are None are zero."""
+    how = (stride, padding, dilation, transposed, output_padding, groups)
+    total = None
+    if input_t is not None:
+        total = ops.convolution(input_t, weight, bias_t, *how)
+    if weight_t is not None:
+        moved = ops.convolution(input, weight_t, None if total is not None else bias_t, *how)
+        total = moved if total is None else total + moved
+    if total is None:  # the bias alone moves
+        total = ops.convolution(input * 0, weight, bias_t, *how)
+    return total
+
+
+def forward(input, weight, stride, padding, dilation, groups, *, ops):
+    """convolution without bias."""
+    return ops.convolution(input, weight, None, stride, padding, dilation, False, NO_PADDING[: len(stride)], groups)
+
+
+def conjugated(x, *, ops):
+    """The conjugate of a complex array, and a real one itself."""
+    del ops
+    return _conj(x)
+
+
+def sum_of_two(first, second, *, ops):
+    """first + second, either of which may be None (not both)."""
+    del ops
+    return second if first is None else first if second is None else first + second
+
+
+def input_jvp(grad_output, grad_t, weight, weight_t, size, stride, padding, dilation, groups, *, ops):
+    """Tangent of convolution_input."""
+    how = (size, stride, padding, dilation, groups)
+    first = None if grad_t is None else ops.convolution_input(grad_t, weight, *how)
+    second = None if weight_t is None else ops.convolution_input(grad_output, weight_t, *how)
+    return sum_of_two(first, second, ops=ops)
+
+
+def weight_jvp(grad_output, grad_t, input, input_t, shape, stride, padding, dilation, groups, *, ops):
+    """Tangent of convolution_weight."""
+    how = (shape, stride, padding, dilation, groups)
+    first = None if grad_t is None else ops.convolution_weight(grad_t, input, *how)
+    second = None if input_t is None else ops.convolution_weight(grad_output, input_t, *how)
+    return sum_of_two(first, second, ops=ops)
+
+
+def negated(pad, *, ops):
+    """The padding that undoes `pad`."""
+    del ops
+    return tuple(-n for n in pad)
+
+
+def adjoint_maps(maps, *, ops):
+    """The adjoints of the maps of separable_map."""
+    del ops
+    return tuple(None if m is None else m.adjoint() for m in maps)
+
+
+def pooled_backward(grad, indices, shape, places, *, ops):
+    """grad at the maxima, zero elsewhere."""
+    return ops.place_pooled(grad, indices, shape[len(shape) - len(places) :])
+
+
+def pooled_tangent(tangent, indices, places, *, ops):
+    """The tangent at the maxima."""
+    return ops.take_pooled(tangent, indices, len(places))
+
+
+def unplaced(grad, indices, size, *, ops):
+    """The adjoint of place_pooled."""
+    return ops.take_pooled(grad, indices, len(size))
