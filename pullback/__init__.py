@@ -14,6 +14,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
     linalg      norms, solves, decompositions
     fft         discrete Fourier transforms
     special     special functions
+    masked      reductions and scans of the elements that a mask names
     random      the default generator: seeding, saving its state
     ops         ops.load: operators of your own, from your YAML
     utils       utils.checkpoint: memory for compute
@@ -27,7 +28,7 @@ from importlib import import_module as _import_module
 import numpy as np
 
 from pullback.core import printing
-from pullback.core.factory import asarray, from_numpy, tensor
+from pullback.core.factory import asarray, from_numpy, is_inference, is_tensor, numel, tensor
 from pullback.core.modes import (
     enable_grad,
     inference_mode,
@@ -40,6 +41,7 @@ from pullback.core.tensor import Tensor
 from pullback.ops import methods
 from pullback.ops.late import late_function as _late_function
 from pullback.ops.late import late_names as _late_names
+from pullback.ops.shapes import broadcast_shapes
 from pullback.ops.tables import PUBLIC
 
 methods.attach()
@@ -50,6 +52,8 @@ from pullback.interop import from_dlpack  # noqa: E402
 from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state  # noqa: E402
 
 __version__ = "0.1.0"
+
+as_tensor = asarray
 
 float64 = double = np.dtype("float64")
 float32 = np.dtype("float32")
@@ -66,14 +70,14 @@ inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 _LATE = _late_names("")  # operators whose code is loaded when first asked for, with their areas
 globals().update({name: function for name, function in PUBLIC[""].items() if name not in _LATE})
 
-_LATER = ("extend", "fft", "linalg", "signal", "special", "testing", "utils", "viz")  # imported when first used
+_LATER = ("extend", "fft", "linalg", "masked", "signal", "special", "testing", "utils", "viz")  # imported when first used
 
 __all__ = [  # noqa: RUF022 - by kind
-    "Tensor", "asarray", "from_dlpack", "from_numpy", "tensor",
+    "Tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "tensor",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "default_generator", "get_rng_state", "manual_seed", "set_rng_state",
-    "autograd", "extend", "fft", "func", "linalg", "nn", "ops", "random", "signal", "special",
+    "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "random", "signal", "special",
     "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "uint64", "uint32", "uint16", "uint8", "bool",

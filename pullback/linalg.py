@@ -1,7 +1,9 @@
 """torch.linalg's names: norms, solves, decompositions."""
 
+from pullback.core.errors import LinAlgError
 from pullback.ops.late import public_functions as _public_functions
 
 _FUNCTIONS = _public_functions("linalg")
 globals().update(_FUNCTIONS)
 __all__ = list(_FUNCTIONS)
+__all__ += ["LinAlgError"]

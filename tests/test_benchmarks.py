@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pullback as pb
 from benchmarks import cases, contenders, report
-from benchmarks.case import Case
+from benchmarks.__main__ import choose
+from benchmarks.case import Case, Table
+from benchmarks.cases import operators
 from benchmarks.runner import Result, check_answers
 
 ROOT = Path(__file__).parents[1]
@@ -20,7 +23,40 @@ CASE = Case("name", "title", {}, goals={"torch": 0.8, "jax": 0.5})
 
 def test_names_are_unique():
     names = [case.name for case in cases.ALL]
+    names += [case.name for pair in operators.TABLE.rows.values() for case in pair]
     assert len(set(names)) == len(names)
+    assert all(cases.named(case.name) is case for pair in operators.TABLE.rows.values() for case in pair)
+
+
+def test_table_has_forty_lines_of_about_a_million_elements():
+    assert len(operators.TABLE.rows) == len(operators.OPERATORS) == 40
+    assert all(np.prod(operator.shapes[0]) in (10**6, 10**6 / 2) for operator in operators.OPERATORS)
+
+
+def test_lines_of_a_table_are_chosen_by_their_labels():
+    (table,) = choose(cases.ALL, ["gelu", "softplus"])
+    assert list(table.rows) == ["gelu float32", "softplus float32"]
+    assert choose(cases.ALL, ["operators"]) == [operators.TABLE]
+    assert choose(cases.ALL, []) == cases.ALL
+
+
+def test_summary_of_a_table_gives_mean_and_worst():
+    fast, slow = (Case(name, name, {}) for name in ("fast", "slow"))
+    table = Table("table", "title", {"label": (fast, slow)}, goal=1.3)
+    pair = [Result(fast, {"pullback": [1e-6], "torch": [2e-6]}), Result(slow, {"pullback": [8e-6], "torch": [1e-6]})]
+    assert report.line("label", pair).split() == "label 1 us 2 us 0.50 8 us 1 us 8.00".split()
+    assert report.summary(table, {"label": pair}) == (
+        "geometric mean of 2 ratios: 2.00 (NOT met: <= 1.3)\nworst: slow 8.00; fast 0.50"
+    )
+    assert "NOT" not in report.summary(table, {"label": [pair[0], pair[0]]})
+    assert report.summary(table, {}) == "no ratios: PyTorch takes no part"
+
+
+@pytest.mark.parametrize("label", operators.TABLE.rows)
+def test_operators_of_the_table_run(label):
+    forward, backward = operators.TABLE.rows[label]
+    assert np.isfinite(forward.build["pullback"](pb)().numpy()).all()
+    assert all(grad is not None for grad in backward.build["pullback"](pb)())
 
 
 def test_ratio_is_taken_within_rounds():

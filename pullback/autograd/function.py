@@ -18,7 +18,7 @@ from pullback.core.packed import Packed
 from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Gradient, Version
-from pullback.core.version import counter_of, version_of
+from pullback.core.version import bump, counter_of, version_of
 from pullback.core.view import Origin, make_view
 
 
@@ -302,6 +302,7 @@ def finish(
     for x in ctx._dirty:
         if not any(x is out for out in outputs):
             raise InplaceError(f"{ctx.name()}: an input marked as dirty must be returned by forward as well.")
+        bump(x, ctx.name())  # forward may have written through NumPy, which nobody else noticed
     results = [_own_output(ctx, args, out, records) for out in outputs]
     if records:
         ctx._sequence_nr = next_sequence_nr()

@@ -61,6 +61,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
     """
 
     trusts_unpack = False  # whether shape and dtype of what unpack_hook gives back are left unchecked
+    keeps_tangents = False  # whether what unpack_hook gives back has the tangents of forward mode
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
@@ -105,6 +106,8 @@ def pack(
 ) -> tuple[Any, Packed]:
     """What `hooks` make of a tensor, and how to get it back."""
     place = Packed(hooks.unpack_hook, tensor, edge, output_nr, hooks.trusts_unpack)
+    if type(tensor._array) is not ndarray and not hooks.keeps_tangents and hasattr(tensor._array, "tangents"):
+        place.tangents = tensor._array.tangents()
     packed = hooks.pack_hook(tensor)
     if version_of(tensor) != place.expected:
         raise GradientError(

@@ -17,10 +17,10 @@ NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.a
 TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable", "variadic", "internal", *NUMBER_TAGS)
 AREAS: Final = (
     "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation",
-    "decompositions", "special", "fft", "spatial",
+    "decompositions", "special", "fft", "spatial", "masked",
 )  # fmt: skip
 # Loaded when one of their operators is first used, see pullback.ops.late: what most programs never call.
-LATE_AREAS: Final = frozenset({"decompositions", "special", "fft", "spatial"})
+LATE_AREAS: Final = frozenset({"decompositions", "special", "fft", "spatial", "masked"})
 
 
 class Marker(Enum):

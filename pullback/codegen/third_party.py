@@ -129,6 +129,9 @@ def _check(native: NativeFunction, party: ThirdParty) -> None:
     for name in (native.kernel or native.composite or "", *native.aliases, *native.numpy):
         if name.startswith("__"):
             raise refuse(native, f"names {name!r}", "Choose a name without '__' before it")
+    for alias in native.aliases:
+        if "." in alias:
+            raise refuse(native, f"has the alias {alias!r} in another home", "Write one Python name")
 
 
 def _public_names(party: ThirdParty) -> dict[str, NativeFunction]:

@@ -102,6 +102,8 @@ class LinAlgError(OperatorError, np.linalg.LinAlgError):
     PyTorch has it as torch.linalg.LinAlgError, NumPy as np.linalg.LinAlgError.
     """
 
+    explained = True  # its text names the operator and the matrix; nothing is added on its way out
+
 
 class ComplexToRealWarning(UserWarning, np.exceptions.ComplexWarning):
     """A cast of complex values to a real dtype, which drops their imaginary parts.

@@ -158,3 +158,18 @@ def _say_that_copies_are_detached(data: Tensor) -> None:
 def _only_cpu(device: Any) -> None:
     if str(device) != "cpu":
         raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether this tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()

@@ -268,7 +268,7 @@ def _copying(name: str) -> Operator:
 
 def _in_graph(target: Tensor) -> bool:
     """Whether a change of the target would have to be recorded."""
-    return bool(target._requires_grad or (target._is_view() and target._base._requires_grad))
+    return target._requires_grad or (target._base is not None and target._base._requires_grad)
 
 
 def _out_in_graph(name: str) -> GradientError:

@@ -196,10 +196,17 @@ class MultiNode(Node):
         """The same gradients with zeros for the undefined ones; that of a single output comes bare."""
         if len(self._ports) == 1 and not isinstance(grads, (list, tuple)):
             grads = (grads,)
-        return [
+        if all(g is not None for g in grads):
+            return list(grads)
+        made = [
             ops.zeros(shape, dtype=dtype) if g is None else g
             for g, (shape, dtype) in zip(grads, self._ports, strict=True)
         ]
+        # Beside a dual cotangent the zeros must be marked as one, or a sum with them looks like one of two kinds.
+        dual: Any = next((g for g in grads if hasattr(g, "beside")), None)
+        if dual is None:
+            return made
+        return [dual.beside(m) if g is None else m for g, m in zip(grads, made, strict=True)]
 
 
 @final

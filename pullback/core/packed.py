@@ -16,7 +16,7 @@ from pullback.core.version import Counter, counter_of
 class Packed:
     """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
 
-    __slots__ = ("counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "trusted", "unpack")
+    __slots__ = ("counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "tangents", "trusted", "unpack")
     counter: Counter  # of the memory that was packed, which the hooks may have kept,
     expected: int  # and its version then
 
@@ -33,6 +33,7 @@ class Packed:
         self.edge = edge  # that led to the tensor, if it was an input
         self.output_nr = output_nr  # of the very node that saves it: its edge would be a cycle
         self.level, self.shape, self.dtype = tensor._level, tensor.shape, tensor.dtype
+        self.tangents: Any = None  # of forward mode, laid on again where the hooks have detached or left for NumPy
         self.counter = counter_of(tensor)
         self.expected = self.counter.n
 
@@ -54,9 +55,12 @@ class Packed:
     def _array(self, packed: Any, node: Node) -> RawArray:
         tensor = self.unpack(packed)
         self._check(tensor, packed, node)
+        array: RawArray = tensor
         if tensor._level == self.level or (tensor._level < self.level and not tensor._requires_grad):
-            return tensor._array
-        return tensor
+            array = tensor._array
+        if self.tangents is None or hasattr(array, "tangents"):
+            return array
+        return self.tangents.around(array)  # type: ignore[no-any-return]
 
     def _check(self, tensor: Any, packed: Any, node: Node) -> None:
         if not isinstance(tensor, Tensor):

@@ -7,6 +7,7 @@ here: operators become methods when `pullback.ops` is imported, `backward` and h
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -262,7 +263,10 @@ class Tensor:
     def grad(self) -> Tensor | None:
         """The gradient accumulated by backward(): a Tensor, or None."""
         extra = self._extra
-        return None if extra is None else extra.grad
+        found = None if extra is None else extra.grad
+        if found is None and self._fn is not None and not self.retains_grad:
+            _say_that_nothing_fills_grad(self)
+        return found
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -287,7 +291,7 @@ class Tensor:
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
-            raise mismatch(self, value)
+            raise mismatch(self, value, "data")
         self._array = value._array
         # A counter of its own from now on: views and detached aliases stay with the old memory.
         self._counter = moved_counter(self, "assigning to .data")
@@ -445,10 +449,21 @@ def _values_of(data: Any, force: bool) -> Any:
     return data.values()
 
 
-def mismatch(tensor: Tensor, value: Any) -> GradientError:
-    """The error of a replacement that does not look like the tensor it replaces."""
-    found = f"shape {value.shape}, {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
-    return GradientError(f"expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}.")
+def _say_that_nothing_fills_grad(tensor: Tensor) -> None:
+    warnings.warn(
+        f"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed (it was computed by "
+        f"{tensor._fn.node().name()}): backward() does not fill it. Call retain_grad() on it before backward().",
+        stacklevel=3,
+    )
+
+
+def mismatch(tensor: Tensor, value: Any, attribute: str) -> GradientError:
+    """The error of assigning to .data or .grad what does not look like the tensor."""
+    found = f"shape {value.shape} and dtype {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+    return GradientError(
+        f"assigning to .{attribute}: expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}. "
+        "Reshape or convert it first."
+    )
 
 
 def not_one_element(tensor: Tensor) -> GradientError:
@@ -464,7 +479,7 @@ def _check_new_grad(tensor: Tensor, value: Any) -> None:
     if value is tensor:
         raise GradientError("can't assign a Tensor as its own grad.")
     if value.shape != tensor.shape or value.dtype != tensor.dtype:
-        raise mismatch(tensor, value)
+        raise mismatch(tensor, value, "grad")
 
 
 def _unpickle(array: RawArray, requires_grad: bool) -> Tensor:

@@ -228,7 +228,13 @@ def type_to(self, dtype=None, non_blocking=False):
 
 
 def _property(name, doc):
-    return property(lambda self: getattr(TENSOR, name)(self), doc=doc)  # noqa: PLW0108 - looked up when asked for
+    def get(self):
+        return getattr(TENSOR, name)(self)  # looked up when asked for
+
+    def write(self, value):
+        setitem(get(self), ..., value)  # after z.real += 1 too, which writes a second time what is there
+
+    return property(get, write if name in ("real", "imag") else None, doc=doc)
 
 
 def attach():
@@ -260,6 +266,6 @@ _PROPERTIES = {
     "mT": ("mT", "The last two dimensions swapped."),
     "mH": ("mH", "The last two dimensions swapped, conjugated."),
     "H": ("matrix_H", "The conjugate transpose of a matrix."),
-    "real": ("real", "The real part; a view for a complex tensor."),
-    "imag": ("imag", "The imaginary part of a complex tensor, a view."),
+    "real": ("real", "The real part; a view for a complex tensor. Assigning writes into it."),
+    "imag": ("imag", "The imaginary part of a complex tensor, a view. Assigning writes into it."),
 }

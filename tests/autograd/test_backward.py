@@ -393,3 +393,14 @@ def test_a_real_cotangent_of_a_complex_output():
         (z * 1j).backward(pb.tensor(2.0))
     (z * 1j).backward(2.0)  # a Python number has no dtype
     assert z.grad.item() == -2j  # conj(1j) * 2
+
+
+def test_asking_a_computed_tensor_for_grad_warns_that_nothing_fills_it():
+    x = pb.tensor([1.0], requires_grad=True)
+    y = x * 2
+    with pytest.warns(UserWarning, match=r"not a leaf.*MulBackward0.*retain_grad\(\)"):
+        assert y.grad is None
+    y.retain_grad()
+    assert y.grad is None  # without a warning, as for the leaf
+    assert x.grad is None
+    assert y.detach().grad is None

@@ -1,11 +1,14 @@
 """checkpoint: the gradients of the function itself, recomputed; and what is refused."""
 
+import contextlib
 from collections import namedtuple
 
 import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.autograd import forward_ad
+from pullback.autograd.graph import saved_tensors_hooks
 from pullback.utils.checkpoint import (
     checkpoint,
     set_checkpoint_early_stop,
@@ -292,3 +295,16 @@ def test_generators_among_the_arguments_are_preserved_too(use_reentrant):
     checkpoint(function, x, rng, use_reentrant=use_reentrant).sum().backward()
     assert drawn[0] == drawn[1]
     assert rng.standard_normal() != drawn[0]
+
+
+@pytest.mark.parametrize("outside", [None, lambda t: t.detach()])
+def test_tangents_are_recomputed_too(outside):
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    hooks = saved_tensors_hooks(outside, lambda t: t) if outside else contextlib.nullcontext()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, pb.tensor([1.0, 0.0]))
+        with hooks:
+            y = checkpoint(lambda z: (z * z) * z, dual)
+        (gradient,) = pb.autograd.grad(y.sum(), x)
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [3, 0]
+        assert forward_ad.unpack_dual(gradient).tangent.tolist() == [6, 0]

@@ -351,6 +351,25 @@ def test_writing_into_a_part_is_differentiated():
     assert z.grad.tolist() == [33, 33]
 
 
+def test_assigning_to_a_part_writes_into_it():
+    z = pb.tensor([1 + 2j, 3 + 4j], requires_grad=True)
+    v = pb.tensor([5.0, 6.0], requires_grad=True)
+    w = z * 1
+    w.real = v
+    w.imag += 1
+    assert w.tolist() == [5 + 3j, 6 + 5j]
+    (w * w.conj()).real.sum().backward()
+    assert z.grad.tolist() == [6j, 10j]
+    assert v.grad.tolist() == [10, 12]
+    x = pb.ones(2)
+    x.real = 3.0
+    assert x.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="no imaginary part"):
+        x.imag = 1.0
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        z.real = 0.0
+
+
 def test_a_real_tensor_is_its_own_real_part_and_conjugate():
     x = leaf(1.0)
     assert x.real is x

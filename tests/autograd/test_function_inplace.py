@@ -34,9 +34,32 @@ def test_a_dirty_input_gets_this_node():
     assert z is y
     assert z.tolist() == [2, 3]
     assert z.grad_fn.name() == "AddOneBackward"
-    assert y._version == 1
+    assert y._version == 2  # add_ and mark_dirty
     z.sum().backward()
     assert x.grad.tolist() == [10, 10]
+
+
+def test_a_write_through_numpy_is_noticed_if_marked_dirty():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.detach().numpy()[...] *= 2
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    y = leaf() * 1
+    z = y * y
+    Double.apply(y)
+    with pytest.raises(RuntimeError, match=r"MulBackward0 saved.*version 0.*DoubleBackward has modified it"):
+        z.sum().backward()
+    c = pb.ones(2)
+    with pb.no_grad():
+        Double.apply(c)
+    assert c._version == 1
 
 
 def test_a_dirty_view_rewrites_its_base():

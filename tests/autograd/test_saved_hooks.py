@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.autograd import forward_ad
 from pullback.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 
@@ -427,3 +428,28 @@ def test_disabled_hooks_raise_the_message_on_entering():
 def test_disabling_where_hooks_are_in_force_raises():
     with save_on_cpu(), pytest.raises(RuntimeError, match="too late"), disable_saved_tensors_hooks("too late"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("pack", "unpack"),
+    [
+        (lambda t: t.detach(), lambda t: t),
+        (lambda t: t.detach().clone(), lambda t: t),
+        (lambda t: t.detach().numpy().copy(), pb.from_numpy),
+        (lambda t: t.clone(), lambda t: t),
+    ],
+)
+def test_tangents_come_back_from_hooks_that_detach(pack, unpack):
+    x, v = pb.tensor([1.0, 2.0], requires_grad=True), pb.tensor([1.0, 0.0])
+    with forward_ad.dual_level():
+        outer = forward_ad.make_dual(x, v)
+        with saved_tensors_hooks(pack, unpack):
+            (gradient,) = pb.autograd.grad((outer**3).sum(), x)
+        assert forward_ad.unpack_dual(gradient).tangent.tolist() == [6, 0]
+        with forward_ad.dual_level():
+            inner = forward_ad.make_dual(outer, v)
+            with saved_tensors_hooks(pack, unpack):
+                (gradient,) = pb.autograd.grad((inner**3).sum(), x)
+            second = forward_ad.unpack_dual(gradient).tangent
+        assert second.detach().tolist() == [6, 0]
+        assert forward_ad.unpack_dual(second).tangent.tolist() == [6, 0]

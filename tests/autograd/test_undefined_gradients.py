@@ -13,6 +13,7 @@ import pytest
 import pullback as pb
 from pullback.autograd.basic_nodes import Error, Identity, UndefinedGrad
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.core.errors import LinAlgError
 from pullback.core.node import AccumulateGrad
 from pullback.testing import assert_close
 from pullback.testing.opinfo import OPINFOS
@@ -99,7 +100,11 @@ def some_undefined(node):
         with_zeros = [
             pb.zeros_like(g) if k in missing else w for k, (g, w) in enumerate(zip(full, with_none, strict=True))
         ]
-        for got, expected in zip(run(node, with_none), run(node, with_zeros), strict=True):
+        try:
+            pairs = zip(run(node, with_none), run(node, with_zeros), strict=True)
+        except LinAlgError:
+            continue  # these cotangents are no loss's: they depend on the phases of eigenvectors
+        for got, expected in pairs:
             if got is None or expected is None:
                 assert not np.any(got if expected is None else expected), node.name()
             else:

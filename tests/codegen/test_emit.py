@@ -386,6 +386,12 @@ def test_refuses_two_definitions_of_one_name():
         emit_third_party(read_third_party(alias))
 
 
+def test_refuses_an_alias_in_a_home_of_the_packages():
+    alias = declared("f(Tensor self) -> Tensor", entry="kernel: half") + "    alias: special.f\n"
+    with pytest.raises(DeclarationError, match=r"alias 'special\.f' in another home"):
+        emit_third_party(read_third_party(alias))
+
+
 def test_the_repositorys_generated_files_are_what_the_yaml_gives():
     assert write(check=True) == []
     assert sorted(path.name for path in GENERATED.glob("*.py")) == sorted(generate())

@@ -388,9 +388,8 @@ NATIVE_REFUSALS = {
         "rename",
     ),
     "alias of another in its home": (
-        "- func: special_f(Tensor self) -> Tensor\n  python_module: special\n"
-        "- func: g(Tensor self) -> Tensor  #!\n  alias: special.f",
-        "taken by the operator 'special_f'",
+        "- func: s_f(Tensor self) -> Tensor\n  python_module: s\n- func: g(Tensor self) -> Tensor  #!\n  alias: s.f",
+        "taken by the operator 's_f'",
         "rename",
     ),
     "helper of that name": (

@@ -55,6 +55,44 @@ def test_slopes_in_the_tails_have_all_their_digits():
     np.testing.assert_allclose(slopes(special.log_ndtr, -x, 2), -1 + 1 / x**2, rtol=1e-9)
 
 
+INF = np.inf
+EDGES = [  # function, argument, value, derivative
+    (pb.lgamma, 2.0**-1070, 1070 * np.log(2), -INF),
+    (pb.lgamma, INF, INF, INF),
+    (pb.digamma, INF, INF, 0),
+    (lambda x: pb.polygamma(3, x), INF, 0, 0),
+    (pb.sinc, -INF, 0, 0),
+    (special.erfcx, INF, 0, 0),
+    (special.erfcx, -INF, INF, -INF),
+    (special.log_ndtr, -1e200, -INF, 1e200),
+    (special.log_ndtr, INF, 0, 0),
+    (special.i0e, INF, 0, 0),
+    (special.i1e, -INF, 0, 0),
+    (special.i1, 1e4, INF, INF),
+    (special.modified_bessel_k1, 0.0, INF, -INF),
+    (special.modified_bessel_k1, INF, 0, 0),
+    (special.scaled_modified_bessel_k0, 0.0, INF, -INF),
+    (special.scaled_modified_bessel_k1, INF, 0, 0),
+    (special.bessel_j0, -INF, 0, 0),
+    (special.bessel_y0, 0.0, -INF, INF),
+    (special.bessel_y1, 0.0, -INF, INF),
+    (special.bessel_y1, INF, 0, 0),
+    (special.spherical_bessel_j0, INF, 0, 0),
+    (special.airy_ai, INF, 0, 0),
+    (lambda x: special.chebyshev_polynomial_t(x, 3), -1e200, -INF, INF),
+    (lambda x: special.laguerre_polynomial_l(x, 3), 1e200, -INF, -INF),
+    (lambda x: pb.igamma(pb.tensor(2.0), x), INF, 1, 0),
+    (lambda x: pb.igamma(pb.tensor(2.0), x), 0.0, 0, 0),
+    (lambda x: pb.igamma(pb.tensor(0.5), x), 0.0, 0, INF),
+]
+
+
+@pytest.mark.parametrize(("function", "x", "value", "slope"), EDGES)
+def test_ends_of_the_domain_have_their_limits(function, x, value, slope):
+    np.testing.assert_allclose(slopes(function, x, 0), value, rtol=1e-15)
+    np.testing.assert_allclose(slopes(function, x, 1), slope, rtol=1e-15)
+
+
 def test_arguments_without_derivative_say_so():
     a, x = pb.tensor(2.0, requires_grad=True), pb.tensor(3.0, requires_grad=True)
     for name, function in (("igamma", pb.igamma), ("special_zeta", special.zeta), ("special_jv", special.jv)):

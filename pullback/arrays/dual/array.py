@@ -39,6 +39,10 @@ class DualArray:
     ) -> None:
         self.primal, self.tangent, self.level, self.co, self.apart = primal, tangent, level, co, apart
 
+    def beside(self, constant: RawArray) -> DualArray:
+        """A constant as a dual of this level and kind, such as the zeros that stand for an undefined gradient."""
+        return DualArray(constant, None, self.level, self.co)
+
     def __repr__(self) -> str:
         return f"dual({_numbers(self.primal)}, tangent={_numbers(self.tangent)})"
 
@@ -99,6 +103,16 @@ class DualArray:
     def detached(self) -> RawArray:
         """The same; but a co-dual stays what it is, for its two parts are one gradient."""
         return self if self.co else self.values()
+
+    def tangents(self) -> DualArray | None:
+        """The tangents alone, with nothing in the place of the primal: for `around`."""
+        inside: Any = self.primal.tangents() if type(self.primal) is DualArray else None
+        return None if self.co else DualArray(inside, self.tangent, self.level, False, self.apart)
+
+    def around(self, values: RawArray) -> DualArray:
+        """These tangents with a primal again."""
+        inside = values if self.primal is None else self.primal.around(values)
+        return DualArray(inside, self.tangent, self.level, self.co, self.apart)
 
     def carries_derivative(self) -> bool:
         """Whether something would be lost if the primal were taken alone."""

@@ -28,7 +28,8 @@ def logit(self, eps=None):
 def sinc(self):
     """sin(pi x) / (pi x), 1 at 0 and 0 at infinity."""
     x = _floating(self)
-    return _sin_pi(x, 0) / np.where(x == 0, 1, math.pi * x) + np.equal(x, 0)
+    with np.errstate(over="ignore"):
+        return _sin_pi(x, 0) / np.where(x == 0, 1, math.pi * x) + np.equal(x, 0)
 
 
 def sinc_derivative(self, order):

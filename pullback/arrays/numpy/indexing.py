@@ -6,6 +6,7 @@ Indices follow NumPy: negative ones count from the end everywhere.
 
 import numpy as np
 
+from pullback.arrays.numpy.flat_places import add_rows
 from pullback.arrays.numpy.parts import diagonal
 
 __all__ = [
@@ -53,12 +54,23 @@ def add_at(out, index, values):
     arrays = [i for i in items if not isinstance(i, (slice, int, np.integer)) and i is not None and i is not Ellipsis]
     if len(arrays) == 1 and np.asarray(arrays[0]).dtype.kind == "b":
         out[index] += values  # a mask names no position twice
+    elif _is_rows(items) and isinstance(values, np.ndarray) and add_rows(out, items[0], values):
+        return
     elif values.size < FEW or not out.flags.c_contiguous:
         np.add.at(out, index, values)
     else:
         # numpy.add.at has a fast path for one flat index array: 5 times faster for rows of a matrix.
         places = flat_positions(out.shape, index)
         np.add.at(out.reshape(-1), places.ravel(), np.broadcast_to(values, places.shape).ravel())
+
+
+def _is_rows(items):
+    """Whether the items of an index are a vector, followed by nothing but an ellipsis: whole slices of dimension 0."""
+    return (
+        type(items[0]) is np.ndarray
+        and items[0].ndim == 1
+        and (len(items) == 1 or (len(items) == 2 and items[1] is Ellipsis))
+    )
 
 
 def flat_positions(shape, index):

@@ -137,7 +137,7 @@ def nll_loss_backward(grad_output, sizes, target, weight=None, reduction="mean",
 # of its own with few calls: the softmax as a quotient of exponentials, computed again in backward.
 _MODERATE = 16  # scores within this need no shift: their exponentials keep all digits, the loss loses 16 eps at most
 _INT64 = np.dtype(np.int64)
-_SHORT = 64  # classes; longer rows are better served one by one
+_SHORT = 256  # classes; longer rows are better served one by one
 
 
 def _plain_scores(input, target, reduction, ignore_index):
@@ -146,7 +146,7 @@ def _plain_scores(input, target, reduction, ignore_index):
         return None
     rows, classes = input.shape
     if not (
-        0 < rows <= MOST
+        rows > 0
         and 0 < classes <= _SHORT
         and target.shape == (rows,)
         and reduction != "none"
@@ -163,6 +163,11 @@ def _plain_scores(input, target, reduction, ignore_index):
     return input - np.maximum.reduce(input, axis=1, keepdims=True) if -math.inf < low and high < math.inf else None
 
 
+def _first_places(rows, classes):
+    """Where each row begins."""
+    return steps_of(rows, classes) if rows <= MOST else np.arange(0, rows * classes, classes)
+
+
 def cross_entropy_loss(input, target, reduction="mean", ignore_index=-100):
     """log(sum(exp(x))) - x[target] of each row, reduced."""
     _check_reduction("cross_entropy", reduction)
@@ -171,8 +176,8 @@ def cross_entropy_loss(input, target, reduction="mean", ignore_index=-100):
         return nll_loss(log_softmax(input, 1), target, None, reduction, ignore_index)
     rows, classes = input.shape
     losses = np.log(np.exp(scores).dot(ones_of(classes, input.dtype)))
-    losses -= scores.take(steps_of(rows, classes) + target)
-    total = losses.dot(ones_of(rows, input.dtype))
+    losses -= scores.take(_first_places(rows, classes) + target)
+    total = losses.dot(ones_of(rows, input.dtype)) if rows <= MOST else np.add.reduce(losses)
     return total if reduction == "sum" else total / rows
 
 
@@ -187,5 +192,5 @@ def cross_entropy_loss_backward(grad_output, input, target, reduction="mean", ig
     out = np.exp(scores)
     sums = out.dot(ones_of(classes, input.dtype))
     out *= np.divide(share, sums, out=sums)[:, None]
-    out.ravel()[steps_of(rows, classes) + target] -= share
+    out.ravel()[_first_places(rows, classes) + target] -= share
     return out

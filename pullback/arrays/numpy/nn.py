@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.indexing import add_at
 from pullback.arrays.numpy.normal import normal_cdf
 from pullback.arrays.numpy.random import default_generator
 from pullback.arrays.numpy.reductions import inexact_only
-from pullback.arrays.numpy.unit_vectors import ones_of
+from pullback.arrays.numpy.unit_vectors import MOST, ones_of
 
 __all__ = [
     "embedding_rows",
@@ -29,7 +30,7 @@ __all__ = [
 
 _SQRT_2_PI = math.sqrt(2 / math.pi)
 _INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
-_SHORT = 64  # rows up to this length are short
+_SHORT = 256  # rows up to this length are short
 _NEAR = 16  # in logarithms, how far below the largest number a row may lie without losing digits
 
 
@@ -100,7 +101,7 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
         counts = np.bincount(indices.reshape(-1), minlength=num_weights).astype(grad_output.dtype)
         grad_output = grad_output / counts[indices][..., None]
     out = np.zeros((num_weights, grad_output.shape[-1]), grad_output.dtype)
-    np.add.at(out, indices, grad_output)
+    add_at(out, (indices.reshape(-1),), grad_output.reshape(-1, out.shape[1]))
     if padding_idx is not None:
         out[padding_idx] = 0
     return out
@@ -202,23 +203,32 @@ def gelu_backward(grad_output, self, output, approximate="none"):
 def softplus(self, beta=1, threshold=20):
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
     floating_only("softplus", self.dtype)
-    scaled = self * beta
+    scaled = np.multiply(self, beta)
+    small = scaled.size > 0 and np.maximum.reduce(scaled, axis=None) <= threshold  # False where there is nan
     with np.errstate(under="ignore"):
-        soft = np.log1p(np.exp(np.minimum(scaled, threshold))) / beta
-    return np.where(scaled > threshold, self, soft)
+        soft = np.exp(scaled if small else np.minimum(scaled, threshold))
+        soft = np.true_divide(np.log1p(soft), beta)
+    return soft if small else np.where(scaled > threshold, self, soft)
 
 
 # -- softmax ---------------------------------------------------------------------------------------------------------
 def _is_short(x, dim):
     """Whether x has short rows in memory: NumPy reduces each by itself, which takes longer than all else."""
-    return x.ndim == 2 and dim in (1, -1) and x.shape[1] <= _SHORT and x.flags.c_contiguous
+    return x.ndim == 2 and dim in (1, -1) and x.shape[1] <= _SHORT and x.flags.c_contiguous and x.dtype.itemsize > 2
 
 
 def _row_sums(x, dim):
-    """The sums along dim, kept; those of short rows as a product with ones."""
-    if _is_short(x, dim):
+    """The sums along dim, kept; those of rows in memory as a product with ones."""
+    if x.ndim == 2 and dim in (1, -1) and x.shape[1] <= MOST and x.flags.c_contiguous:
         return np.dot(x, ones_of(x.shape[1], x.dtype))[:, None]
     return np.add.reduce(x, axis=dim, keepdims=True)
+
+
+def _moderate(x):
+    """Whether the exponentials of all x, a matrix, keep all digits without a shift; not where there is nan."""
+    if x.ndim != 2 or not x.size or x.dtype.itemsize < 4:  # in float16 exp overflows from 11.1
+        return False
+    return np.maximum.reduce(x, axis=None) <= _NEAR and np.minimum.reduce(x, axis=None) >= -_NEAR
 
 
 def _largest(x, dim):
@@ -230,8 +240,8 @@ def _largest(x, dim):
     return np.maximum.reduce(x, axis=dim, keepdims=True)
 
 
-def _shifted(name, self, dim, dtype):
-    """x less its largest along dim (or a little more), in a new array of the dtype asked for."""
+def _scores(name, self, dim, dtype):
+    """self in the dtype asked for, which must be real floating; a wrong dim is refused even if there are no scores."""
     if dtype is not None:
         self = self.astype(dtype, copy=False)
     if self.dtype.kind == "c":
@@ -239,15 +249,23 @@ def _shifted(name, self, dim, dtype):
     if self.dtype.kind != "f":
         raise RuntimeError(f"{name}(): input of dtype {self.dtype} needs dtype=, for instance dtype=numpy.float64.")
     if self.size == 0:
-        np.add.reduce(self, axis=dim)  # refuses a wrong dim
-        return np.array(self)
-    return np.asarray(self - _largest(self, dim))
+        np.add.reduce(self, axis=dim)
+    return self
+
+
+def _shifted(scores, dim):
+    """scores less their largest along dim (or a little more), in a new array."""
+    return np.asarray(scores - _largest(scores, dim)) if scores.size else np.array(scores)
 
 
 def softmax(self, dim, dtype=None):
     """exp(x) / sum(exp(x)), in one buffer."""
-    out = _shifted("softmax", self, dim, dtype)
-    np.exp(out, out=out)
+    scores = _scores("softmax", self, dim, dtype)
+    if _moderate(scores):
+        out = np.exp(scores)
+    else:
+        out = _shifted(scores, dim)
+        np.exp(out, out=out)
     out /= _row_sums(out, dim)
     return out
 
@@ -262,7 +280,7 @@ def softmax_backward(grad_output, output, dim):
 
 def log_softmax(self, dim, dtype=None):
     """x - log(sum(exp(x))), by the differences from the largest x."""
-    out = _shifted("log_softmax", self, dim, dtype)
+    out = _shifted(_scores("log_softmax", self, dim, dtype), dim)
     out -= np.log(_row_sums(np.exp(out), dim))
     return out
 

@@ -9,6 +9,8 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
+
 __all__ = [
     "all",
     "amax",
@@ -61,7 +63,10 @@ def inexact_only(name, dtype, argument="input", remedy="convert it first"):
 # -- sums and products -----------------------------------------------------------------------------------------------
 def sum(self, dim=None, keepdim=False, dtype=None):
     """Sum."""
-    return np.add.reduce(self, axis=_axis(dim, self), dtype=dtype, keepdims=keepdim)
+    axis = _axis(dim, self)
+    if dtype is None and self.size >= LARGE and (out := contiguous_sum(self, axis, keepdim)) is not None:
+        return out
+    return np.add.reduce(self, axis=axis, dtype=dtype, keepdims=keepdim)
 
 
 def nansum(self, dim=None, keepdim=False, dtype=None):
@@ -82,7 +87,7 @@ def mean(self, dim=None, keepdim=False, dtype=None):
     axis = _axis(dim, self)
     if self.dtype == np.float16 and dtype is None:  # np.mean adds halves in float32
         return np.mean(self, axis=axis, keepdims=keepdim)
-    total = np.add.reduce(self, axis=axis, dtype=dtype, keepdims=keepdim)
+    total = sum(self, dim, keepdim, dtype)
     return np.true_divide(total, _count(self.shape, axis))
 
 
@@ -95,7 +100,7 @@ def var(self, dim=None, correction=None, keepdim=False):
     """sum |x - mean|**2 / (n - correction), in two passes; real for complex input."""
     inexact_only("var", self.dtype)
     axis = _axis(dim, self)
-    total = np.add.reduce(self, axis=axis, keepdims=True)
+    total = sum(self, axis, True)
     count = _count(self.shape, axis)
     centred = self - np.true_divide(total, count)
     if self.dtype.kind == "c":
@@ -104,7 +109,7 @@ def var(self, dim=None, correction=None, keepdim=False):
         centred = np.multiply(centred, centred)
     # The module's own `max` is a kernel; without a degree of freedom the variance is infinite or NaN.
     freedom = np.maximum(count - (1 if correction is None else correction), 0).item()
-    return np.true_divide(np.add.reduce(centred, axis=axis, keepdims=keepdim), freedom)
+    return np.true_divide(sum(centred, axis, keepdim), freedom)
 
 
 def std(self, dim=None, correction=None, keepdim=False):
@@ -238,6 +243,6 @@ def logsumexp(self, dim, keepdim=False):
     # x - top must not be inf - inf; integers and bools become float64 here.
     top = np.where(np.isfinite(top), top, top.dtype.type(0) if top.dtype.kind == "f" else 0.0)
     with np.errstate(divide="ignore"):  # a slice of -inf alone is -inf
-        out = np.log(np.add.reduce(np.exp(self - top), axis=axis, keepdims=True))
+        out = np.log(sum(np.exp(self - top), axis, True))
     out += top
     return out if keepdim else np.squeeze(out, axis=axis if self.ndim else None)

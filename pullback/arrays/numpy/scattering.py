@@ -3,6 +3,7 @@
 import numpy as np
 
 from pullback.arrays.numpy.dims import at_dim, wrap_dim
+from pullback.arrays.numpy.flat_places import places_along
 from pullback.arrays.numpy.indexing import add_at, check_fits, check_integers, write_at
 from pullback.arrays.numpy.masks import one_value
 
@@ -42,6 +43,8 @@ def gather(self, dim, index, sparse_grad=False):
     where = along_dim(self, dim, index, "gather")
     if where is None:
         return np.empty(index.shape, self.dtype)
+    if self.ndim > 1 and (places := places_along(self, wrap_dim(dim, self.ndim, "gather"), index)) is not None:
+        return self.reshape(-1).take(places)
     return (self if self.ndim else self.reshape(1))[where].reshape(index.shape)
 
 
@@ -108,6 +111,9 @@ def scatter_add_(self, dim, index, src):
     if isinstance(src, np.generic):
         src = np.asarray(src)
     src = scatter_source(self, index, src, "scatter_add")
+    if self.ndim and (places := places_along(self, wrap_dim(dim, self.ndim, "scatter_add"), index)) is not None:
+        np.add.at(self.reshape(-1), places.ravel(), np.broadcast_to(src, index.shape).ravel())
+        return self
     add_at(self if self.ndim else self.reshape(1), where, src)
     return self
 

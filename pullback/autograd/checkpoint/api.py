@@ -126,6 +126,11 @@ def checkpoint(
     """
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check!r}.")
+    if not callable(context_fn):
+        raise TypeError(
+            f"context_fn must be a callable that gives two context managers, got {type(context_fn).__name__}; see "
+            "create_selective_checkpoint_contexts."
+        )
     if use_reentrant:
         if kwargs:
             raise ValueError(

@@ -24,8 +24,9 @@ from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.node import port
 from pullback.core.packed import Packed
 from pullback.core.saved import checked, version_when_saved
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
+from pullback.core.version import counter_of
 
 TIP = (
     "The function must do the same when it runs again: nothing in it may depend on what has changed since (a global, a "
@@ -188,6 +189,7 @@ class _Hold(saved_tensors_hooks):
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.trusts_unpack = frame.metadata is None
+        self.keeps_tangents = True  # the recomputation makes them again
 
     def pack_hook(self, tensor: Tensor) -> Holder:
         holder = Holder()
@@ -213,7 +215,7 @@ class _Fill(saved_tensors_hooks):
     def pack_hook(self, tensor: Tensor) -> Tensor:
         frame, nr = self.frame, self.count
         self.count += 1
-        tensor = tensor.detach()
+        tensor = _without_graph(tensor)
         if nr >= len(frame.holders):
             self._one_too_many()
             return tensor
@@ -265,6 +267,14 @@ class _Fill(saved_tensors_hooks):
                 f"{frame.name()}: recomputed values for the following tensors have different metadata than during the "
                 f"forward pass:\n" + "\n".join(self.different) + f"\n{TIP}"
             )
+
+
+def _without_graph(tensor: Tensor) -> Tensor:
+    """The same memory outside the graph, with the tangent of forward mode, which detach() leaves out."""
+    counter = counter_of(tensor)
+    out = wrap(tensor._array, tensor._level)
+    out._counter = counter
+    return out
 
 
 def _metadata(tensor: Tensor) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import along, array, axes_of, floating, frozen, only, ops, refuse
+from pullback.interop.operands import along, array, axes_of, frozen, only, ops, refuse
 from pullback.interop.registry import rule
 
 
@@ -62,51 +62,15 @@ def gradient(f, *varargs, axis=None, edge_order=1):
         varargs *= len(axes)
     if len(varargs) not in (0, len(axes)):
         raise TypeError(f"np.gradient: {len(varargs)} spacings for {len(axes)} axes.")
-    spacings = varargs or (1.0,) * len(axes)
-    f = floating(f)
-    results = tuple(_slope(f, array(h), i, edge_order) for i, h in zip(axes, spacings, strict=True))
+    spacing = [array(h) for h in varargs]
+    for i, h in zip(axes, spacing, strict=False):  # none, or one an axis
+        if h.ndim and h.shape != (f.shape[i],):
+            raise ValueError(f"np.gradient: {h.shape} coordinates for axis {i} of length {f.shape[i]}.")
+    for i in axes:
+        if (n := f.shape[i]) < edge_order + 1:
+            raise ValueError(f"np.gradient: axis {i} has {n} elements, and at least {edge_order + 1} are needed.")
+    results = ops.gradient(f, spacing=spacing or None, dim=list(axes), edge_order=edge_order)
     return results[0] if len(results) == 1 else results
-
-
-def _slope(f, h, axis, edge_order):
-    n = f.shape[axis]
-    if n < edge_order + 1:
-        raise ValueError(f"np.gradient: axis {axis} has {n} elements, and at least {edge_order + 1} are needed.")
-    if h.ndim:
-        if h.shape != (n,):
-            raise ValueError(f"np.gradient: {h.shape} coordinates for axis {axis} of length {n}.")
-        h = h[1:] - h[:-1]  # constant or not: the formula for unequal steps is exact for both
-    at = [f[along(f.ndim, axis, slice(k, k + 1 or None))] for k in (0, 1, -2, -1)]
-    h0, h1 = (h, h) if h.ndim == 0 else (h[0], h[-1])
-    if edge_order == 1:
-        first, last = (at[1] - at[0]) / h0, (at[3] - at[2]) / h1
-    else:
-        third = f[along(f.ndim, axis, slice(2, 3))], f[along(f.ndim, axis, slice(-3, -2))]
-        steps = (h, h, h, h) if h.ndim == 0 else (h[0], h[1], h[-1], h[-2])
-        first = _end(at[0], at[1], third[0], steps[0], steps[1])
-        last = -_end(at[3], at[2], third[1], steps[2], steps[3])
-    return np.concatenate([first, _inner(f, h, axis), last], axis)
-
-
-def _inner(f, h, axis):
-    """Slopes inside, by the parabola through three neighbours."""
-    left, middle, right = (f[along(f.ndim, axis, s)] for s in (slice(-2), slice(1, -1), slice(2, None)))
-    if h.ndim == 0:
-        return (right - left) / (2.0 * h)
-    shape = [-1 if i == axis else 1 for i in range(f.ndim)]
-    before, after = np.reshape(h[:-1], shape), np.reshape(h[1:], shape)
-    total = before + after
-    return (
-        -after / (before * total) * left
-        + (after - before) / (before * after) * middle
-        + before / (after * total) * right
-    )
-
-
-def _end(f0, f1, f2, h1, h2):
-    """The slope at f0 by the parabola through the three points, h1 and h2 apart."""
-    total = h1 + h2
-    return -(2.0 * h1 + h2) / (h1 * total) * f0 + total / (h1 * h2) * f1 - h1 / (h2 * total) * f2
 
 
 # -- interpolation, convolution, polynomials ------------------------------------------------------------------------

@@ -1,10 +1,8 @@
 """NumPy's products of arrays, in `np` and in `np.linalg`."""
 
-import functools
-
 import numpy as np
 
-from pullback.interop.operands import array, cast, deliver, only, ops, refuse
+from pullback.interop.operands import array, cast, deliver, ops
 from pullback.interop.registry import rule
 
 
@@ -145,27 +143,3 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 def matrix_trace(x, /, *, offset=0, dtype=None):
     """np.linalg.trace."""
     return ops.sum(ops.diagonal(array(x), offset, -2, -1), -1, dtype=dtype)
-
-
-@rule("linalg.multi_dot")
-def multi_dot(arrays, *, out=None):
-    """np.linalg.multi_dot, from left to right."""
-    return deliver("linalg.multi_dot", functools.reduce(np.matmul, [array(x) for x in arrays]), out)
-
-
-@rule("linalg.matrix_power")
-def matrix_power(a, n):
-    """np.linalg.matrix_power, by repeated squaring."""
-    a = array(a)
-    only("linalg.matrix_power", "n", isinstance(n, (int, np.integer)), (True,), "it must be an integer")
-    if n < 0:
-        raise refuse("linalg.matrix_power", "n", "negative powers need an inverse")
-    if n == 0:
-        return ops.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    result = None
-    while n:
-        if n & 1:
-            result = a if result is None else ops.matmul(result, a)
-        n >>= 1
-        a = ops.matmul(a, a) if n else a
-    return result

@@ -84,5 +84,5 @@ def _plain(x, name):
     return frozen(x, name) if hasattr(x, "requires_grad") else x
 
 
-for _name in ("argpartition", "digitize", "isin", "lexsort", "nanargmax", "nanargmin", "searchsorted"):
+for _name in ("argpartition", "digitize", "histogram", "histogram_bin_edges", "isin", "lexsort", "nanargmax", "nanargmin", "searchsorted"):
     rule(_name)(_constant(_name))

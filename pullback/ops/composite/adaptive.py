@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.arrays.numpy.spatial.maps import SparseMap, WindowSum
 from pullback.ops.composite.pooling import finished
-from pullback.ops.composite.sizes import batched, numbers, refuse
+from pullback.ops.composite.sizes import batched, numbers, refuse, require_fractions
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
@@ -57,7 +57,7 @@ def _sizes(name, dims, input, output_size, ops):
     x, has_batch = batched(name, input, dims, ops)
     size = tuple(x.shape[2:])
     if 0 in x.shape[1:]:
-        raise refuse(name, f"all dimensions of input but that of the batch must be non-empty; its shape is {input.shape}")
+        raise refuse(name, f"only the batch of input may be empty, but its shape is {tuple(input.shape)}")
     given = numbers(name, "output_size", output_size, dims)
     out = tuple(n if m is None else m for n, m in zip(size, given, strict=True))
     if min(out) < 0:
@@ -86,6 +86,7 @@ def mean_map(n, m):
 
 def _averaged(name, dims, input, output_size, ops):
     x, has_batch, size, out = _sizes(name, dims, input, output_size, ops)
+    require_fractions(name, x)
     result = ops.separable_map(x, tuple(mean_map(n, m) for n, m in zip(size, out, strict=True)))
     return result if has_batch else ops.squeeze(result, 0)
 
@@ -133,6 +134,6 @@ def _fractional(name, dims, input, kernel_size, output_size, output_ratio, retur
     if samples is None:
         samples = ops.rand((*x.shape[:2], dims))
     elif tuple(samples.shape) != (*x.shape[:2], dims):
-        raise refuse(name, f"_random_samples must have the shape {(*x.shape[:2], dims)}, but has {tuple(samples.shape)}")
+        raise refuse(name, f"_random_samples must have the shape {(*x.shape[:2], dims)}, not {tuple(samples.shape)}")
     indices = ops.fractional_max_indices(x, kernel, out, samples)
     return finished((ops.take_pooled(x, indices, dims), indices), has_batch, return_indices, ops)

@@ -92,21 +92,14 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
     size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, d, m in sizes)
     if min(size) < 0:
         raise refuse(name, f"padding {padding} would give the result the size {size}; make it smaller")
-    # What lies a stride or more behind the last window has no part in the convolution.
-    fitting = tuple(min(m, s - 1) for m, s in zip(more, stride, strict=True))
-    rest = tuple(m - n for m, n in zip(more, fitting, strict=True))
-    how = (stride, padding, dilation, True, fitting, groups)
-    out = ops.convolution(x, weight, None if any(rest) else bias, *how)
-    if any(rest):
-        out = ops.constant_pad_nd(out, [m for n in reversed(rest) for m in (0, n)])
-        out = out if bias is None else out + ops.reshape(bias, (-1,) + (1,) * dims)
+    out = ops.convolution(x, weight, bias, stride, padding, dilation, True, more, groups)
     return out if has_batch else ops.squeeze(out, 0)
 
 
 def _check_weight(name, dims, input, weight):
     for argument, value in (("input", input), ("weight", weight)):
         if not hasattr(value, "dtype"):
-            raise TypeError(f"{name}(): argument {argument!r} must be a Tensor or an ndarray, got {type(value).__name__}")
+            raise TypeError(f"{name}(): {argument} must be a Tensor or an ndarray, got {type(value).__name__}.")
     if weight.ndim != dims + 2:
         raise refuse(
             name, f"weight must have {dims + 2} dimensions, (out, in / groups, ...), but has the shape {weight.shape}"
@@ -118,7 +111,9 @@ def _check_groups(name, x, weight, bias, groups, transposed):
     if groups <= 0:
         raise refuse(name, f"groups must be positive, but got {groups}")
     if weight.shape[0] % groups or weight.shape[0] < groups:
-        raise refuse(name, f"dimension 0 of weight must be a multiple of groups ({groups}); its shape is {weight.shape}")
+        raise refuse(
+            name, f"weight must have a multiple of {groups} groups in dimension 0; its shape is {weight.shape}"
+        )
     wanted = weight.shape[0] if transposed else weight.shape[1] * groups
     if x.shape[1] != wanted:
         raise refuse(
@@ -129,6 +124,9 @@ def _check_groups(name, x, weight, bias, groups, transposed):
     out = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None and tuple(bias.shape) != (out,):
         raise refuse(name, f"bias must have the shape ({out},), but has {tuple(bias.shape)}")
+    for argument, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.dtype.kind != x.dtype.kind:
+            raise refuse(name, f"input and {argument} should be of the same kind, but are {x.dtype} and {value.dtype}")
     if 0 in weight.shape[2:]:
         raise refuse(name, f"the kernel must not be empty, but weight has the shape {tuple(weight.shape)}")
 
@@ -138,6 +136,9 @@ def _check_steps(name, stride, dilation):
         raise refuse(name, f"stride must be positive, but got {stride}")
     if min(dilation) <= 0:
         raise refuse(name, f"dilation must be positive, but got {dilation}")
+
+
+_NAMES = ("kernel_size", "dilation", "padding", "stride")
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1, *, ops):
@@ -171,11 +172,12 @@ def _windows_of(name, kernel, dilation, padding, stride):
     """The four pairs of numbers, checked."""
     found = {
         argument: numbers(name, argument, given, 2)
-        for argument, given in (("kernel_size", kernel), ("dilation", dilation), ("padding", padding), ("stride", stride))
+        for argument, given in zip(_NAMES, (kernel, dilation, padding, stride), strict=True)
     }
     for argument, pair in found.items():
         if min(pair) < (argument != "padding"):
-            raise refuse(name, f"{argument} must be {'at least 0' if argument == 'padding' else 'positive'}, got {pair}")
+            least = "at least 0" if argument == "padding" else "positive"
+            raise refuse(name, f"{argument} must be {least}, but got {pair}")
     kernel, *how = found.values()
     return kernel, how
 
@@ -187,7 +189,10 @@ def _count_columns(name, size, kernel, dilation, padding, stride):
         for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)
     ]
     if min(each) < 1:
-        raise refuse(name, f"kernel_size {kernel} with dilation {dilation} does not fit into {tuple(size)} with {padding}")
+        raise refuse(
+            name,
+            f"kernel_size {kernel} with dilation {dilation} does not fit into {tuple(size)} with padding {padding}",
+        )
     return each[0] * each[1]
 
 

@@ -1,5 +1,7 @@
 """Composite operators that read and write by index."""
 
+from pullback.ops.composite.distinct import *  # noqa: F403
+from pullback.ops.composite.grouped import *  # noqa: F403
 from pullback.ops.index import plain_index
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pullback.arrays.numpy.spatial.maps import Pick, SparseMap
 from pullback.ops.composite.adaptive import mean_map
-from pullback.ops.composite.sizes import refuse
+from pullback.ops.composite.sizes import refuse, require_fractions
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
@@ -25,7 +25,7 @@ def interpolate(
     _check(name, mode, dims, align_corners, antialias, getattr(input, "shape", ()))
     sizes = tuple(input.shape[2:])
     if 0 in input.shape[1:]:
-        raise refuse(name, f"all dimensions of input but that of the batch must be non-empty; its shape is {sizes}")
+        raise refuse(name, f"only the batch of input may be empty, but its shape is {tuple(input.shape)}")
     out, factors = _sizes_out(name, sizes, size, scale_factor)
     if recompute_scale_factor:
         if size is not None:
@@ -33,6 +33,8 @@ def interpolate(
         factors = (None,) * dims
     if min(out) < 1:
         raise refuse(name, f"input of size {sizes} and output of size {out} must both be positive")
+    if not mode.startswith("nearest"):
+        require_fractions(name, input)
     if mode == "area":
         return ops.separable_map(input, tuple(mean_map(n, m) for n, m in zip(sizes, out, strict=True)))
     kind = "cubic" if mode == "bicubic" else mode if mode.startswith("nearest") else "linear"
@@ -72,10 +74,8 @@ def resampling_map(kind, n, m, factor, align_corners, antialias):
     """The map from n to m places along one dimension."""
     if kind.startswith("nearest"):
         return _nearest(n, m, factor, 0.5 if kind == "nearest-exact" else 0.0)
-    if align_corners:
-        scale = (n - 1) / (m - 1) if m > 1 else 0.0
-    else:
-        scale = 1 / factor if factor else n / m
+    aligned = (n - 1) / (m - 1) if m > 1 else 0.0
+    scale = aligned if align_corners else 1 / factor if factor else n / m
     if n == m and scale == 1:
         return None
     if antialias:

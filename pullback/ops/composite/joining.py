@@ -1,5 +1,7 @@
 """Composite operators that join arrays."""
 
+from pullback.ops.composite.products_of_sets import *  # noqa: F403
+
 
 def hstack(tensors, *, ops):
     """The inputs one after another along dimension 1 (0 for vectors)."""

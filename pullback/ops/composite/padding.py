@@ -40,7 +40,9 @@ def pad(input, pad, mode="constant", value=None, *, ops):
 def _check(mode, n, pair, shape):
     before, after = pair
     if mode == "reflect" and max(pair) >= n:
-        raise refuse("pad", f"reflect needs padding smaller than the dimension, but got {pair} for {n} of {tuple(shape)}")
+        raise refuse(
+            "pad", f"reflect needs less padding than the dimension has, but got {pair} for {n} in {tuple(shape)}"
+        )
     if mode == "circular" and max(pair) > n:
         raise refuse("pad", f"circular padding may go around once, but got {pair} for {n} of {tuple(shape)}")
     if n + before + after < (0 if mode == "circular" else 1) or (n == 0 and max(pair) > 0):

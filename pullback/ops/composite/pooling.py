@@ -40,7 +40,7 @@ def checked_windows(name, dims, input, kernel_size, stride, padding, dilation, o
         raise refuse(name, f"padding must be at most half of the kernel, but got {pad} for kernel_size {kernel}")
     x, has_batch = batched(name, input, dims, ops)
     if 0 in x.shape[1:]:
-        raise refuse(name, f"all dimensions of input but that of the batch must be non-empty; its shape is {input.shape}")
+        raise refuse(name, f"only the batch of input may be empty, but its shape is {tuple(input.shape)}")
     return x, has_batch, kernel, step, pad, apart
 
 
@@ -76,9 +76,7 @@ def _averaged(name, dims, input, kernel_size, stride, padding, ceil_mode, count_
     counts = [_counted(*window, count_include_pad) for window in windows]
     whole = x.dtype.kind in "iu"
     scales = [1 if whole or divisor is not None else 1 / count for count in counts]
-    maps = tuple(
-        WindowSum(k, s, p, scale, n, m) for (n, k, s, p, m), scale in zip(windows, scales, strict=True)
-    )
+    maps = tuple(WindowSum(k, s, p, scale, n, m) for (n, k, s, p, m), scale in zip(windows, scales, strict=True))
     result = ops.separable_map(x, maps)
     if whole:
         result = ops.div(result, _product(counts) if divisor is None else divisor, rounding_mode="trunc")
@@ -133,25 +131,19 @@ def _power_sum(name, dims, input, norm_type, kernel_size, stride, ceil_mode, ops
 
 
 # -- maxima ----------------------------------------------------------------------------------------------------------
-def max_pool1d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops
-):
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops):
     """Over (N, C, L)."""
     how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return _largest("max_pool1d", 1, input, *how, ops)
 
 
-def max_pool2d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops
-):
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops):
     """Over (N, C, H, W)."""
     how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return _largest("max_pool2d", 2, input, *how, ops)
 
 
-def max_pool3d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops
-):
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops):
     """Over (N, C, D, H, W)."""
     how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return _largest("max_pool3d", 3, input, *how, ops)
@@ -160,9 +152,7 @@ def max_pool3d(
 def _largest(name, dims, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops):
     x, has_batch, *how = checked_windows(name, dims, input, kernel_size, stride, padding, dilation, ops)
     out = pooled_size(name, x.shape[2:], *how, ceil_mode)
-    places = tuple(
-        np.arange(m)[:, None] * s - p + np.arange(k) * d for m, k, s, p, d in zip(out, *how, strict=True)
-    )
+    places = tuple(np.arange(m)[:, None] * s - p + np.arange(k) * d for m, k, s, p, d in zip(out, *how, strict=True))
     return finished(ops.windowed_max(x, places), has_batch, return_indices, ops)
 
 
@@ -192,21 +182,14 @@ def _unpooled(name, dims, input, indices, kernel_size, stride, padding, output_s
     step = kernel if stride is None or stride in ((), []) else numbers(name, "stride", stride, dims)
     batched(name, input, dims, ops)
     if tuple(indices.shape) != tuple(input.shape):
-        raise refuse(name, f"indices must have the shape of input, {tuple(input.shape)}, but has {tuple(indices.shape)}")
+        raise refuse(name, f"indices must have the shape of input, {tuple(input.shape)}, not {tuple(indices.shape)}")
     if getattr(indices, "dtype", np.dtype(float)).kind not in "iu":
         raise refuse(name, f"indices must be integers, but has the dtype {indices.dtype}")
     if min(step) <= 0:
         raise refuse(name, f"stride must be greater than zero, but got {step}")
     usual = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-dims:], step, pad, kernel, strict=True))
     size = usual if output_size is None else tuple(output_size)[-dims:]
-    if len(size) != dims or any(not u - s < n < u + s for n, u, s in zip(size, usual, step, strict=True)):
-        if output_size is not None:
-            raise ValueError(f"{name}(): output_size {tuple(output_size)} must be within a stride {step} of {usual}.")
-    lead, count = tuple(input.shape[: input.ndim - dims]), math.prod(size)
-    places = ops.reshape(indices, (*lead, -1)) if input.size else ops.zeros((*lead, 0), dtype=np.int64)
-    raw = places._array if hasattr(places, "_array") else places
-    if isinstance(raw, np.ndarray) and raw.size and not (0 <= raw.min() and raw.max() < count):
-        raise refuse(name, f"indices must lie in [0, {count}), the places of {size}, but got {raw.min()} to {raw.max()}")
-    zeros = ops.zeros((*lead, count), dtype=input.dtype)
-    flat = ops.reshape(input, tuple(places.shape))
-    return ops.reshape(ops.scatter(zeros, len(lead), places, flat), (*lead, *size))
+    fits = len(size) == dims and all(u - s < n < u + s for n, u, s in zip(size, usual, step, strict=True))
+    if not fits:
+        raise ValueError(f"{name}(): output_size {tuple(output_size)} must be within a stride {step} of {usual}.")
+    return ops.put_pooled(input, indices, size)

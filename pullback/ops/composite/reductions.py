@@ -1,6 +1,9 @@
 """Reductions made of other operators."""
 
+from pullback.ops.composite.calculus import *  # noqa: F403
 from pullback.ops.composite.checks import require_arrays
+from pullback.ops.composite.histograms import *  # noqa: F403
+from pullback.ops.composite.quantiles import *  # noqa: F403
 
 __all__ = [
     "aminmax",

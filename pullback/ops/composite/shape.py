@@ -2,6 +2,9 @@
 
 from itertools import pairwise
 
+from pullback.ops.composite.splits import *  # noqa: F403
+from pullback.ops.composite.view_copies import *  # noqa: F403
+
 
 def view_as(self, other, *, ops):
     """self as a view with the shape of other."""

@@ -1,6 +1,6 @@
 """Arguments of operators on 1, 2 or 3 spatial dimensions: a number stands for one in each."""
 
-__all__ = ["batched", "numbers", "refuse"]
+__all__ = ["batched", "numbers", "refuse", "require_fractions"]
 
 
 def numbers(name, argument, given, dims):
@@ -27,3 +27,9 @@ def batched(name, input, dims, ops):
             f"but has the shape {tuple(getattr(input, 'shape', ()))}",
         )
     return (input, True) if input.ndim == dims + 2 else (ops.unsqueeze(input, 0), False)
+
+
+def require_fractions(name, input):
+    """Refuse integers where the result is a mean of them."""
+    if input.dtype.kind not in "fc":
+        raise refuse(name, f"the result has fractions, so input must be floating-point, but it is {input.dtype}")

@@ -28,15 +28,14 @@ def times_adjoint_adjugate(grad, A, *, ops):
 
 
 def adjugate_slope_backward(grad, A, tangent, *, ops):
-    """The derivative of d adj(A)[D] in A, which needs the inverse: with X = A^-1 and B = adj(A) the map is
-    tr(X D) B - X D B."""
+    """The adjoint of `adjugate_curve`: with X = A^-1 and B = adj(A), of the derivative of tr(X D) B - X D B."""
     X, B = ops.linalg_inv_ex(A, check_errors=True)[0], ops.adjugate(A)
     XD = ops.matmul(X, tangent)
     Xh, XDh = adjoint_of(X, ops=ops), adjoint_of(XD, ops=ops)
     weight = trace_of_product(adjoint_of(B, ops=ops), grad, ops=ops)
     along_B = _column(ops.conj(trace_of_product(X, tangent, ops=ops)), ops) * grad - ops.matmul(XDh, grad)
     return (
-        -_column(weight, ops) * ops.matmul(XDh, Xh)
+        -_column(weight, ops) * ops.matmul(Xh, XDh)
         + ops.adjugate_slope(adjoint_of(A, ops=ops), along_B)
         + ops.matmul(Xh, ops.matmul(grad, adjoint_of(ops.matmul(XD, B), ops=ops)))
     )

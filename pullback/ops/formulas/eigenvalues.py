@@ -22,7 +22,9 @@ __all__ = [
     "svdvals_backward", "svdvals_jvp",
 ]  # fmt: skip
 
-_REMEDY = "write it with functions of the matrix itself (matrix_exp, inv, pinv, eigvalsh, svdvals), or perturb the matrix"
+_REMEDY = (
+    "write it with functions of the matrix itself (matrix_exp, inv, pinv, eigvalsh, svdvals), or perturb the matrix"
+)
 
 
 def _refuse_phase(diagonal, scale, name, ops):
@@ -37,27 +39,36 @@ def _refuse_phase(diagonal, scale, name, ops):
         )
 
 
-def over_gaps(numerators, gaps, name, mixed=None, *, ops):
+def over_gaps(numerators, gaps, largest, scale, mixed, name, *, ops):
     """numerators / gaps off the diagonal, 0 on it and where equal values make both vanish.
 
-    `mixed` is where, beside equal values, the loss depends on the values and on their vectors too.
+    Values count as equal when rounding could have parted them, by `largest`, the largest of their moduli; numerators as
+    0 by `scale`, what they are differences of. `mixed` is where the loss depends on values and on their vectors too.
     """
     n = gaps.shape[-1]
-    equal = ops.eq(gaps, 0)
+    equal = _equal(gaps, largest, ops)
     if not n or int(ops.count_nonzero(equal)) == equal.size // n:  # the diagonal alone
         return _off_diagonal(numerators / _with_ones(gaps, equal, ops), ops)
-    numerators, beside = _off_diagonal(numerators, ops), ops.abs(numerators)
-    tolerance = ops.amax(beside) * (64 * n * np.finfo(numerators.dtype).eps)
+    numerators = _off_diagonal(numerators, ops)
+    tolerance = ops.amax(ops.abs(scale)) * (64 * n * np.finfo(numerators.dtype).eps)
     ties = ops.logical_and(equal, ops.logical_not(ops.eye(n, dtype=np.dtype(bool))))
-    if bool(ops.any(ops.logical_and(ties, ops.abs(numerators) > tolerance))) or (
-        mixed is not None and bool(ops.any(ops.logical_and(ties, mixed)))
-    ):
+    if bool(ops.any(ops.logical_and(ties, ops.logical_or(ops.gt(ops.abs(numerators), tolerance), mixed)))):
         raise LinAlgError(
-            f"{name}: equal values (at distance 0), of which the loss depends on the single vectors or on vectors and "
+            f"{name}: equal values, of which the loss depends on the single vectors or on vectors and "
             f"values together: its derivative is not determined. Compute with distinct values, or {_REMEDY}."
         )
     zero = ops.zeros_like(numerators)
     return ops.where(equal, zero, numerators) / _with_ones(gaps, equal, ops)
+
+
+def _equal(gaps, largest, ops):
+    """Which gaps rounding explains; those of the diagonal are 0."""
+    limit = 4 * gaps.shape[-1] * np.finfo(gaps.dtype).eps
+    return ops.le(ops.abs(gaps), ops.unsqueeze(ops.unsqueeze(largest * limit, -1), -1))
+
+
+def _largest(values, ops):
+    return ops.amax(ops.abs(values), -1) if values.shape[-1] else ops.sum(ops.abs(values), -1)
 
 
 def _with_ones(gaps, equal, ops):
@@ -92,12 +103,13 @@ def _uses_both(grad_values, grad_vectors, ops):
 
 
 def eigh_backward(gL, gV, L, V, *, ops):
-    """V (diag(gL) + (V^H gV) / E) V^H with E_jk = L_k - L_j."""
+    """V (diag(gL) + skew(V^H gV) / E) V^H with E_jk = L_k - L_j: Hermitian, as the matrices are."""
     Vh = adjoint_of(V, ops=ops)
     inner = ops.matmul(Vh, gV)
+    skew = (inner - adjoint_of(inner, ops=ops)) * 0.5
     _refuse_phase(ops.diagonal(inner, 0, -2, -1), inner, "linalg.eigh", ops)
     gaps = _gaps(L, ops)
-    inner = over_gaps(inner, gaps, "linalg.eigh", _uses_both(gL, gV, ops), ops=ops)
+    inner = over_gaps(skew, gaps, _largest(L, ops), inner, _uses_both(gL, gV, ops), "linalg.eigh", ops=ops)
     return ops.matmul(V, ops.matmul(inner + ops.diag_embed(ops.real(gL)), Vh))
 
 
@@ -133,7 +145,8 @@ def eig_backward(gL, gV, L, V, *, ops):
     lengths = ops.diagonal(inner, 0, -2, -1)
     _refuse_phase(lengths, inner, "linalg.eig", ops)
     inner = inner - ops.matmul(Vh, V) * ops.unsqueeze(ops.real(lengths), -2)
-    inner = over_gaps(inner, ops.conj(_gaps(L, ops)), "linalg.eig", _uses_both(gL, gV, ops), ops=ops)
+    gaps = ops.conj(_gaps(L, ops))
+    inner = over_gaps(inner, gaps, _largest(L, ops), inner, _uses_both(gL, gV, ops), "linalg.eig", ops=ops)
     return ops.linalg_solve_matrices(Vh, ops.matmul(inner + ops.diag_embed(gL), Vh), True)[0]
 
 
@@ -184,11 +197,12 @@ def svd_backward(gU, gS, gVh, A, U, S, Vh, *, ops):
     if Vh_rest is not None:
         gV = gV - ops.matmul(adjoint_of(Vh_rest, ops=ops), ops.matmul(gVh[..., k:, :], V))
     x, y = ops.matmul(Uh, gU_thin), ops.matmul(Vh, gV)
+    scale = ops.abs(x) + ops.abs(y)
     x, y = x - adjoint_of(x, ops=ops), y - adjoint_of(y, ops=ops)
     a, b = (x + y) * 0.5, (x - y) * 0.5
-    _refuse_phase(ops.diagonal(a, 0, -2, -1), x, "linalg.svd", ops)
+    _refuse_phase(ops.diagonal(a, 0, -2, -1), scale, "linalg.svd", ops)
     mixed = _uses_both(gS, ops.cat([gU_thin, gV], -2), ops)
-    inner = over_gaps(a, _gaps(S, ops), "linalg.svd", mixed, ops=ops) + _over_sums(b, S, ops)
+    inner = over_gaps(a, _gaps(S, ops), _largest(S, ops), scale, mixed, "linalg.svd", ops=ops) + _over_sums(b, S, ops)
     inner = inner + ops.diag_embed(ops.real(gS))
     found = ops.matmul(U, ops.matmul(inner, Vh))
     if A.shape[-2] > k:

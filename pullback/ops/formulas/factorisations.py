@@ -99,8 +99,8 @@ def _require_unique(mode, shape):
         raise OperatorError("linalg.qr: the derivative needs Q, which mode='r' does not compute; use mode='reduced'")
     if mode == "complete" and shape[-2] > shape[-1]:
         raise OperatorError(
-            f"linalg.qr: with mode='complete', the last columns of Q for shape {tuple(shape)} are arbitrary and have no "
-            "derivative; use mode='reduced'"
+            f"linalg.qr: with mode='complete', the last columns of Q for shape {tuple(shape)} are arbitrary and have "
+            "no derivative; use mode='reduced'"
         )
 
 
@@ -118,9 +118,7 @@ def qr_backward(gQ, gR, A, Q, R, mode, *, ops):
         gQ = gQ + ops.matmul(A[..., k:], adjoint_of(g2, ops=ops))
         beside = ops.matmul(Q, g2)
         gR, R = gR[..., :k], R[..., :k]
-    inner = ops.triu(
-        ops.matmul(gR, adjoint_of(R, ops=ops)) - ops.matmul(adjoint_of(Q, ops=ops), gQ)
-    )
+    inner = ops.triu(ops.matmul(gR, adjoint_of(R, ops=ops)) - ops.matmul(adjoint_of(Q, ops=ops), gQ))
     diagonal = ops.diagonal(inner, 0, -2, -1)
     sym = inner + adjoint_of(inner, ops=ops) - ops.diag_embed(ops.to(ops.real(diagonal), inner.dtype))
     found = _solve(adjoint_of(R, ops=ops), gQ + ops.matmul(Q, sym), ops, upper=False, left=False)

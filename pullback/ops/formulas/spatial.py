@@ -19,7 +19,7 @@ def convolution_backward(
     how, (to_input, to_weight) = (stride, padding, dilation, groups), grad_input_mask
     if transposed:
         return (
-            forward(grad, _conj(weight), *how, ops=ops) if to_input else None,
+            convolved(grad, _conj(weight), input.shape[2:], *how, ops=ops) if to_input else None,
             ops.convolution_weight(_conj(input), grad, weight.shape, *how) if to_weight else None,
         )
     return (
@@ -49,9 +49,15 @@ def convolution_jvp(
     return total
 
 
-def forward(input, weight, stride, padding, dilation, groups, *, ops):
-    """convolution without bias."""
-    return ops.convolution(input, weight, None, stride, padding, dilation, False, NO_PADDING[: len(stride)], groups)
+def convolved(input, weight, size, stride, padding, dilation, groups, *, ops):
+    """convolution without bias, of which the first windows, `size` of them, count.
+
+    There may be more: a transposed convolution may have an output_padding of more than a stride.
+    """
+    out = ops.convolution(input, weight, None, stride, padding, dilation, False, NO_PADDING[: len(stride)], groups)
+    if tuple(out.shape[2:]) == tuple(size):
+        return out
+    return ops.slice_view(out, (Ellipsis, *(slice(n) for n in size)))
 
 
 def conjugated(x, *, ops):

@@ -537,3 +537,50 @@ def signal_windows_nuttall(M, *, sym=True, dtype=None, device="cpu", requires_gr
     except Exception as error:
         raise explain(OP_signal_windows_nuttall, (M, sym, dtype), error) from error
     return created(result, device, requires_grad)
+
+
+OP_empty_strided = Operator("empty_strided", "empty_strided", ())
+
+
+def empty_strided(size, stride, *, dtype=None, device="cpu", requires_grad=False):
+    """Whatever the memory holds, with steps in memory counted in elements.
+
+    empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("empty_strided", dtype)
+    try:
+        result = kernels.empty_strided(size, stride, dtype)
+    except Exception as error:
+        raise explain(OP_empty_strided, (size, stride, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_new_empty_strided = Operator("new_empty_strided", "new_empty_strided", ((0, "input"),))
+
+
+def new_empty_strided(input, size, stride, *, dtype=None, device="cpu", requires_grad=False):
+    """The same, of the dtype of self.
+
+    new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("new_empty_strided", dtype)
+    return created(dispatch(OP_new_empty_strided, (input, size, stride, dtype)), device, requires_grad)
+
+
+OP_empty_permuted = Operator("empty_permuted", "empty_permuted", ())
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, device="cpu", requires_grad=False):
+    """Whatever the memory holds, without gaps, the dimensions lying from outermost to innermost as physical_layout says.
+
+    empty_permuted(int[] size, int[] physical_layout, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("empty_permuted", dtype)
+    try:
+        result = kernels.empty_permuted(size, physical_layout, dtype)
+    except Exception as error:
+        raise explain(OP_empty_permuted, (size, physical_layout, dtype), error) from error
+    return created(result, device, requires_grad)

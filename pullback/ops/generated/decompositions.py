@@ -9,7 +9,7 @@ from pullback.core.mutation import assign, inplace, write_out
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
-from pullback.core.undifferentiable import derivative_not_implemented
+from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
 from pullback.ops.formulas.determinants import (
     adjugate_slope_backward,
     matrix_exp_slope,
@@ -742,26 +742,7 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None):
     )
 
 
-class LinalgLdlFactorExBackward0(MultiNode):
-    """linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)
-
-    Generated from the entry `linalg_ldl_factor_ex` of derivatives.yaml; edit there.
-    """
-
-    __slots__ = ()
-    arity = 1
-    output_names = ("LD", "pivots", "info")
-    differentiable_outputs = (True, False, False)
-
-    def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
-        raise derivative_not_implemented(self, "linalg_ldl_factor_ex", "self")
-
-
-def record_linalg_ldl_factor_ex(out, input, hermitian, check_errors):
-    """Make each of `out` an output of a LinalgLdlFactorExBackward0 node."""
-    node = start_multi(LinalgLdlFactorExBackward0, out, (True, False, False))
-    node._next0 = input._fn if input._extra is None else port(input)
+record_linalg_ldl_factor_ex = not_implemented("linalg_ldl_factor_ex")
 
 
 OP_linalg_ldl_factor_ex = Operator(
@@ -943,26 +924,7 @@ def qr(input, some=True):
     return composite_decompositions.qr(input, some, ops=TENSOR)
 
 
-class GeqrfBackward0(MultiNode):
-    """geqrf(Tensor self) -> (Tensor a, Tensor tau)
-
-    Generated from the entry `geqrf` of derivatives.yaml; edit there.
-    """
-
-    __slots__ = ()
-    arity = 1
-    output_names = ("a", "tau")
-    differentiable_outputs = (True, True)
-
-    def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
-        raise derivative_not_implemented(self, "geqrf", "self")
-
-
-def record_geqrf(out, input):
-    """Make each of `out` an output of a GeqrfBackward0 node."""
-    node = start_multi(GeqrfBackward0, out, (True, True))
-    node._next0 = input._fn if input._extra is None else port(input)
+record_geqrf = not_implemented("geqrf")
 
 
 OP_geqrf = Operator("geqrf", "geqrf", ((0, "input"),), record=record_geqrf, multi=namedtuple("geqrf", ["a", "tau"]))

@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument
+from pullback.core.arguments import UNSET, int_list, missing_argument
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
@@ -20,6 +20,12 @@ from pullback.ops.formulas.indexing import (
     put_source,
     scatter_src_backward,
     setitem_value,
+)
+from pullback.ops.formulas.scatter_reductions import (
+    index_reduce_self,
+    index_reduce_source,
+    scatter_reduce_self,
+    scatter_reduce_src,
 )
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import indexing as composite_indexing
@@ -717,18 +723,18 @@ def inplace_scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UN
     return inplace(OP_scatter_value, (input, dim, index, value))
 
 
-record_scatter_reduce = not_implemented("scatter.reduce")
+record_scatter_reduction = not_implemented("scatter.reduction")
 
 
-OP_scatter_reduce = Operator(
-    "scatter.reduce", "scatter_with", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter_reduce
+OP_scatter_reduction = Operator(
+    "scatter.reduction", "scatter_with", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter_reduction
 )
 
 
-def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNSET):
+def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNSET):
     """A copy of self with src added to (reduce "add") or multiplied into ("multiply") the positions index names.
 
-    scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
+    scatter.reduction(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
@@ -749,7 +755,7 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNS
         try:
             result = kernels.scatter_with(input._array, dim, index._array, src._array, reduce)
         except Exception as error:
-            raise explain(OP_scatter_reduce, (input, dim, index, src, reduce), error) from error
+            raise explain(OP_scatter_reduction, (input, dim, index, src, reduce), error) from error
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -758,12 +764,12 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNS
         if (input._requires_grad or index._requires_grad or src._requires_grad) and (
             state.records_all or state.records(input._level)
         ):
-            record_scatter_reduce(out, input, dim, index, src, reduce)
+            record_scatter_reduction(out, input, dim, index, src, reduce)
         return out
-    return dispatch(OP_scatter_reduce, (input, dim, index, src, reduce))
+    return dispatch(OP_scatter_reduction, (input, dim, index, src, reduce))
 
 
-def inplace_scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNSET):
+def inplace_scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNSET):
     """In-place form of `scatter`."""
     if axis is not UNSET:
         dim = axis
@@ -773,7 +779,7 @@ def inplace_scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, 
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
-    return inplace(OP_scatter_reduce, (input, dim, index, src, reduce))
+    return inplace(OP_scatter_reduction, (input, dim, index, src, reduce))
 
 
 class ScatterAddBackward0(Node):
@@ -2061,3 +2067,530 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     return dispatch(OP_topk, (input, k, dim, largest, sorted))
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
+    """The distinct elements (or slices along dim) in order; on request which one each is, and how often each occurs.
+
+    unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_indexing.unique(input, sorted, return_inverse, return_counts, dim, ops=TENSOR)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
+    """The first of each run of equal elements (or slices along dim); on request the run of each, and their lengths.
+
+    unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_indexing.unique_consecutive(input, return_inverse, return_counts, dim, ops=TENSOR)
+
+
+OP__unique = Operator("_unique", "unique", ((0, "input"),), multi=namedtuple("_unique", ["first", "inverse", "counts"]))
+
+
+def _unique(input, dim=UNSET, *, axis=UNSET):
+    """Where each distinct element, or slice along dim, is first, in sorted order; which one each is; how often.
+
+    _unique(Tensor self, int? dim) -> (Tensor first, Tensor inverse, Tensor counts)
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("_unique", "dim")
+    return dispatch(OP__unique, (input, dim))
+
+
+OP__consecutive = Operator(
+    "_consecutive", "consecutive", ((0, "input"),), multi=namedtuple("_consecutive", ["first", "inverse", "counts"])
+)
+
+
+def _consecutive(input, dim=UNSET, *, axis=UNSET):
+    """Where each run of equal elements, or slices along dim, begins; which run each is in; how long they are.
+
+    _consecutive(Tensor self, int? dim) -> (Tensor first, Tensor inverse, Tensor counts)
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("_consecutive", "dim")
+    return dispatch(OP__consecutive, (input, dim))
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Which elements are among test_elements.
+
+    isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
+    """
+    return composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
+
+
+OP__isin = Operator("_isin", "isin", ((0, "elements"), (1, "test_elements")))
+
+
+def _isin(elements, test_elements, assume_unique, invert):
+    """Which elements are among test_elements.
+
+    _isin(Tensor elements, Tensor test_elements, bool assume_unique, bool invert) -> Tensor
+    """
+    a, b = type(elements), type(test_elements)
+    if (
+        a is Tensor
+        and (
+            b is Tensor
+            and elements._level == test_elements._level
+            or b in SCALARS
+            or b is ndarray
+            and test_elements.dtype.kind in NUMERIC
+        )
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and elements.dtype.kind in NUMERIC)
+    ) and current().plain:
+        try:
+            result = kernels.isin(
+                elements._array if a is Tensor else elements,
+                test_elements._array if b is Tensor else test_elements,
+                assume_unique,
+                invert,
+            )
+        except Exception as error:
+            raise explain(OP__isin, (elements, test_elements, assume_unique, invert), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (elements if a is Tensor else test_elements)._level
+        return out
+    return dispatch(OP__isin, (elements, test_elements, assume_unique, invert))
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    """Where in a sorted vector (or in each row of a sorted tensor) the numbers would stay in order, before equal ones.
+
+    searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
+    """
+    return composite_indexing.searchsorted(
+        sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
+    )
+
+
+OP__searchsorted = Operator("_searchsorted", "searchsorted", ((0, "sorted_sequence"), (1, "input"), (3, "sorter")))
+
+
+def _searchsorted(sorted_sequence, input, right, sorter, out_int32):
+    """Where in a sorted sequence the numbers would stay in order.
+
+    _searchsorted(Tensor sorted_sequence, Tensor self, bool right, Tensor? sorter, bool out_int32) -> Tensor
+    """
+    if (
+        type(sorted_sequence) is Tensor
+        and type(input) is Tensor
+        and input._level == sorted_sequence._level
+        and (sorter is None or type(sorter) is Tensor and sorter._level == sorted_sequence._level)
+        and current().plain
+    ):
+        try:
+            result = kernels.searchsorted(
+                sorted_sequence._array, input._array, right, None if sorter is None else sorter._array, out_int32
+            )
+        except Exception as error:
+            raise explain(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = sorted_sequence._level
+        return out
+    return dispatch(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32))
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False):
+    """The number of the bucket, between sorted boundaries, in which each element is.
+
+    bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
+    """
+    return composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
+
+
+def unravel_index(indices, shape):
+    """The coordinates, one tensor a dimension, of positions in the flattened array of a shape.
+
+    unravel_index(Tensor indices, any shape) -> Tensor[]
+    """
+    return composite_indexing.unravel_index(indices, shape, ops=TENSOR)
+
+
+OP__unravel_index = Operator("_unravel_index", "unravel_index", ((0, "indices"),), returns_list=True)
+
+
+def _unravel_index(indices, *shape_, shape=UNSET):
+    """The coordinates of positions in the flattened array of a shape.
+
+    _unravel_index(Tensor indices, int[] shape) -> Tensor[]
+    """
+    shape = int_list("_unravel_index", "shape", shape_, shape, UNSET)
+    return dispatch(OP__unravel_index, (indices, shape))
+
+
+OP_nonzero_static = Operator("nonzero_static", "nonzero_static", ((0, "input"),))
+
+
+def nonzero_static(input, *, size, fill_value=-1):
+    """The first `size` rows of argwhere, followed by rows of fill_value where there are fewer.
+
+    nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor
+    """
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.nonzero_static(input._array, size, fill_value)
+        except Exception as error:
+            raise explain(OP_nonzero_static, (input, size, fill_value), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        return out
+    return dispatch(OP_nonzero_static, (input, size, fill_value))
+
+
+def repeat_interleave_plain(input, repeats, dim=None, *, output_size=None, axis=UNSET):
+    """Each element (or slice along dim) so many times, one after another.
+
+    repeat_interleave(Tensor self, any repeats, int? dim=None, *, int? output_size=None) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_indexing.repeat_interleave(input, repeats, dim, output_size=output_size, ops=TENSOR)
+
+
+def repeat_interleave_Tensor(repeats, *, output_size=None):
+    """0, 1, 2, ... each as often as a vector says.
+
+    repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor
+    """
+    return composite_indexing.repeat_interleave_Tensor(repeats, output_size=output_size, ops=TENSOR)
+
+
+OP__repeat_positions = Operator("_repeat_positions", "repeat_positions", ((0, "repeats"),))
+
+
+def _repeat_positions(repeats, size):
+    """0, 1, ..., size - 1, each as often as repeats says.
+
+    _repeat_positions(Tensor repeats, int size) -> Tensor
+    """
+    if type(repeats) is Tensor and current().plain:
+        try:
+            result = kernels.repeat_positions(repeats._array, size)
+        except Exception as error:
+            raise explain(OP__repeat_positions, (repeats, size), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = repeats._level
+        return out
+    return dispatch(OP__repeat_positions, (repeats, size))
+
+
+class ScatterReduceBackward0(Node):
+    """scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
+
+    Generated from the entry `scatter_reduce` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_dim",
+        "arg_include_self",
+        "arg_reduce",
+        "saved_index",
+        "saved_result",
+        "saved_self",
+        "saved_src",
+        "version_index",
+        "version_result",
+        "version_self",
+        "version_src",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        index = unpack(self.saved_index, self.version_index, self)
+        src = unpack(self.saved_src, self.version_src, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        grad_of_self = grad_of_src = None
+        if self._next0 is not None:
+            grad_of_self = scatter_reduce_self(
+                grad, self_, self.arg_dim, index, src, result_, self.arg_reduce, self.arg_include_self, ops=ops
+            )
+        if self._next1 is not None:
+            grad_of_src = scatter_reduce_src(
+                grad, self_, self.arg_dim, index, src, result_, self.arg_reduce, self.arg_include_self, ops=ops
+            )
+        return grad_of_self, grad_of_src
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_index = Released
+        self.saved_index = None
+        self.version_src = Released
+        self.saved_src = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_scatter_reduce(out, input, dim, index, src, reduce, include_self):
+    """Make `out` the result of a ScatterReduceBackward0 node."""
+    node = new(ScatterReduceBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.arg_dim = dim
+    node.saved_index = index
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.saved_src = src
+    node.version_src = src._counter and src._counter.n if type(src) is Tensor else version_when_saved(src)
+    node.arg_reduce = reduce
+    node.arg_include_self = include_self
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_scatter_reduce = Operator(
+    "scatter_reduce",
+    "scatter_reduce",
+    ((0, "input"), (2, "index"), (3, "src")),
+    record=record_scatter_reduce,
+    saves_self=True,
+)
+
+
+def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET):
+    """A copy of self, reduced (sum, prod, mean, amax, amin) at out[index[i][j][k]][j][k] with src[i][j][k], for dim = 0.
+
+    scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("scatter_reduce", "dim")
+    if index is UNSET:
+        raise missing_argument("scatter_reduce", "index")
+    if src is UNSET:
+        raise missing_argument("scatter_reduce", "src")
+    if reduce is UNSET:
+        raise missing_argument("scatter_reduce", "reduce")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(src) is Tensor
+        and src._level == input._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.scatter_reduce(input._array, dim, index._array, src._array, reduce, include_self)
+        except Exception as error:
+            raise explain(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or index._requires_grad or src._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_scatter_reduce(out, input, dim, index, src, reduce, include_self)
+        return out
+    return dispatch(OP_scatter_reduce, (input, dim, index, src, reduce, include_self))
+
+
+def inplace_scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET):
+    """In-place form of `scatter_reduce`."""
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("scatter_reduce", "dim")
+    if index is UNSET:
+        raise missing_argument("scatter_reduce", "index")
+    if src is UNSET:
+        raise missing_argument("scatter_reduce", "src")
+    if reduce is UNSET:
+        raise missing_argument("scatter_reduce", "reduce")
+    return inplace(OP_scatter_reduce, (input, dim, index, src, reduce, include_self))
+
+
+class IndexReduceBackward0(Node):
+    """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
+
+    Generated from the entry `index_reduce` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_dim",
+        "arg_include_self",
+        "arg_reduce",
+        "saved_index",
+        "saved_result",
+        "saved_self",
+        "saved_source",
+        "version_index",
+        "version_result",
+        "version_self",
+        "version_source",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        index = unpack(self.saved_index, self.version_index, self)
+        source = unpack(self.saved_source, self.version_source, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        grad_of_self = grad_of_source = None
+        if self._next0 is not None:
+            grad_of_self = index_reduce_self(
+                grad, self_, self.arg_dim, index, source, result_, self.arg_reduce, self.arg_include_self, ops=ops
+            )
+        if self._next1 is not None:
+            grad_of_source = index_reduce_source(
+                grad, self_, self.arg_dim, index, source, result_, self.arg_reduce, self.arg_include_self, ops=ops
+            )
+        return grad_of_self, grad_of_source
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_index = Released
+        self.saved_index = None
+        self.version_source = Released
+        self.saved_source = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_index_reduce(out, input, dim, index, source, reduce, include_self):
+    """Make `out` the result of a IndexReduceBackward0 node."""
+    node = new(IndexReduceBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.arg_dim = dim
+    node.saved_index = index
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.saved_source = source
+    node.version_source = (
+        source._counter and source._counter.n if type(source) is Tensor else version_when_saved(source)
+    )
+    node.arg_reduce = reduce
+    node.arg_include_self = include_self
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_index_reduce = Operator(
+    "index_reduce",
+    "index_reduce",
+    ((0, "input"), (2, "index"), (3, "source")),
+    record=record_index_reduce,
+    saves_self=True,
+)
+
+
+def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET):
+    """A copy of self, reduced (prod, mean, amax, amin) at the positions index along dim with the slices of source.
+
+    index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("index_reduce", "dim")
+    if index is UNSET:
+        raise missing_argument("index_reduce", "index")
+    if source is UNSET:
+        raise missing_argument("index_reduce", "source")
+    if reduce is UNSET:
+        raise missing_argument("index_reduce", "reduce")
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(source) is Tensor
+        and source._level == input._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.index_reduce(input._array, dim, index._array, source._array, reduce, include_self)
+        except Exception as error:
+            raise explain(OP_index_reduce, (input, dim, index, source, reduce, include_self), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or index._requires_grad or source._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_index_reduce(out, input, dim, index, source, reduce, include_self)
+        return out
+    return dispatch(OP_index_reduce, (input, dim, index, source, reduce, include_self))
+
+
+def inplace_index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET):
+    """In-place form of `index_reduce`."""
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("index_reduce", "dim")
+    if index is UNSET:
+        raise missing_argument("index_reduce", "index")
+    if source is UNSET:
+        raise missing_argument("index_reduce", "source")
+    if reduce is UNSET:
+        raise missing_argument("index_reduce", "reduce")
+    return inplace(OP_index_reduce, (input, dim, index, source, reduce, include_self))
+
+
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """Reductions (sum, prod, mean, max, min) of consecutive stretches of a dimension, given by lengths or offsets.
+
+    segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor
+    """
+    return composite_indexing.segment_reduce(
+        data,
+        reduce,
+        lengths=lengths,
+        indices=indices,
+        offsets=offsets,
+        axis=axis,
+        unsafe=unsafe,
+        initial=initial,
+        ops=TENSOR,
+    )
+
+
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """A copy of self with src at the elements that as_strided would show.
+
+    as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor
+    """
+    return composite_indexing.as_strided_scatter(input, src, size, stride, storage_offset, ops=TENSOR)

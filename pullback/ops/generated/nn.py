@@ -9,7 +9,7 @@ from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
-from pullback.core.undifferentiable import derivative_not_implemented
+from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
 from pullback.ops.formulas.nn import (
     bce_input_slope,
     bce_target_slope,
@@ -23,6 +23,7 @@ from pullback.ops.formulas.nn import (
     sum_of_rows,
     trained_rows,
 )
+from pullback.ops.formulas.sequences import ctc_loss_product
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import nn as composite_nn
 
@@ -765,6 +766,70 @@ def glu(input, dim=-1, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     return composite_nn.glu(input, dim, ops=TENSOR)
+
+
+def celu_(input, alpha=1.0):
+    """celu, written over the input.
+
+    celu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
+    """
+    return composite_nn.celu_(input, alpha, ops=TENSOR)
+
+
+def elu_(input, alpha=1.0):
+    """elu, written over the input.
+
+    elu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
+    """
+    return composite_nn.elu_(input, alpha, ops=TENSOR)
+
+
+def hardtanh_(input, min_val=-1.0, max_val=1.0):
+    """hardtanh, written over the input.
+
+    hardtanh_(Tensor(a!) input, float min_val=-1.0, float max_val=1.0) -> Tensor(a!)
+    """
+    return composite_nn.hardtanh_(input, min_val, max_val, ops=TENSOR)
+
+
+def leaky_relu_(input, negative_slope=0.01):
+    """leaky_relu, written over the input.
+
+    leaky_relu_(Tensor(a!) input, float negative_slope=0.01) -> Tensor(a!)
+    """
+    return composite_nn.leaky_relu_(input, negative_slope, ops=TENSOR)
+
+
+def relu_(input):
+    """relu, written over the input.
+
+    relu_.functional(Tensor(a!) input) -> Tensor(a!)
+    """
+    return composite_nn.relu_functional_(input, ops=TENSOR)
+
+
+def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
+    """rrelu, written over the input.
+
+    rrelu_(Tensor(a!) input, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor(a!)
+    """
+    return composite_nn.rrelu_(input, lower, upper, training, ops=TENSOR)
+
+
+def selu_(input):
+    """selu, written over the input.
+
+    selu_(Tensor(a!) input) -> Tensor(a!)
+    """
+    return composite_nn.selu_(input, ops=TENSOR)
+
+
+def threshold_(input, threshold, value):
+    """threshold, written over the input.
+
+    threshold_(Tensor(a!) input, Scalar threshold, Scalar value) -> Tensor(a!)
+    """
+    return composite_nn.threshold_(input, threshold, value, ops=TENSOR)
 
 
 class SoftmaxBackward0(Node):
@@ -1752,6 +1817,819 @@ def kl_div(input, target, *, reduction="mean", log_target=False):
     kl_div(Tensor input, Tensor target, *, str reduction="mean", bool log_target=False) -> Tensor
     """
     return composite_nn.kl_div(input, target, reduction=reduction, log_target=log_target, ops=TENSOR)
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+    """Channels to mean 0 and variance 1 over the batch, or by the running statistics, then scaled and shifted. Training
+    moves the running statistics in place.
+
+    batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor
+    """
+    return composite_nn.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, ops=TENSOR)
+
+
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """batch_norm, and the mean and 1 / sqrt(variance + eps) of each channel while training (empty otherwise).
+
+    native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor save_invstd)
+    """
+    return composite_nn.native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
+    )
+
+
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
+):
+    """Each channel of each input to mean 0 and variance 1, then scaled and shifted.
+
+    instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
+    """
+    return composite_nn.instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, ops=TENSOR
+    )
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """Each input over the root of the mean square of its last dimensions; eps is the dtype's by default.
+
+    rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
+    """
+    return composite_nn.rms_norm(input, normalized_shape, weight, eps, ops=TENSOR)
+
+
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """layer_norm, and the mean and 1 / sqrt(variance + eps) of each input.
+
+    native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
+    """
+    return composite_nn.native_layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+
+
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """group_norm, and the mean and 1 / sqrt(variance + eps) of each group.
+
+    native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
+    """
+    return composite_nn.native_group_norm(input, weight, bias, N, C, HxW, group, eps, ops=TENSOR)
+
+
+def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
+    """input / (k + alpha m)**beta, with m the mean square over `size` neighbouring channels.
+
+    local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor
+    """
+    return composite_nn.local_response_norm(input, size, alpha, beta, k, ops=TENSOR)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET):
+    """Vectors along dim over their p-norm, or over eps where that is larger.
+
+    normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """While training, zeroes whole channels of (N, C, L) or (C, L) and scales the rest by 1 / (1 - p).
+
+    dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
+    """
+    return composite_nn.dropout1d(input, p, training, inplace, ops=TENSOR)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """While training, zeroes whole channels of (N, C, H, W) or (N, C, L) and scales the rest by 1 / (1 - p).
+
+    dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
+    """
+    return composite_nn.dropout2d(input, p, training, inplace, ops=TENSOR)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """While training, zeroes whole channels of (N, C, D, H, W) or (C, D, H, W) and scales the rest by 1 / (1 - p).
+
+    dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
+    """
+    return composite_nn.dropout3d(input, p, training, inplace, ops=TENSOR)
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout for networks of selu, which keeps mean 0 and variance 1.
+
+    alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
+    """
+    return composite_nn.alpha_dropout(input, p, training, inplace, ops=TENSOR)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """alpha_dropout of whole channels of (N, C, ...).
+
+    feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
+    """
+    return composite_nn.feature_alpha_dropout(input, p, training, inplace, ops=TENSOR)
+
+
+def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
+    """x where positive, else a slope times x, drawn between lower and upper while training; their mean otherwise.
+
+    rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor
+    """
+    return composite_nn.rrelu(input, lower, upper, training, inplace, ops=TENSOR)
+
+
+def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1, *, axis=UNSET):
+    """A relaxed sample of a category from its logits; if hard, a unit vector with the relaxed sample's gradient.
+
+    gumbel_softmax(Tensor logits, float tau=1.0, bool hard=False, float eps=1e-10, int dim=-1) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_nn.gumbel_softmax(logits, tau, hard, eps, dim, ops=TENSOR)
+
+
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
+):
+    """softmax(scale query key^T + mask) value. A bool mask is True where attention is paid; a row that attends to nothing
+    is 0.
+
+    scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
+    """
+    return composite_nn.scaled_dot_product_attention(
+        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, ops=TENSOR
+    )
+
+
+def multi_head_attention_forward(
+    query,
+    key,
+    value,
+    embed_dim_to_check,
+    num_heads,
+    in_proj_weight,
+    in_proj_bias,
+    bias_k,
+    bias_v,
+    add_zero_attn,
+    dropout_p,
+    out_proj_weight,
+    out_proj_bias,
+    training=True,
+    key_padding_mask=None,
+    need_weights=True,
+    attn_mask=None,
+    use_separate_proj_weight=False,
+    q_proj_weight=None,
+    k_proj_weight=None,
+    v_proj_weight=None,
+    static_k=None,
+    static_v=None,
+    average_attn_weights=True,
+    is_causal=False,
+):
+    """Attention in num_heads subspaces, and its weights if wanted. A bool mask is True where no attention is paid, as in
+    PyTorch.
+
+    multi_head_attention_forward(Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False) -> (Tensor attn_output, Tensor? attn_output_weights)
+    """
+    return composite_nn.multi_head_attention_forward(
+        query,
+        key,
+        value,
+        embed_dim_to_check,
+        num_heads,
+        in_proj_weight,
+        in_proj_bias,
+        bias_k,
+        bias_v,
+        add_zero_attn,
+        dropout_p,
+        out_proj_weight,
+        out_proj_bias,
+        training,
+        key_padding_mask,
+        need_weights,
+        attn_mask,
+        use_separate_proj_weight,
+        q_proj_weight,
+        k_proj_weight,
+        v_proj_weight,
+        static_k,
+        static_v,
+        average_attn_weights,
+        is_causal,
+        ops=TENSOR,
+    )
+
+
+OP_bag_of_each = Operator(
+    "bag_of_each", "bag_of_each", ((0, "starts"), (1, "indices")), multi=namedtuple("bag_of_each", ["bag", "count"])
+)
+
+
+def bag_of_each(starts, indices, rows, padding_idx=None):
+    """The bag of each index (for padding the number of bags), and how many indices each bag has.
+
+    bag_of_each(Tensor starts, Tensor indices, int rows, int? padding_idx=None) -> (Tensor bag, Tensor count)
+    """
+    return dispatch(OP_bag_of_each, (starts, indices, rows, padding_idx))
+
+
+OP_bag_argmax = Operator("bag_argmax", "bag_argmax", ((0, "rows"), (1, "bag")))
+
+
+def bag_argmax(rows, bag, bags):
+    """For each bag and column the first row with the largest element.
+
+    bag_argmax(Tensor rows, Tensor bag, int bags) -> Tensor
+    """
+    a, b = type(rows), type(bag)
+    if (
+        a is Tensor
+        and (b is Tensor and rows._level == bag._level or b in SCALARS or b is ndarray and bag.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and rows.dtype.kind in NUMERIC)
+    ) and current().plain:
+        try:
+            result = kernels.bag_argmax(rows._array if a is Tensor else rows, bag._array if b is Tensor else bag, bags)
+        except Exception as error:
+            raise explain(OP_bag_argmax, (rows, bag, bags), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (rows if a is Tensor else bag)._level
+        return out
+    return dispatch(OP_bag_argmax, (rows, bag, bags))
+
+
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2.0,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    """The sum, mean or maximum of the rows of weight that each bag of indices names.
+
+    embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode="mean", bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor
+    """
+    return composite_nn.embedding_bag(
+        input,
+        weight,
+        offsets,
+        max_norm,
+        norm_type,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+        ops=TENSOR,
+    )
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=UNSET):
+    """The p-norm of x1 - x2 + eps along the last dimension.
+
+    pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor
+    """
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    return composite_nn.pairwise_distance(x1, x2, p, eps, keepdim, ops=TENSOR)
+
+
+def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean"):
+    """x where the target is 1, max(0, margin - x) where it is -1.
+
+    hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction="mean") -> Tensor
+    """
+    return composite_nn.hinge_embedding_loss(input, target, margin=margin, reduction=reduction, ops=TENSOR)
+
+
+def cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction="mean"):
+    """1 - cos of the angle where the target is 1, max(0, cos - margin) where it is -1.
+
+    cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
+    """
+    return composite_nn.cosine_embedding_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+
+
+def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean"):
+    """max(0, margin - target (input1 - input2)).
+
+    margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
+    """
+    return composite_nn.margin_ranking_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+
+
+def soft_margin_loss(input, target, *, reduction="mean"):
+    """log(1 + exp(-target input)), for targets 1 and -1.
+
+    soft_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
+    """
+    return composite_nn.soft_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction="mean"):
+    """The mean over the classes of weight[y] max(0, margin - input[y] + input)**p, without the target y itself.
+
+    multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, *, str reduction="mean") -> Tensor
+    """
+    return composite_nn.multi_margin_loss(input, target, p, margin, weight, reduction=reduction, ops=TENSOR)
+
+
+def multilabel_margin_loss(input, target, *, reduction="mean"):
+    """max(0, 1 - input[y] + input[j]) summed over labels y (up to the first -1 in target) and other classes j, over the
+    number of classes.
+
+    multilabel_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
+    """
+    return composite_nn.multilabel_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, *, reduction="mean"):
+    """Binary cross entropy of scores, averaged over the classes.
+
+    multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean") -> Tensor
+    """
+    return composite_nn.multilabel_soft_margin_loss(input, target, weight, reduction=reduction, ops=TENSOR)
+
+
+def triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction="mean"):
+    """max(0, margin + d(anchor, positive) - d(anchor, negative)), by pairwise_distance.
+
+    triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor
+    """
+    return composite_nn.triplet_margin_loss(
+        anchor, positive, negative, margin=margin, p=p, eps=eps, swap=swap, reduction=reduction, ops=TENSOR
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
+    """triplet_margin_loss by a distance of one's own, a function of two Tensors.
+
+    triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, any distance_function=None, float margin=1.0, bool swap=False, str reduction="mean") -> Tensor
+    """
+    return composite_nn.triplet_margin_with_distance_loss(
+        anchor,
+        positive,
+        negative,
+        distance_function=distance_function,
+        margin=margin,
+        swap=swap,
+        reduction=reduction,
+        ops=TENSOR,
+    )
+
+
+def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction="mean"):
+    """rate - target log(rate) for counts, input being log(rate), or the rate if not log_input; `full` adds Stirling's
+    log(target!).
+
+    poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction="mean") -> Tensor
+    """
+    return composite_nn.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction, ops=TENSOR)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
+    """(log(var) + (input - target)**2 / var) / 2, with var at least eps; `full` adds log(2 pi) / 2.
+
+    gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction="mean") -> Tensor
+    """
+    return composite_nn.gaussian_nll_loss(input, target, var, full, eps, reduction, ops=TENSOR)
+
+
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+):
+    """cross_entropy of linear(input, linear_weight, linear_bias).
+
+    linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction="mean", int? ignore_index=None, float label_smoothing=0.0) -> Tensor
+    """
+    return composite_nn.linear_cross_entropy(
+        input,
+        linear_weight,
+        target,
+        linear_bias=linear_bias,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        ops=TENSOR,
+    )
+
+
+class CtcLossRowsBackward0(MultiNode):
+    """ctc_loss_rows(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0) -> (Tensor losses, Tensor log_alpha)
+
+    Generated from the entry `ctc_loss_rows` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_blank",
+        "saved_input_lengths",
+        "saved_log_alpha",
+        "saved_log_probs",
+        "saved_losses",
+        "saved_target_lengths",
+        "saved_targets",
+        "version_input_lengths",
+        "version_log_alpha",
+        "version_log_probs",
+        "version_losses",
+        "version_target_lengths",
+        "version_targets",
+    )
+    arity = 1
+    output_names = ("losses", "log_alpha")
+    differentiable_outputs = (True, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        log_probs = unpack(self.saved_log_probs, self.version_log_probs, self)
+        targets = unpack(self.saved_targets, self.version_targets, self)
+        input_lengths = unpack(self.saved_input_lengths, self.version_input_lengths, self)
+        target_lengths = unpack(self.saved_target_lengths, self.version_target_lengths, self)
+        losses = unpack(self.saved_losses, self.version_losses, self)
+        log_alpha = unpack(self.saved_log_alpha, self.version_log_alpha, self)
+        return (
+            ops.ctc_loss_rows_backward(
+                grad, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, self.arg_blank
+            ),
+        )
+
+    def release(self):
+        self.version_log_probs = Released
+        self.saved_log_probs = None
+        self.version_targets = Released
+        self.saved_targets = None
+        self.version_input_lengths = Released
+        self.saved_input_lengths = None
+        self.version_target_lengths = Released
+        self.saved_target_lengths = None
+        self.version_losses = Released
+        self.saved_losses = None
+        self.version_log_alpha = Released
+        self.saved_log_alpha = None
+
+
+def record_ctc_loss_rows(out, log_probs, targets, input_lengths, target_lengths, blank):
+    """Make each of `out` an output of a CtcLossRowsBackward0 node."""
+    node = start_multi(CtcLossRowsBackward0, out, (True, False))
+    node._next0 = log_probs._fn if type(log_probs) is Tensor and log_probs._extra is None else port(log_probs)
+    node.saved_log_probs = log_probs
+    node.version_log_probs = (
+        log_probs._counter and log_probs._counter.n if type(log_probs) is Tensor else version_when_saved(log_probs)
+    )
+    node.saved_targets = targets
+    node.version_targets = (
+        targets._counter and targets._counter.n if type(targets) is Tensor else version_when_saved(targets)
+    )
+    node.saved_input_lengths = input_lengths
+    node.version_input_lengths = (
+        input_lengths._counter and input_lengths._counter.n
+        if type(input_lengths) is Tensor
+        else version_when_saved(input_lengths)
+    )
+    node.saved_target_lengths = target_lengths
+    node.version_target_lengths = (
+        target_lengths._counter and target_lengths._counter.n
+        if type(target_lengths) is Tensor
+        else version_when_saved(target_lengths)
+    )
+    node.arg_blank = blank
+    node.saved_losses = out[0]._array
+    node.version_losses = watch_output(out[0])
+    node.saved_log_alpha = out[1]._array
+    node.version_log_alpha = watch_output(out[1])
+
+
+OP_ctc_loss_rows = Operator(
+    "ctc_loss_rows",
+    "ctc_loss_rows",
+    ((0, "log_probs"), (1, "targets"), (2, "input_lengths"), (3, "target_lengths")),
+    record=record_ctc_loss_rows,
+    multi=namedtuple("ctc_loss_rows", ["losses", "log_alpha"]),
+    saves_self=True,
+)
+
+
+def ctc_loss_rows(log_probs, targets, input_lengths, target_lengths, blank=0):
+    """ctc_loss of each row (column of log_probs), and log of the probability to be in each state after each frame.
+
+    ctc_loss_rows(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0) -> (Tensor losses, Tensor log_alpha)
+    """
+    return dispatch(OP_ctc_loss_rows, (log_probs, targets, input_lengths, target_lengths, blank))
+
+
+class CtcLossRowsBackwardBackward0(Node):
+    """ctc_loss_rows_backward(Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0) -> Tensor
+
+    Generated from the entry `ctc_loss_rows_backward` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_blank",
+        "saved_grad_output",
+        "saved_input_lengths",
+        "saved_log_alpha",
+        "saved_log_probs",
+        "saved_losses",
+        "saved_target_lengths",
+        "saved_targets",
+        "version_grad_output",
+        "version_input_lengths",
+        "version_log_alpha",
+        "version_log_probs",
+        "version_losses",
+        "version_target_lengths",
+        "version_targets",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        log_probs = unpack(self.saved_log_probs, self.version_log_probs, self)
+        targets = unpack(self.saved_targets, self.version_targets, self)
+        input_lengths = unpack(self.saved_input_lengths, self.version_input_lengths, self)
+        target_lengths = unpack(self.saved_target_lengths, self.version_target_lengths, self)
+        losses = unpack(self.saved_losses, self.version_losses, self)
+        log_alpha = unpack(self.saved_log_alpha, self.version_log_alpha, self)
+        grad_of_grad_output = grad_of_log_probs = None
+        if self._next0 is not None:
+            grad_of_grad_output = ctc_loss_product(
+                grad, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, self.arg_blank, ops=ops
+            )
+        if self._next1 is not None:
+            grad_output = unpack(self.saved_grad_output, self.version_grad_output, self)
+            grad_of_log_probs = ops.ctc_loss_rows_double_backward(
+                grad, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, self.arg_blank
+            )
+        return grad_of_grad_output, grad_of_log_probs
+
+    def release(self):
+        self.version_grad_output = Released
+        self.saved_grad_output = None
+        self.version_log_probs = Released
+        self.saved_log_probs = None
+        self.version_targets = Released
+        self.saved_targets = None
+        self.version_input_lengths = Released
+        self.saved_input_lengths = None
+        self.version_target_lengths = Released
+        self.saved_target_lengths = None
+        self.version_losses = Released
+        self.saved_losses = None
+        self.version_log_alpha = Released
+        self.saved_log_alpha = None
+
+
+def record_ctc_loss_rows_backward(
+    out, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank
+):
+    """Make `out` the result of a CtcLossRowsBackwardBackward0 node."""
+    node = new(CtcLossRowsBackwardBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
+    node._next1 = log_probs._fn if type(log_probs) is Tensor and log_probs._extra is None else port(log_probs)
+    node.saved_log_probs = log_probs
+    node.version_log_probs = (
+        log_probs._counter and log_probs._counter.n if type(log_probs) is Tensor else version_when_saved(log_probs)
+    )
+    node.saved_targets = targets
+    node.version_targets = (
+        targets._counter and targets._counter.n if type(targets) is Tensor else version_when_saved(targets)
+    )
+    node.saved_input_lengths = input_lengths
+    node.version_input_lengths = (
+        input_lengths._counter and input_lengths._counter.n
+        if type(input_lengths) is Tensor
+        else version_when_saved(input_lengths)
+    )
+    node.saved_target_lengths = target_lengths
+    node.version_target_lengths = (
+        target_lengths._counter and target_lengths._counter.n
+        if type(target_lengths) is Tensor
+        else version_when_saved(target_lengths)
+    )
+    node.saved_losses = losses
+    node.version_losses = (
+        losses._counter and losses._counter.n if type(losses) is Tensor else version_when_saved(losses)
+    )
+    node.saved_log_alpha = log_alpha
+    node.version_log_alpha = (
+        log_alpha._counter and log_alpha._counter.n if type(log_alpha) is Tensor else version_when_saved(log_alpha)
+    )
+    node.arg_blank = blank
+    if node._next1 is not None:
+        node.saved_grad_output = grad_output
+        node.version_grad_output = (
+            grad_output._counter and grad_output._counter.n
+            if type(grad_output) is Tensor
+            else version_when_saved(grad_output)
+        )
+
+
+OP_ctc_loss_rows_backward = Operator(
+    "ctc_loss_rows_backward",
+    "ctc_loss_rows_backward",
+    (
+        (0, "grad_output"),
+        (1, "log_probs"),
+        (2, "targets"),
+        (3, "input_lengths"),
+        (4, "target_lengths"),
+        (5, "losses"),
+        (6, "log_alpha"),
+    ),
+    record=record_ctc_loss_rows_backward,
+    saves_self=True,
+)
+
+
+def ctc_loss_rows_backward(grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank=0):
+    """The gradient of ctc_loss_rows to log_probs.
+
+    ctc_loss_rows_backward(Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0) -> Tensor
+    """
+    if (
+        type(grad_output) is Tensor
+        and type(log_probs) is Tensor
+        and log_probs._level == grad_output._level
+        and type(targets) is Tensor
+        and targets._level == grad_output._level
+        and type(input_lengths) is Tensor
+        and input_lengths._level == grad_output._level
+        and type(target_lengths) is Tensor
+        and target_lengths._level == grad_output._level
+        and type(losses) is Tensor
+        and losses._level == grad_output._level
+        and type(log_alpha) is Tensor
+        and log_alpha._level == grad_output._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.ctc_loss_rows_backward(
+                grad_output._array,
+                log_probs._array,
+                targets._array,
+                input_lengths._array,
+                target_lengths._array,
+                losses._array,
+                log_alpha._array,
+                blank,
+            )
+        except Exception as error:
+            raise explain(
+                OP_ctc_loss_rows_backward,
+                (grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
+                error,
+            ) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = grad_output._level
+        if (
+            grad_output._requires_grad
+            or log_probs._requires_grad
+            or targets._requires_grad
+            or input_lengths._requires_grad
+            or target_lengths._requires_grad
+            or losses._requires_grad
+            or log_alpha._requires_grad
+        ) and (state.records_all or state.records(grad_output._level)):
+            record_ctc_loss_rows_backward(
+                out, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank
+            )
+        return out
+    return dispatch(
+        OP_ctc_loss_rows_backward,
+        (grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
+    )
+
+
+record_ctc_loss_rows_double_backward = not_implemented("ctc_loss_rows_double_backward")
+
+
+OP_ctc_loss_rows_double_backward = Operator(
+    "ctc_loss_rows_double_backward",
+    "ctc_loss_rows_double_backward",
+    (
+        (0, "direction"),
+        (1, "grad_output"),
+        (2, "log_probs"),
+        (3, "targets"),
+        (4, "input_lengths"),
+        (5, "target_lengths"),
+        (6, "losses"),
+        (7, "log_alpha"),
+    ),
+    record=record_ctc_loss_rows_double_backward,
+)
+
+
+def ctc_loss_rows_double_backward(
+    direction, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank=0
+):
+    """The derivative of ctc_loss_rows_backward where log_probs move in that direction.
+
+    ctc_loss_rows_double_backward(Tensor direction, Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0) -> Tensor
+    """
+    if (
+        type(direction) is Tensor
+        and type(grad_output) is Tensor
+        and grad_output._level == direction._level
+        and type(log_probs) is Tensor
+        and log_probs._level == direction._level
+        and type(targets) is Tensor
+        and targets._level == direction._level
+        and type(input_lengths) is Tensor
+        and input_lengths._level == direction._level
+        and type(target_lengths) is Tensor
+        and target_lengths._level == direction._level
+        and type(losses) is Tensor
+        and losses._level == direction._level
+        and type(log_alpha) is Tensor
+        and log_alpha._level == direction._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.ctc_loss_rows_double_backward(
+                direction._array,
+                grad_output._array,
+                log_probs._array,
+                targets._array,
+                input_lengths._array,
+                target_lengths._array,
+                losses._array,
+                log_alpha._array,
+                blank,
+            )
+        except Exception as error:
+            raise explain(
+                OP_ctc_loss_rows_double_backward,
+                (direction, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
+                error,
+            ) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = direction._level
+        if (
+            direction._requires_grad
+            or grad_output._requires_grad
+            or log_probs._requires_grad
+            or targets._requires_grad
+            or input_lengths._requires_grad
+            or target_lengths._requires_grad
+            or losses._requires_grad
+            or log_alpha._requires_grad
+        ) and (state.records_all or state.records(direction._level)):
+            record_ctc_loss_rows_double_backward(
+                out, direction, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank
+            )
+        return out
+    return dispatch(
+        OP_ctc_loss_rows_double_backward,
+        (direction, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
+    )
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """-log of the probability that frames (T, N, C) or (T, C) spell the targets, blanks and repetitions left out.
+
+    ctc_loss(Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction="mean", bool zero_infinity=False) -> Tensor
+    """
+    return composite_nn.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, ops=TENSOR
+    )
 
 
 def relu(input, inplace=False):

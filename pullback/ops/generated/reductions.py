@@ -1660,3 +1660,546 @@ def linear_recurrence(input, coefficients, dim=UNSET, reverse=False, *, axis=UNS
             record_linear_recurrence(out, input, coefficients, dim, reverse)
         return out
     return dispatch(OP_linear_recurrence, (input, coefficients, dim, reverse))
+
+
+class KthvalueBackward0(MultiNode):
+    """kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+
+    Generated from the entry `kthvalue` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
+    arity = 1
+    output_names = ("values", "indices")
+    differentiable_outputs = (True, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        indices = unpack(self.saved_indices, self.version_indices, self)
+        return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
+
+    def release(self):
+        self.version_indices = Released
+        self.saved_indices = None
+
+
+def record_kthvalue(out, input, k, dim, keepdim):
+    """Make each of `out` an output of a KthvalueBackward0 node."""
+    node = start_multi(KthvalueBackward0, out, (True, False))
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.self_shape = input.shape
+    node.arg_dim = dim
+    node.arg_keepdim = keepdim
+    node.saved_indices = out[1]._array
+    node.version_indices = watch_output(out[1])
+
+
+OP_kthvalue = Operator(
+    "kthvalue", "kthvalue", ((0, "input"),), record=record_kthvalue, multi=namedtuple("kthvalue", ["values", "indices"])
+)
+
+
+def kthvalue(input, k, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+    """The k-th smallest elements along dim (k from 1) and where they are; the gradient goes to those positions.
+
+    kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not UNSET:
+        dim = axis
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    return dispatch(OP_kthvalue, (input, k, dim, keepdim))
+
+
+class MedianBackward0(Node):
+    """median(Tensor self) -> Tensor
+
+    Generated from the entry `median` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_median(out, input):
+    """Make `out` the result of a MedianBackward0 node."""
+    node = new(MedianBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_median = Operator("median", "median", ((0, "input"),), record=record_median, saves_self=True)
+
+
+def median_plain(input):
+    """The middle one of all elements, the lower of two; elements that tie share the gradient equally.
+
+    median(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.median(input._array)
+        except Exception as error:
+            raise explain(OP_median, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_median(out, input)
+        return out
+    return dispatch(OP_median, (input,))
+
+
+class MedianBackward1(MultiNode):
+    """median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+
+    Generated from the entry `median.dim` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
+    arity = 1
+    output_names = ("values", "indices")
+    differentiable_outputs = (True, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        indices = unpack(self.saved_indices, self.version_indices, self)
+        return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
+
+    def release(self):
+        self.version_indices = Released
+        self.saved_indices = None
+
+
+def record_median_dim(out, input, dim, keepdim):
+    """Make each of `out` an output of a MedianBackward1 node."""
+    node = start_multi(MedianBackward1, out, (True, False))
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.self_shape = input.shape
+    node.arg_dim = dim
+    node.arg_keepdim = keepdim
+    node.saved_indices = out[1]._array
+    node.version_indices = watch_output(out[1])
+
+
+OP_median_dim = Operator(
+    "median.dim",
+    "median_dim",
+    ((0, "input"),),
+    record=record_median_dim,
+    multi=namedtuple("median", ["values", "indices"]),
+)
+
+
+def median_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+    """Medians along dim (the lower of two) and where they are; the gradient goes to those positions.
+
+    median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not UNSET:
+        dim = axis
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    if dim is UNSET:
+        raise missing_argument("median", "dim")
+    return dispatch(OP_median_dim, (input, dim, keepdim))
+
+
+class NanmedianBackward0(Node):
+    """nanmedian(Tensor self) -> Tensor
+
+    Generated from the entry `nanmedian` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_nanmedian(out, input):
+    """Make `out` the result of a NanmedianBackward0 node."""
+    node = new(NanmedianBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_nanmedian = Operator("nanmedian", "nanmedian", ((0, "input"),), record=record_nanmedian, saves_self=True)
+
+
+def nanmedian_plain(input):
+    """The median of the elements that are not NaN; elements that tie share the gradient equally.
+
+    nanmedian(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.nanmedian(input._array)
+        except Exception as error:
+            raise explain(OP_nanmedian, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_nanmedian(out, input)
+        return out
+    return dispatch(OP_nanmedian, (input,))
+
+
+class NanmedianBackward1(MultiNode):
+    """nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+
+    Generated from the entry `nanmedian.dim` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
+    arity = 1
+    output_names = ("values", "indices")
+    differentiable_outputs = (True, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        indices = unpack(self.saved_indices, self.version_indices, self)
+        return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
+
+    def release(self):
+        self.version_indices = Released
+        self.saved_indices = None
+
+
+def record_nanmedian_dim(out, input, dim, keepdim):
+    """Make each of `out` an output of a NanmedianBackward1 node."""
+    node = start_multi(NanmedianBackward1, out, (True, False))
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.self_shape = input.shape
+    node.arg_dim = dim
+    node.arg_keepdim = keepdim
+    node.saved_indices = out[1]._array
+    node.version_indices = watch_output(out[1])
+
+
+OP_nanmedian_dim = Operator(
+    "nanmedian.dim",
+    "nanmedian_dim",
+    ((0, "input"),),
+    record=record_nanmedian_dim,
+    multi=namedtuple("nanmedian", ["values", "indices"]),
+)
+
+
+def nanmedian_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+    """Medians along dim of what is not NaN, and where they are; the gradient goes to those positions.
+
+    nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not UNSET:
+        dim = axis
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    if dim is UNSET:
+        raise missing_argument("nanmedian", "dim")
+    return dispatch(OP_nanmedian_dim, (input, dim, keepdim))
+
+
+class ModeBackward0(MultiNode):
+    """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+
+    Generated from the entry `mode` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "self_shape", "version_indices")
+    arity = 1
+    output_names = ("values", "indices")
+    differentiable_outputs = (True, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        indices = unpack(self.saved_indices, self.version_indices, self)
+        return (ops.value_selecting_reduction_backward(grad, self.arg_dim, indices, self.self_shape, self.arg_keepdim),)
+
+    def release(self):
+        self.version_indices = Released
+        self.saved_indices = None
+
+
+def record_mode(out, input, dim, keepdim):
+    """Make each of `out` an output of a ModeBackward0 node."""
+    node = start_multi(ModeBackward0, out, (True, False))
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.self_shape = input.shape
+    node.arg_dim = dim
+    node.arg_keepdim = keepdim
+    node.saved_indices = out[1]._array
+    node.version_indices = watch_output(out[1])
+
+
+OP_mode = Operator("mode", "mode", ((0, "input"),), record=record_mode, multi=namedtuple("mode", ["values", "indices"]))
+
+
+def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+    """The most frequent elements along dim (the smallest among equals) and where each occurs last.
+
+    mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
+    """
+    if axis is not UNSET:
+        dim = axis
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    return dispatch(OP_mode, (input, dim, keepdim))
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET):
+    """The q-th quantiles along dim (default all), NaN where there is a NaN; differentiable in q too.
+
+    quantile(Tensor self, any q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    return composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET):
+    """The q-th quantiles along dim (default all) of what is not NaN.
+
+    nanquantile(Tensor self, any q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    return composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+
+
+def trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
+    """The integral along dim by the trapezoidal rule, of samples y at x, or dx apart.
+
+    trapezoid(Tensor y, Tensor? x=None, *, Scalar dx=1, int dim=-1) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_reductions.trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+
+
+def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
+    """The integrals from the first sample to each of the others, by the trapezoidal rule.
+
+    cumulative_trapezoid(Tensor y, Tensor? x=None, *, Scalar dx=1, int dim=-1) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_reductions.cumulative_trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET):
+    """The n-th differences of neighbours along dim.
+
+    diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
+
+
+def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=UNSET):
+    """For each dimension in dim (default all), the slopes of a function sampled in self, by central differences.
+
+    gradient(Tensor self, *, any spacing=None, any dim=None, int edge_order=1) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_reductions.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order, ops=TENSOR)
+
+
+class BincountBackward0(Node):
+    """bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor
+
+    Generated from the entry `bincount` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_self", "version_self")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (ops.index_select(grad, 0, self_),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+
+
+def record_bincount(out, input, weights, minlength):
+    """Make `out` the result of a BincountBackward0 node."""
+    node = new(BincountBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = weights._fn if type(weights) is Tensor and weights._extra is None else port(weights)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+
+
+OP_bincount = Operator("bincount", "bincount", ((0, "input"), (1, "weights")), record=record_bincount, saves_self=True)
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each of the numbers 0, 1, ... occurs in a vector, or the sum of the weights where it does.
+
+    bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor
+    """
+    if (
+        type(input) is Tensor
+        and (weights is None or type(weights) is Tensor and weights._level == input._level)
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.bincount(input._array, None if weights is None else weights._array, minlength)
+        except Exception as error:
+            raise explain(OP_bincount, (input, weights, minlength), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or weights is not None and weights._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_bincount(out, input, weights, minlength)
+        return out
+    return dispatch(OP_bincount, (input, weights, minlength))
+
+
+OP_histc = Operator("histc", "histc", ((0, "input"),))
+
+
+def histc(input, bins=100, min=0, max=0):
+    """Counts in bins of one width from min to max, or between the extremes where both are 0.
+
+    histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
+    """
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.histc(input._array, bins, min, max)
+        except Exception as error:
+            raise explain(OP_histc, (input, bins, min, max), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        return out
+    return dispatch(OP_histc, (input, bins, min, max))
+
+
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """Counts (or sums of weights) in bins, a number of them or their edges, and the edges.
+
+    histogram(Tensor self, any bins, *, any range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
+    """
+    return composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
+
+
+def histogramdd(input, bins, range=None, weight=None, density=False):
+    """Counts of points, whose coordinates are the last dimension, in boxes, and the edges of each dimension.
+
+    histogramdd(Tensor self, any bins, any range=None, Tensor? weight=None, bool density=False) -> any
+    """
+    return composite_reductions.histogramdd(input, bins, range, weight, density, ops=TENSOR)
+
+
+OP__bin_edges = Operator("_bin_edges", "bin_edges", ((0, "input"),), returns_list=True)
+
+
+def _bin_edges(input, bins, range):
+    """For each column of self its number of bins as edges that divide the range, or all that occurs.
+
+    _bin_edges(Tensor self, any bins, any range) -> Tensor[]
+    """
+    return dispatch(OP__bin_edges, (input, bins, range))
+
+
+OP__histogram_counts = Operator(
+    "_histogram_counts", "histogram_counts", ((0, "input"), (2, "weight")), lists=((1, "edges"),)
+)
+
+
+def _histogram_counts(input, edges, weight, density):
+    """How many rows of self fall in each box between edges.
+
+    _histogram_counts(Tensor self, Tensor[] edges, Tensor? weight, bool density) -> Tensor
+    """
+    return dispatch(OP__histogram_counts, (input, edges, weight, density))
+
+
+OP_hash_tensor = Operator("hash_tensor", "hash_tensor", ((0, "input"),))
+
+
+def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UNSET):
+    """The exclusive or of the bits of all elements along dim (default all), as unsigned 64-bit integers.
+
+    hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if keepdims is not UNSET:
+        keepdim = keepdims
+    if type(input) is Tensor and current().plain:
+        try:
+            result = kernels.hash_tensor(input._array, dim, keepdim, mode)
+        except Exception as error:
+            raise explain(OP_hash_tensor, (input, dim, keepdim, mode), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        return out
+    return dispatch(OP_hash_tensor, (input, dim, keepdim, mode))

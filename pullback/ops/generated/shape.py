@@ -1890,3 +1890,239 @@ def atleast_3d_Sequence(tensors):
     atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]
     """
     return composite_shape.atleast_3d_Sequence(tensors, ops=TENSOR)
+
+
+def hsplit(input, indices_or_sections):
+    """Views along dimension 1 (0 of a vector), so many of equal size or between the given positions.
+
+    hsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
+    """
+    return composite_shape.hsplit(input, indices_or_sections, ops=TENSOR)
+
+
+def vsplit(input, indices_or_sections):
+    """Views along dimension 0, so many of equal size or between the given positions.
+
+    vsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
+    """
+    return composite_shape.vsplit(input, indices_or_sections, ops=TENSOR)
+
+
+def dsplit(input, indices_or_sections):
+    """Views along dimension 2, so many of equal size or between the given positions.
+
+    dsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
+    """
+    return composite_shape.dsplit(input, indices_or_sections, ops=TENSOR)
+
+
+def unsafe_split(input, split_size, dim=0, *, axis=UNSET):
+    """split.
+
+    unsafe_split(Tensor self, any split_size, int dim=0) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.unsafe_split(input, split_size, dim, ops=TENSOR)
+
+
+def unsafe_chunk(input, chunks, dim=0, *, axis=UNSET):
+    """chunk.
+
+    unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.unsafe_chunk(input, chunks, dim, ops=TENSOR)
+
+
+def sum_to_size(input, *size_, size=UNSET):
+    """self summed over the dimensions that a tensor of that size would be broadcast along.
+
+    sum_to_size(Tensor self, int[] size) -> Tensor
+    """
+    size = int_list("sum_to_size", "size", size_, size, UNSET)
+    return composite_shape.sum_to_size(input, size, ops=TENSOR)
+
+
+def alias_copy(input):
+    """self, as a copy.
+
+    alias_copy(Tensor self) -> Tensor
+    """
+    return composite_shape.alias_copy(input, ops=TENSOR)
+
+
+def as_strided_copy(input, size, stride, storage_offset=None):
+    """as_strided, as a copy.
+
+    as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor
+    """
+    return composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR)
+
+
+def diagonal_copy(input, offset=0, dim1=0, dim2=1):
+    """diagonal, as a copy.
+
+    diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor
+    """
+    return composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR)
+
+
+def expand_copy(input, *size_, implicit=False, size=UNSET):
+    """expand, as a copy.
+
+    expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor
+    """
+    size = int_list("expand_copy", "size", size_, size, UNSET)
+    return composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR)
+
+
+def narrow_copy(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
+    """narrow, as a copy.
+
+    narrow_copy(Tensor self, int dim, any start, int length) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("narrow_copy", "dim")
+    if start is UNSET:
+        raise missing_argument("narrow_copy", "start")
+    if length is UNSET:
+        raise missing_argument("narrow_copy", "length")
+    return composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR)
+
+
+def permute_copy(input, *dims_, dims=UNSET):
+    """permute, as a copy.
+
+    permute_copy(Tensor self, int[] dims) -> Tensor
+    """
+    dims = int_list("permute_copy", "dims", dims_, dims, UNSET)
+    return composite_shape.permute_copy(input, dims, ops=TENSOR)
+
+
+def select_copy(input, dim=UNSET, index=UNSET, *, axis=UNSET):
+    """select, as a copy.
+
+    select_copy(Tensor self, int dim, int index) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("select_copy", "dim")
+    if index is UNSET:
+        raise missing_argument("select_copy", "index")
+    return composite_shape.select_copy(input, dim, index, ops=TENSOR)
+
+
+def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=UNSET):
+    """Positions start:end:step of dimension dim, as a copy.
+
+    slice_copy(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.slice_copy(input, dim, start, end, step, ops=TENSOR)
+
+
+def split_copy(input, split_size, dim=0, *, axis=UNSET):
+    """split, as copies.
+
+    split_copy(Tensor self, any split_size, int dim=0) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.split_copy(input, split_size, dim, ops=TENSOR)
+
+
+def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=UNSET):
+    """split_with_sizes, as copies.
+
+    split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR)
+
+
+def squeeze_copy(input, dim=None, *, axis=UNSET):
+    """squeeze, as a copy.
+
+    squeeze_copy(Tensor self, int[1]? dim=None) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.squeeze_copy(input, dim, ops=TENSOR)
+
+
+def t_copy(input):
+    """t, as a copy.
+
+    t_copy(Tensor self) -> Tensor
+    """
+    return composite_shape.t_copy(input, ops=TENSOR)
+
+
+def transpose_copy(input, dim0, dim1):
+    """transpose, as a copy.
+
+    transpose_copy(Tensor self, int dim0, int dim1) -> Tensor
+    """
+    return composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR)
+
+
+def unbind_copy(input, dim=0, *, axis=UNSET):
+    """unbind, as copies.
+
+    unbind_copy(Tensor self, int dim=0) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.unbind_copy(input, dim, ops=TENSOR)
+
+
+def unfold_copy(input, dimension, size, step):
+    """unfold, as a copy.
+
+    unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor
+    """
+    return composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR)
+
+
+def unsqueeze_copy(input, dim=UNSET, *, axis=UNSET):
+    """unsqueeze, as a copy.
+
+    unsqueeze_copy(Tensor self, int dim) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("unsqueeze_copy", "dim")
+    return composite_shape.unsqueeze_copy(input, dim, ops=TENSOR)
+
+
+def view_copy(input, *size_, size=UNSET):
+    """view, as a copy.
+
+    view_copy(Tensor self, int[] size) -> Tensor
+    """
+    size = int_list("view_copy", "size", size_, size, UNSET)
+    return composite_shape.view_copy(input, size, ops=TENSOR)
+
+
+def view_as_complex_copy(input):
+    """view_as_complex, as a copy.
+
+    view_as_complex_copy(Tensor self) -> Tensor
+    """
+    return composite_shape.view_as_complex_copy(input, ops=TENSOR)
+
+
+def view_as_real_copy(input):
+    """view_as_real, as a copy.
+
+    view_as_real_copy(Tensor self) -> Tensor
+    """
+    return composite_shape.view_as_real_copy(input, ops=TENSOR)

@@ -2080,6 +2080,236 @@ def fill_tables(tables):
         internal=True,
     )
     tables.add(
+        "kthvalue",
+        "",
+        "kthvalue",
+        [
+            Overload(reductions.kthvalue, kernels.kthvalue, False, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "median",
+        "",
+        "median",
+        [
+            Overload(reductions.median_plain, kernels.median, False, None, (("input", "Tensor", False, True, False),)),
+            Overload(
+                reductions.median_dim,
+                kernels.median_dim,
+                False,
+                None,
+                (
+                    ("input", "Tensor", False, True, False),
+                    ("dim", "int", False, True, False),
+                    ("keepdim", "bool", False, False, False),
+                ),
+            ),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "nanmedian",
+        "",
+        "nanmedian",
+        [
+            Overload(
+                reductions.nanmedian_plain, kernels.nanmedian, False, None, (("input", "Tensor", False, True, False),)
+            ),
+            Overload(
+                reductions.nanmedian_dim,
+                kernels.nanmedian_dim,
+                False,
+                None,
+                (
+                    ("input", "Tensor", False, True, False),
+                    ("dim", "int", False, True, False),
+                    ("keepdim", "bool", False, False, False),
+                ),
+            ),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "mode",
+        "",
+        "mode",
+        [
+            Overload(reductions.mode, kernels.mode, False, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "quantile",
+        "",
+        "quantile",
+        [
+            Overload(reductions.quantile, composite_reductions.quantile, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "nanquantile",
+        "",
+        "nanquantile",
+        [
+            Overload(reductions.nanquantile, composite_reductions.nanquantile, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "trapezoid",
+        "",
+        "trapezoid",
+        [
+            Overload(reductions.trapezoid, composite_reductions.trapezoid, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=["trapz"],
+        numpy=[],
+    )
+    tables.add(
+        "cumulative_trapezoid",
+        "",
+        "cumulative_trapezoid",
+        [
+            Overload(reductions.cumulative_trapezoid, composite_reductions.cumulative_trapezoid, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "diff",
+        "",
+        "diff",
+        [
+            Overload(reductions.diff, composite_reductions.diff, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "gradient",
+        "",
+        "gradient",
+        [
+            Overload(reductions.gradient, composite_reductions.gradient, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "bincount",
+        "",
+        "bincount",
+        [
+            Overload(reductions.bincount, kernels.bincount, False, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "histc",
+        "",
+        "histc",
+        [
+            Overload(reductions.histc, kernels.histc, False, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "histogram",
+        "",
+        "histogram",
+        [
+            Overload(reductions.histogram, composite_reductions.histogram, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "histogramdd",
+        "",
+        "histogramdd",
+        [
+            Overload(reductions.histogramdd, composite_reductions.histogramdd, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_bin_edges",
+        "",
+        "_bin_edges",
+        [
+            Overload(reductions._bin_edges, kernels.bin_edges, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "_histogram_counts",
+        "",
+        "_histogram_counts",
+        [
+            Overload(reductions._histogram_counts, kernels.histogram_counts, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "hash_tensor",
+        "",
+        "hash_tensor",
+        [
+            Overload(reductions.hash_tensor, kernels.hash_tensor, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "view",
         "",
         "view",
@@ -2777,6 +3007,306 @@ def fill_tables(tables):
         numpy=["atleast_3d"],
     )
     tables.add(
+        "hsplit",
+        "",
+        "hsplit",
+        [
+            Overload(shape.hsplit, composite_shape.hsplit, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "vsplit",
+        "",
+        "vsplit",
+        [
+            Overload(shape.vsplit, composite_shape.vsplit, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "dsplit",
+        "",
+        "dsplit",
+        [
+            Overload(shape.dsplit, composite_shape.dsplit, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unsafe_split",
+        "",
+        "unsafe_split",
+        [
+            Overload(shape.unsafe_split, composite_shape.unsafe_split, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unsafe_chunk",
+        "",
+        "unsafe_chunk",
+        [
+            Overload(shape.unsafe_chunk, composite_shape.unsafe_chunk, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "sum_to_size",
+        "",
+        "sum_to_size",
+        [
+            Overload(shape.sum_to_size, composite_shape.sum_to_size, True, None, ()),
+        ],
+        function=False,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "alias_copy",
+        "",
+        "alias_copy",
+        [
+            Overload(shape.alias_copy, composite_shape.alias_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "as_strided_copy",
+        "",
+        "as_strided_copy",
+        [
+            Overload(shape.as_strided_copy, composite_shape.as_strided_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "diagonal_copy",
+        "",
+        "diagonal_copy",
+        [
+            Overload(shape.diagonal_copy, composite_shape.diagonal_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "expand_copy",
+        "",
+        "expand_copy",
+        [
+            Overload(shape.expand_copy, composite_shape.expand_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "narrow_copy",
+        "",
+        "narrow_copy",
+        [
+            Overload(shape.narrow_copy, composite_shape.narrow_copy, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "permute_copy",
+        "",
+        "permute_copy",
+        [
+            Overload(shape.permute_copy, composite_shape.permute_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "select_copy",
+        "",
+        "select_copy",
+        [
+            Overload(shape.select_copy, composite_shape.select_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "slice_copy",
+        "",
+        "slice_copy",
+        [
+            Overload(shape.slice_copy, composite_shape.slice_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "split_copy",
+        "",
+        "split_copy",
+        [
+            Overload(shape.split_copy, composite_shape.split_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "split_with_sizes_copy",
+        "",
+        "split_with_sizes_copy",
+        [
+            Overload(shape.split_with_sizes_copy, composite_shape.split_with_sizes_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "squeeze_copy",
+        "",
+        "squeeze_copy",
+        [
+            Overload(shape.squeeze_copy, composite_shape.squeeze_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "t_copy",
+        "",
+        "t_copy",
+        [
+            Overload(shape.t_copy, composite_shape.t_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "transpose_copy",
+        "",
+        "transpose_copy",
+        [
+            Overload(shape.transpose_copy, composite_shape.transpose_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unbind_copy",
+        "",
+        "unbind_copy",
+        [
+            Overload(shape.unbind_copy, composite_shape.unbind_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unfold_copy",
+        "",
+        "unfold_copy",
+        [
+            Overload(shape.unfold_copy, composite_shape.unfold_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unsqueeze_copy",
+        "",
+        "unsqueeze_copy",
+        [
+            Overload(shape.unsqueeze_copy, composite_shape.unsqueeze_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "view_copy",
+        "",
+        "view_copy",
+        [
+            Overload(shape.view_copy, composite_shape.view_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "view_as_complex_copy",
+        "",
+        "view_as_complex_copy",
+        [
+            Overload(shape.view_as_complex_copy, composite_shape.view_as_complex_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "view_as_real_copy",
+        "",
+        "view_as_real_copy",
+        [
+            Overload(shape.view_as_real_copy, composite_shape.view_as_real_copy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "slice_view",
         "",
         "slice_view",
@@ -2921,10 +3451,10 @@ def fill_tables(tables):
                 ),
             ),
             Overload(
-                indexing.scatter_reduce,
+                indexing.scatter_reduction,
                 kernels.scatter_with,
                 False,
-                indexing.inplace_scatter_reduce,
+                indexing.inplace_scatter_reduction,
                 (
                     ("input", "Tensor", False, True, False),
                     ("dim", "int", False, True, False),
@@ -3219,6 +3749,246 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "unique",
+        "",
+        "unique",
+        [
+            Overload(indexing.unique, composite_indexing.unique, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unique_consecutive",
+        "",
+        "unique_consecutive",
+        [
+            Overload(indexing.unique_consecutive, composite_indexing.unique_consecutive, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_unique",
+        "",
+        "_unique",
+        [
+            Overload(indexing._unique, kernels.unique, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "_consecutive",
+        "",
+        "_consecutive",
+        [
+            Overload(indexing._consecutive, kernels.consecutive, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "isin",
+        "",
+        "isin",
+        [
+            Overload(indexing.isin, composite_indexing.isin, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_isin",
+        "",
+        "_isin",
+        [
+            Overload(indexing._isin, kernels.isin, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "searchsorted",
+        "",
+        "searchsorted",
+        [
+            Overload(indexing.searchsorted, composite_indexing.searchsorted, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_searchsorted",
+        "",
+        "_searchsorted",
+        [
+            Overload(indexing._searchsorted, kernels.searchsorted, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "bucketize",
+        "",
+        "bucketize",
+        [
+            Overload(indexing.bucketize, composite_indexing.bucketize, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unravel_index",
+        "",
+        "unravel_index",
+        [
+            Overload(indexing.unravel_index, composite_indexing.unravel_index, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_unravel_index",
+        "",
+        "_unravel_index",
+        [
+            Overload(indexing._unravel_index, kernels.unravel_index, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "nonzero_static",
+        "",
+        "nonzero_static",
+        [
+            Overload(indexing.nonzero_static, kernels.nonzero_static, False, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "repeat_interleave",
+        "",
+        "repeat_interleave",
+        [
+            Overload(
+                indexing.repeat_interleave_plain,
+                composite_indexing.repeat_interleave,
+                True,
+                None,
+                (
+                    ("input", "Tensor", False, True, False),
+                    ("repeats", "any", False, True, False),
+                    ("dim", "int", True, False, False),
+                    ("output_size", "int", True, False, True),
+                ),
+            ),
+            Overload(
+                indexing.repeat_interleave_Tensor,
+                composite_indexing.repeat_interleave_Tensor,
+                True,
+                None,
+                (("repeats", "Tensor", False, True, False), ("output_size", "int", True, False, True)),
+            ),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "_repeat_positions",
+        "",
+        "_repeat_positions",
+        [
+            Overload(indexing._repeat_positions, kernels.repeat_positions, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "scatter_reduce",
+        "",
+        "scatter_reduce",
+        [
+            Overload(indexing.scatter_reduce, kernels.scatter_reduce, False, indexing.inplace_scatter_reduce, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "index_reduce",
+        "",
+        "index_reduce",
+        [
+            Overload(indexing.index_reduce, kernels.index_reduce, False, indexing.inplace_index_reduce, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "segment_reduce",
+        "",
+        "segment_reduce",
+        [
+            Overload(indexing.segment_reduce, composite_indexing.segment_reduce, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "as_strided_scatter",
+        "",
+        "as_strided_scatter",
+        [
+            Overload(indexing.as_strided_scatter, composite_indexing.as_strided_scatter, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "cat",
         "",
         "cat",
@@ -3289,6 +4059,42 @@ def fill_tables(tables):
         method=False,
         aliases=[],
         numpy=["column_stack"],
+    )
+    tables.add(
+        "meshgrid",
+        "",
+        "meshgrid",
+        [
+            Overload(joining.meshgrid, composite_joining.meshgrid, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "cartesian_prod",
+        "",
+        "cartesian_prod",
+        [
+            Overload(joining.cartesian_prod, composite_joining.cartesian_prod, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "combinations",
+        "",
+        "combinations",
+        [
+            Overload(joining.combinations, composite_joining.combinations, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
     )
     tables.add(
         "mm",
@@ -3931,6 +4737,102 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "celu_",
+        "nn.functional",
+        "celu_",
+        [
+            Overload(nn.celu_, composite_nn.celu_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "elu_",
+        "nn.functional",
+        "elu_",
+        [
+            Overload(nn.elu_, composite_nn.elu_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "hardtanh_",
+        "nn.functional",
+        "hardtanh_",
+        [
+            Overload(nn.hardtanh_, composite_nn.hardtanh_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "leaky_relu_",
+        "nn.functional",
+        "leaky_relu_",
+        [
+            Overload(nn.leaky_relu_, composite_nn.leaky_relu_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "relu_",
+        "nn.functional",
+        "relu_",
+        [
+            Overload(nn.relu_, composite_nn.relu_functional_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "rrelu_",
+        "nn.functional",
+        "rrelu_",
+        [
+            Overload(nn.rrelu_, composite_nn.rrelu_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "selu_",
+        "nn.functional",
+        "selu_",
+        [
+            Overload(nn.selu_, composite_nn.selu_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "threshold_",
+        "nn.functional",
+        "threshold_",
+        [
+            Overload(nn.threshold_, composite_nn.threshold_, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "softmax",
         "",
         "softmax",
@@ -4148,6 +5050,457 @@ def fill_tables(tables):
         "kl_div",
         [
             Overload(nn.kl_div, composite_nn.kl_div, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "batch_norm",
+        "nn.functional",
+        "batch_norm",
+        [
+            Overload(nn.batch_norm, composite_nn.batch_norm, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "native_batch_norm",
+        "",
+        "native_batch_norm",
+        [
+            Overload(nn.native_batch_norm, composite_nn.native_batch_norm, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "instance_norm",
+        "nn.functional",
+        "instance_norm",
+        [
+            Overload(nn.instance_norm, composite_nn.instance_norm, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "rms_norm",
+        "",
+        "rms_norm",
+        [
+            Overload(nn.rms_norm, composite_nn.rms_norm, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=["nn.functional.rms_norm"],
+        numpy=[],
+    )
+    tables.add(
+        "native_layer_norm",
+        "",
+        "native_layer_norm",
+        [
+            Overload(nn.native_layer_norm, composite_nn.native_layer_norm, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "native_group_norm",
+        "",
+        "native_group_norm",
+        [
+            Overload(nn.native_group_norm, composite_nn.native_group_norm, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "local_response_norm",
+        "nn.functional",
+        "local_response_norm",
+        [
+            Overload(nn.local_response_norm, composite_nn.local_response_norm, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "normalize",
+        "nn.functional",
+        "normalize",
+        [
+            Overload(nn.normalize, composite_nn.normalize, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "dropout1d",
+        "nn.functional",
+        "dropout1d",
+        [
+            Overload(nn.dropout1d, composite_nn.dropout1d, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "dropout2d",
+        "nn.functional",
+        "dropout2d",
+        [
+            Overload(nn.dropout2d, composite_nn.dropout2d, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "dropout3d",
+        "nn.functional",
+        "dropout3d",
+        [
+            Overload(nn.dropout3d, composite_nn.dropout3d, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "alpha_dropout",
+        "nn.functional",
+        "alpha_dropout",
+        [
+            Overload(nn.alpha_dropout, composite_nn.alpha_dropout, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "feature_alpha_dropout",
+        "nn.functional",
+        "feature_alpha_dropout",
+        [
+            Overload(nn.feature_alpha_dropout, composite_nn.feature_alpha_dropout, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "rrelu",
+        "nn.functional",
+        "rrelu",
+        [
+            Overload(nn.rrelu, composite_nn.rrelu, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "gumbel_softmax",
+        "nn.functional",
+        "gumbel_softmax",
+        [
+            Overload(nn.gumbel_softmax, composite_nn.gumbel_softmax, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "scaled_dot_product_attention",
+        "nn.functional",
+        "scaled_dot_product_attention",
+        [
+            Overload(nn.scaled_dot_product_attention, composite_nn.scaled_dot_product_attention, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "multi_head_attention_forward",
+        "nn.functional",
+        "multi_head_attention_forward",
+        [
+            Overload(nn.multi_head_attention_forward, composite_nn.multi_head_attention_forward, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "bag_of_each",
+        "",
+        "bag_of_each",
+        [
+            Overload(nn.bag_of_each, kernels.bag_of_each, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "bag_argmax",
+        "",
+        "bag_argmax",
+        [
+            Overload(nn.bag_argmax, kernels.bag_argmax, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "embedding_bag",
+        "nn.functional",
+        "embedding_bag",
+        [
+            Overload(nn.embedding_bag, composite_nn.embedding_bag, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "pairwise_distance",
+        "",
+        "pairwise_distance",
+        [
+            Overload(nn.pairwise_distance, composite_nn.pairwise_distance, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=["nn.functional.pairwise_distance"],
+        numpy=[],
+    )
+    tables.add(
+        "hinge_embedding_loss",
+        "nn.functional",
+        "hinge_embedding_loss",
+        [
+            Overload(nn.hinge_embedding_loss, composite_nn.hinge_embedding_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "cosine_embedding_loss",
+        "nn.functional",
+        "cosine_embedding_loss",
+        [
+            Overload(nn.cosine_embedding_loss, composite_nn.cosine_embedding_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "margin_ranking_loss",
+        "nn.functional",
+        "margin_ranking_loss",
+        [
+            Overload(nn.margin_ranking_loss, composite_nn.margin_ranking_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "soft_margin_loss",
+        "nn.functional",
+        "soft_margin_loss",
+        [
+            Overload(nn.soft_margin_loss, composite_nn.soft_margin_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "multi_margin_loss",
+        "nn.functional",
+        "multi_margin_loss",
+        [
+            Overload(nn.multi_margin_loss, composite_nn.multi_margin_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "multilabel_margin_loss",
+        "nn.functional",
+        "multilabel_margin_loss",
+        [
+            Overload(nn.multilabel_margin_loss, composite_nn.multilabel_margin_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "multilabel_soft_margin_loss",
+        "nn.functional",
+        "multilabel_soft_margin_loss",
+        [
+            Overload(nn.multilabel_soft_margin_loss, composite_nn.multilabel_soft_margin_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "triplet_margin_loss",
+        "nn.functional",
+        "triplet_margin_loss",
+        [
+            Overload(nn.triplet_margin_loss, composite_nn.triplet_margin_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "triplet_margin_with_distance_loss",
+        "nn.functional",
+        "triplet_margin_with_distance_loss",
+        [
+            Overload(
+                nn.triplet_margin_with_distance_loss, composite_nn.triplet_margin_with_distance_loss, True, None, ()
+            ),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "poisson_nll_loss",
+        "nn.functional",
+        "poisson_nll_loss",
+        [
+            Overload(nn.poisson_nll_loss, composite_nn.poisson_nll_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "gaussian_nll_loss",
+        "nn.functional",
+        "gaussian_nll_loss",
+        [
+            Overload(nn.gaussian_nll_loss, composite_nn.gaussian_nll_loss, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "linear_cross_entropy",
+        "nn.functional",
+        "linear_cross_entropy",
+        [
+            Overload(nn.linear_cross_entropy, composite_nn.linear_cross_entropy, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "ctc_loss_rows",
+        "",
+        "ctc_loss_rows",
+        [
+            Overload(nn.ctc_loss_rows, kernels.ctc_loss_rows, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "ctc_loss_rows_backward",
+        "",
+        "ctc_loss_rows_backward",
+        [
+            Overload(nn.ctc_loss_rows_backward, kernels.ctc_loss_rows_backward, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "ctc_loss_rows_double_backward",
+        "",
+        "ctc_loss_rows_double_backward",
+        [
+            Overload(nn.ctc_loss_rows_double_backward, kernels.ctc_loss_rows_double_backward, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "ctc_loss",
+        "nn.functional",
+        "ctc_loss",
+        [
+            Overload(nn.ctc_loss, composite_nn.ctc_loss, True, None, ()),
         ],
         function=True,
         method=False,
@@ -4970,6 +6323,42 @@ def fill_tables(tables):
         aliases=[],
         numpy=[],
     )
+    tables.add(
+        "empty_strided",
+        "",
+        "empty_strided",
+        [
+            Overload(creation.empty_strided, kernels.empty_strided, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "new_empty_strided",
+        "",
+        "new_empty_strided",
+        [
+            Overload(creation.new_empty_strided, kernels.new_empty_strided, False, None, ()),
+        ],
+        function=False,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "empty_permuted",
+        "",
+        "empty_permuted",
+        [
+            Overload(creation.empty_permuted, kernels.empty_permuted, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
     tables.kernel("add", pointwise.OP_add)
     tables.kernel("add_alpha", pointwise.OP_add_alpha)
     tables.kernel("sub", pointwise.OP_sub)
@@ -5110,6 +6499,17 @@ def fill_tables(tables):
     tables.kernel("cummax", reductions.OP_cummax)
     tables.kernel("cummin", reductions.OP_cummin)
     tables.kernel("linear_recurrence", reductions.OP_linear_recurrence)
+    tables.kernel("kthvalue", reductions.OP_kthvalue)
+    tables.kernel("median", reductions.OP_median)
+    tables.kernel("median_dim", reductions.OP_median_dim)
+    tables.kernel("nanmedian", reductions.OP_nanmedian)
+    tables.kernel("nanmedian_dim", reductions.OP_nanmedian_dim)
+    tables.kernel("mode", reductions.OP_mode)
+    tables.kernel("bincount", reductions.OP_bincount)
+    tables.kernel("histc", reductions.OP_histc)
+    tables.kernel("bin_edges", reductions.OP__bin_edges)
+    tables.kernel("histogram_counts", reductions.OP__histogram_counts)
+    tables.kernel("hash_tensor", reductions.OP_hash_tensor)
     tables.kernel("view", shape.OP_view)
     tables.kernel("reshape", shape.OP_reshape)
     tables.kernel("alias", shape.OP_alias)
@@ -5154,7 +6554,7 @@ def fill_tables(tables):
     tables.kernel("gather_backward", indexing.OP_gather_backward)
     tables.kernel("scatter", indexing.OP_scatter)
     tables.kernel("scatter_value", indexing.OP_scatter_value)
-    tables.kernel("scatter_with", indexing.OP_scatter_reduce)
+    tables.kernel("scatter_with", indexing.OP_scatter_reduction)
     tables.kernel("scatter_add", indexing.OP_scatter_add)
     tables.kernel("index_select", indexing.OP_index_select)
     tables.kernel("index_select_backward", indexing.OP_index_select_backward)
@@ -5173,6 +6573,15 @@ def fill_tables(tables):
     tables.kernel("sort", indexing.OP_sort)
     tables.kernel("argsort", indexing.OP_argsort)
     tables.kernel("topk", indexing.OP_topk)
+    tables.kernel("unique", indexing.OP__unique)
+    tables.kernel("consecutive", indexing.OP__consecutive)
+    tables.kernel("isin", indexing.OP__isin)
+    tables.kernel("searchsorted", indexing.OP__searchsorted)
+    tables.kernel("unravel_index", indexing.OP__unravel_index)
+    tables.kernel("nonzero_static", indexing.OP_nonzero_static)
+    tables.kernel("repeat_positions", indexing.OP__repeat_positions)
+    tables.kernel("scatter_reduce", indexing.OP_scatter_reduce)
+    tables.kernel("index_reduce", indexing.OP_index_reduce)
     tables.kernel("cat", joining.OP_cat)
     tables.kernel("stack", joining.OP_stack)
     tables.kernel("mm", linalg.OP_mm)
@@ -5206,6 +6615,11 @@ def fill_tables(tables):
     tables.kernel("cross_entropy_loss", nn.OP_cross_entropy_loss)
     tables.kernel("cross_entropy_loss_backward", nn.OP_cross_entropy_loss_backward)
     tables.kernel("binary_cross_entropy_elements", nn.OP_binary_cross_entropy_elements)
+    tables.kernel("bag_of_each", nn.OP_bag_of_each)
+    tables.kernel("bag_argmax", nn.OP_bag_argmax)
+    tables.kernel("ctc_loss_rows", nn.OP_ctc_loss_rows)
+    tables.kernel("ctc_loss_rows_backward", nn.OP_ctc_loss_rows_backward)
+    tables.kernel("ctc_loss_rows_double_backward", nn.OP_ctc_loss_rows_double_backward)
     tables.kernel("rand", random.OP_rand)
     tables.kernel("rand_like", random.OP_rand_like)
     tables.kernel("randn", random.OP_randn)
@@ -5264,3 +6678,6 @@ def fill_tables(tables):
     tables.kernel("window_hann", creation.OP_signal_windows_hann)
     tables.kernel("window_kaiser", creation.OP_signal_windows_kaiser)
     tables.kernel("window_nuttall", creation.OP_signal_windows_nuttall)
+    tables.kernel("empty_strided", creation.OP_empty_strided)
+    tables.kernel("new_empty_strided", creation.OP_new_empty_strided)
+    tables.kernel("empty_permuted", creation.OP_empty_permuted)

@@ -943,7 +943,7 @@ def fill_tables(tables):
         function=True,
         method=False,
         aliases=[],
-        numpy=["vander"],
+        numpy=[],
     )
     tables.add(
         "block_diag",

@@ -345,6 +345,32 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "i1_derivative",
+        "",
+        "i1_derivative",
+        [
+            Overload(special.i1_derivative, kernels.i1_derivative, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "i1e_derivative",
+        "",
+        "i1e_derivative",
+        [
+            Overload(special.i1e_derivative, kernels.i1e_derivative, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "i0e_derivative",
         "",
         "i0e_derivative",
@@ -804,6 +830,8 @@ def fill_tables(tables):
     tables.kernel("i0e", special.OP_special_i0e)
     tables.kernel("i1", special.OP_special_i1)
     tables.kernel("i1e", special.OP_special_i1e)
+    tables.kernel("i1_derivative", special.OP_i1_derivative)
+    tables.kernel("i1e_derivative", special.OP_i1e_derivative)
     tables.kernel("i0e_derivative", special.OP_i0e_derivative)
     tables.kernel("k0", special.OP_special_modified_bessel_k0)
     tables.kernel("k1", special.OP_special_modified_bessel_k1)

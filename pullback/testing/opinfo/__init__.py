@@ -1,22 +1,67 @@
 """One record (OpInfo) for each operator, in a file an area; `OPINFOS` has all. `core` says how to write one."""
 
 from pullback.testing.opinfo import (
+    attention,
+    copies,
     creation,
+    eigenvalues,
     elementary,
+    factorisations,
     fft,
+    grouping,
     indexing,
     joining,
     linalg,
+    margins,
+    masked,
     nn,
+    noise,
+    normalisations,
+    norms,
     pointwise,
+    pooling,
     random,
     reductions,
+    regions,
+    resampling,
     shape,
+    solves,
+    spatial,
     special,
+    statistics,
 )
 from pullback.testing.opinfo.core import OpInfo
 
 __all__ = ["OPINFOS"]
 
-AREAS = (pointwise, reductions, shape, indexing, joining, linalg, nn, random, creation, fft, elementary, special)
+AREAS = (
+    pointwise,
+    reductions,
+    shape,
+    indexing,
+    joining,
+    linalg,
+    nn,
+    random,
+    creation,
+    fft,
+    elementary,
+    special,
+    solves,
+    factorisations,
+    eigenvalues,
+    norms,
+    spatial,
+    pooling,
+    resampling,
+    regions,
+    normalisations,
+    margins,
+    attention,
+    noise,
+    masked,
+    statistics,
+    grouping,
+    copies,
+)
 OPINFOS: list[OpInfo] = [info for area in AREAS for info in area.OPINFOS]

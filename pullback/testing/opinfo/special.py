@@ -144,6 +144,11 @@ BESSELS = [
         limits=[Limit(at=(0.0,), value=1.0, grad=(0.0,), because="a kink of slopes -1 and 1")]),
     one("special.i1", sp.i1, limits=[Limit(at=(0.0,), value=0.0, grad=(0.5,), second=(0.0,), because="x / 2")]),
     one("special.i1e", sp.i1e, away_from=0, limits=[Limit(at=(0.0,), value=0.0, grad=(0.5,), because="x / 2")]),
+    one("i1_derivative", lambda x: (sp.i0(x) + sp.iv(2, x)) / 2, limits=[
+        Limit(at=(0.0,), value=0.5, grad=(0.0,), second=(0.375,), because="1/2 + 3 x**2 / 16"),
+        Limit(at=(1e4,), value=math.inf, because="overflow, not infinity minus infinity")]),
+    OpInfo("i1e_derivative", lambda x: (sp.ive(0, x) + sp.ive(2, x)) / 2 - np.sign(x) * sp.ive(1, x),
+           unary(low=-9, high=9, away_from=0), dtypes=FLOATS, numbers=(1e-5, 1e-7)),
     OpInfo("i0e_derivative", exp_i0_derivative, unary(1, low=0.1, high=4), dtypes=(np.float64,)),
     OpInfo("i0e_derivative", exp_i0_derivative, unary(2, low=0.1, high=4), dtypes=(np.float64,), variant="second"),
     one("special.modified_bessel_k0", sp.k0, 0.3, 3, limits=VERTICAL),

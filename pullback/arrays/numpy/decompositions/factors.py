@@ -24,16 +24,20 @@ def linalg_cholesky_ex(self, upper=False, check_errors=False):
     info = np.array([f[1] for f in found], np.int32).reshape(batch)
     if check_errors:
         refuse_failures(
-            "linalg.cholesky", info, "the matrix is not positive definite: its leading minor of order {info} is not positive"
+            "linalg.cholesky",
+            info,
+            "the matrix is not positive definite: its leading minor of order {info} is not positive",
         )
     return np.stack([f[0] for f in found]).reshape(self.shape), info
 
 
 def linalg_lu_factor_ex(A, pivot=True, check_errors=False):
-    """L (its unit diagonal left out) and U in one matrix, the exchanges of rows from 1, and 0 or a zero pivot's place."""
+    """L (its unit diagonal left out) and U in one matrix, exchanges of rows from 1, 0 or a zero pivot's place."""
     require_matrices("linalg.lu_factor", A=A)
     if not pivot:
-        raise OperatorError("linalg.lu_factor: factors without exchanges of rows are not computed on the CPU; pivot=True")
+        raise OperatorError(
+            "linalg.lu_factor: factors without exchanges of rows are not computed on the CPU; pivot=True"
+        )
     batch, (stack,) = matrices_of(A)
     k = min(A.shape[-2:])
     LU, pivots = np.empty(stack.shape, A.dtype), np.empty((len(stack), k), np.int32)
@@ -106,7 +110,8 @@ def ldl_solve(LD, pivots, B, hermitian=False):
         raise OperatorError(f"linalg.ldl_solve: LD of shape {LD.shape} and B of shape {B.shape} do not fit together")
     if pivots.dtype.kind != "i" or pivots.shape != LD.shape[:-1]:
         raise OperatorError(
-            f"linalg.ldl_solve: pivots must be integers of shape {LD.shape[:-1]}, got {pivots.dtype}{list(pivots.shape)}"
+            f"linalg.ldl_solve: pivots must be integers of shape {LD.shape[:-1]}, "
+            f"got {pivots.dtype}{list(pivots.shape)}"
         )
     batch, (stack, sides) = matrices_of(LD, B)
     exchanges = np.broadcast_to(pivots, (*batch, LD.shape[-1])).reshape(len(stack), LD.shape[-1])

@@ -24,7 +24,7 @@ def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, dtype=None):
         _require_elements(x, axes, ord)
     if ord == 0:
         return np.asarray(np.count_nonzero(x, axes, keepdims=keepdim)).astype(_real(x.dtype))
-    if ord == math.inf or ord == -math.inf:
+    if math.isinf(ord):
         return (np.amax if ord > 0 else np.amin)(np.abs(x), axes, keepdims=keepdim)
     if ord == 1:
         return np.sum(np.abs(x), axes, keepdims=keepdim)
@@ -53,7 +53,9 @@ def _cast(x, dtype):
 def _require_elements(x, axes, ord):
     sizes = x.shape if axes is None else [x.shape[a] for a in axes]
     if 0 in sizes and (x.size == 0 and (axes is None or 0 in sizes)):
-        raise OperatorError(f"linalg.vector_norm: the norm of order {ord} of no elements (shape {x.shape}) is undefined")
+        raise OperatorError(
+            f"linalg.vector_norm: the norm of order {ord} of no elements (shape {x.shape}) is undefined"
+        )
 
 
 def _real(dtype):

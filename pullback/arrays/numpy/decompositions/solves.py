@@ -3,7 +3,12 @@
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
-from pullback.arrays.numpy.decompositions.matrices import matrices_of, refuse_failures, require_floating, require_matrices
+from pullback.arrays.numpy.decompositions.matrices import (
+    matrices_of,
+    refuse_failures,
+    require_floating,
+    require_matrices,
+)
 from pullback.core.errors import OperatorError
 
 __all__ = ["linalg_inv_ex", "linalg_lstsq_matrices", "linalg_pinv_matrices", "linalg_solve_matrices",
@@ -55,7 +60,7 @@ def linalg_solve_triangular(A, B, upper, left=True, unitriangular=False):
     require_matrices("linalg.solve_triangular", B=B)
     if A.shape[-1] != B.shape[-2 if left else -1]:
         raise OperatorError(
-            f"linalg.solve_triangular: A of shape {A.shape} and B of shape {B.shape} do not fit together with left={left}"
+            f"linalg.solve_triangular: A of shape {A.shape} and B of shape {B.shape} do not fit with left={left}"
         )
     dtype = np.result_type(A, B)
     batch, (matrices, sides) = matrices_of(A, B)
@@ -117,7 +122,7 @@ def linalg_lstsq_matrices(self, b, rcond=None, driver=None):
     rcond = max(m, n) * np.finfo(self.dtype).eps if rcond is None else rcond
     U, S, Vh = np.linalg.svd(self, full_matrices=False)
     largest = S.max(-1, initial=0)
-    kept = S > (0 if driver == "gels" else rcond) * largest[..., None]
+    kept = (0 if driver == "gels" else rcond) * largest[..., None] < S
     inverse = np.divide(1, S, out=np.zeros_like(S), where=kept)
     X = Vh.conj().swapaxes(-1, -2) @ (inverse[..., None] * (U.conj().swapaxes(-1, -2) @ b))
     rank = kept.sum(-1)

@@ -87,6 +87,9 @@ def adjugate(A):
 
     A = U S V^H gives adj(A) = det(U V^H) V adj(S) U^H; adj(S) has the products of all other values on its diagonal.
     """
+    inverse, det = _inverse_and_det(A)
+    if inverse is not None:
+        return det * inverse
     (U, S, Vh), phase = _turned(A)
     return (Vh.conj().swapaxes(-1, -2) * (phase * _products_but_one(S))[..., None, :]) @ U.conj().swapaxes(-1, -2)
 
@@ -97,6 +100,10 @@ def adjugate_slope(A, tangent):
     Between U and V, with tangent D: -D_ij times the product of the values but i, j off the diagonal, and on it the
     sums of D_jj times those products.
     """
+    inverse, det = _inverse_and_det(A)
+    if inverse is not None:
+        moved = inverse @ tangent
+        return det * (np.trace(moved, axis1=-2, axis2=-1)[..., None, None] * inverse - moved @ inverse)
     (U, S, Vh), phase = _turned(A)
     V, Uh = Vh.conj().swapaxes(-1, -2), U.conj().swapaxes(-1, -2)
     D = Uh @ tangent @ V
@@ -105,6 +112,19 @@ def adjugate_slope(A, tangent):
     i = np.arange(S.shape[-1])
     inner[..., i, i] = (pairs @ np.diagonal(D, 0, -2, -1)[..., None])[..., 0]
     return phase[..., None] * (V @ inner @ Uh)
+
+
+def _inverse_and_det(A):
+    """A^-1 and det(A) as a factor where every matrix is so far from singular that they are exact to most digits."""
+    try:
+        inverse = np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        return None, None
+    with np.errstate(all="ignore"):
+        det = np.linalg.det(A)[..., None, None]
+        condition = np.abs(A).sum(-2).max(-1, initial=0) * np.abs(inverse).sum(-2).max(-1, initial=0)
+    exact = np.isfinite(det).all() and (condition < np.finfo(A.dtype).eps ** -0.25).all()
+    return (inverse, det) if exact else (None, None)
 
 
 def _turned(A):

@@ -36,7 +36,7 @@ def _correlated(x, weight, stride, dilation, groups):
     out = np.empty((count, weight.shape[0], *size), np.result_type(x, weight))
     matrices = weight.reshape(groups, weight.shape[0] // groups, -1)
     for items, lines in blocks(x, weight, size):
-        columns = columns_of(x, kernel, stride, dilation, groups, items, lines)
+        columns = columns_of(x, kernel, size, stride, dilation, groups, items, lines)
         # as_matrices gives a view of the block: its lines and what is behind them lie side by side
         np.matmul(matrices, columns, out=as_matrices(out, groups, items, lines))
     return out
@@ -50,11 +50,16 @@ def convolution_input(grad_output, weight, size, stride, padding, dilation, grou
     matrices = weight.reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
     total = np.zeros((count, channels, *(n + 2 * p for n, p in zip(size, padding, strict=True))), dtype)
     for items, lines in blocks(total, weight, grad_output.shape[2:]):
-        columns = np.matmul(matrices, as_matrices(grad_output, groups, items, lines))
+        columns = product(matrices, as_matrices(grad_output, groups, items, lines))
         out = (-1, *grad_output.shape[3:])
         reach = total[items, :, lines.start * stride[0] :]
         add_windows(reach, columns.reshape(len(reach), channels, *kernel, *out), stride, dilation)
     return total[(..., *(slice(p, p + n) for n, p in zip(size, padding, strict=True)))] if any(padding) else total
+
+
+def product(matrices, y):
+    """matrices @ y; with one output a group (depthwise) a product of numbers, for which BLAS is slow."""
+    return np.multiply(matrices, y) if matrices.shape[-1] == 1 else np.matmul(matrices, y)
 
 
 def convolution_weight(grad_output, input, shape, stride, padding, dilation, groups):
@@ -62,7 +67,7 @@ def convolution_weight(grad_output, input, shape, stride, padding, dilation, gro
     x, size = widened(input, padding), grad_output.shape[2:]
     total = np.zeros((groups, shape[0] // groups, math.prod(shape[1:])), np.result_type(grad_output, input))
     for items, lines in blocks(x, total, size, math.prod(shape[2:])):
-        columns = columns_of(x, shape[2:], stride, dilation, groups, items, lines)
+        columns = columns_of(x, shape[2:], size, stride, dilation, groups, items, lines)
         total += np.matmul(as_matrices(grad_output, groups, items, lines), columns.swapaxes(-1, -2)).sum(0)
     return total.reshape(shape)
 
@@ -81,10 +86,10 @@ def blocks(x, weight, size, places=None):
             yield slice(i, min(i + items, len(x))), slice(j, min(j + lines, size[0]))
 
 
-def columns_of(x, kernel, stride, dilation, groups, items, lines):
+def columns_of(x, kernel, size, stride, dilation, groups, items, lines):
     """The columns (items, groups, rows, windows) of a block; a view where the windows are single numbers in a row."""
     found = windows(x[items], kernel, stride, dilation)
-    found = found[(slice(None),) * (2 + len(kernel)) + (lines,)]
+    found = found[(slice(None),) * (2 + len(kernel)) + (lines, *(slice(n) for n in size[1:]))]
     rows = x.shape[1] // groups * math.prod(kernel)
     return found.reshape(len(found), groups, rows, math.prod(found.shape[2 + len(kernel) :]))
 

@@ -3,6 +3,8 @@
 A map has `size_in`, `size_out`, `apply(x, axis)` and its adjoint `adjoint()`; none is ever a dense matrix.
 """
 
+import math
+
 import numpy as np
 import scipy.sparse
 
@@ -19,11 +21,18 @@ def separable_map(self, maps):
         return separable_map(self.astype(np.float32), maps).astype(np.float16)
     axes = [(m, axis) for axis, m in enumerate(maps, self.ndim - len(maps)) if m is not None]
     out = self
-    for m, axis in sorted(axes, key=lambda pair: pair[0].size_out / max(pair[0].size_in, 1)):  # what shrinks, first
+    for m, axis in sorted(axes, key=_growth):
         if out.shape[axis] != m.size_in:
             raise RuntimeError(f"dimension {axis} has size {out.shape[axis]}, but its map takes size {m.size_in}")
         out = m.apply(out, axis)
     return self.copy() if out is self else np.ascontiguousarray(out)
+
+
+def _growth(pair):
+    """The order of the maps: what shrinks the array first, and the last dimension, the slowest, while it is small."""
+    m, axis = pair
+    ratio = m.size_out / max(m.size_in, 1)
+    return ratio, -axis if ratio > 1 else axis
 
 
 class Pick:
@@ -65,7 +74,7 @@ class SparseMap:
         if matrix is None:
             matrix = self._cast[kind] = self.matrix.astype(kind)
         columns = np.moveaxis(x, axis, 0)
-        out = matrix @ columns.reshape(self.size_in, x.size // self.size_in if self.size_in else 0)
+        out = matrix @ columns.reshape(self.size_in, math.prod(columns.shape[1:]))
         return np.moveaxis(out.reshape(self.size_out, *columns.shape[1:]), 0, axis)
 
     def adjoint(self):

@@ -1,8 +1,10 @@
 """The largest number of each window, and where it stands: dimension by dimension, from the last to the first."""
 
+import itertools
+
 import numpy as np
 
-__all__ = ["place_pooled", "take_pooled", "windowed_max"]
+__all__ = ["place_pooled", "put_pooled", "take_pooled", "windowed_max"]
 
 
 def windowed_max(self, places):
@@ -11,31 +13,44 @@ def windowed_max(self, places):
     `places` has an array (windows, places in a window) for each dimension; a place outside of it is none. The first
     of equal numbers counts, as read row by row, and the last NaN.
     """
-    dims = len(places)
-    size = self.shape[self.ndim - dims :]
-    values, indices = self, np.arange(int(np.prod(size))).reshape(size)
-    for axis in range(self.ndim - 1, self.ndim - 1 - dims, -1):
-        values, indices = _max_along(values, indices, axis, places[axis - self.ndim + dims])
-    return np.ascontiguousarray(values), np.ascontiguousarray(np.broadcast_to(indices, values.shape))
+    values, indices, step = self, None, 1
+    has_nan = self.dtype.kind == "f" and self.size > 0 and bool(np.isnan(self.max()))
+    for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(places), strict=False):
+        size = values.shape[axis]
+        inside = (of_windows >= 0) & (of_windows < size)
+        first = np.take_along_axis(of_windows, inside.argmax(1)[:, None], 1)
+        here = np.where(inside, of_windows, first)  # the first place again, which changes nothing
+        parts = [_read(values, _positions(column), axis) for column in here.T]
+        values, taken = (_max_of if has_nan else _max_without_nan)(parts)
+        line = np.arange(len(here)) * here.shape[1]
+        chosen = here.ravel().take(taken + line.reshape(-1, *(1,) * (self.ndim - 1 - axis)))
+        indices = chosen if indices is None else np.take_along_axis(indices, chosen, axis) + chosen * step
+        step *= size
+    return values, indices
 
 
-def _max_along(values, indices, axis, places):
-    """The same along one dimension."""
-    size, behind = values.shape[axis], axis - values.ndim
-    inside = (places >= 0) & (places < size)
-    first = np.take_along_axis(places, inside.argmax(1)[:, None], 1)[:, 0]
-    best, found = values.take(first, axis), indices.take(first, behind)
-    if found.ndim < best.ndim:
-        found = np.broadcast_to(found, best.shape)
-    for j in range(places.shape[1]):
-        here = _positions(np.where(inside[:, j], places[:, j], first))
-        part, at = _read(values, here, axis), _read(indices, here, behind)
-        better = part > best
-        if best.dtype.kind == "f":
-            better |= part != part
-        found = np.where(better, at, found)
+def _max_without_nan(parts):
+    """(maxima, the number of the first part that has each).
+
+    That is how many of the running maxima fall short of the last one; copying under masks takes three times as long.
+    """
+    running = list(itertools.accumulate(parts, np.maximum))
+    best = running[-1].copy() if len(parts) == 1 else running[-1]
+    taken = np.zeros(best.shape, np.uint8 if len(parts) < 256 else np.intp)
+    for part in running[:-1]:
+        taken += part != best
+    return best, taken
+
+
+def _max_of(parts):
+    """The same, where the last NaN is the largest of all."""
+    best = parts[0].copy()
+    taken = np.zeros(best.shape, np.intp)
+    for j, part in enumerate(parts):
+        better = (part > best) | np.isnan(part)
         np.copyto(best, part, where=better)
-    return best, found
+        np.copyto(taken, j, where=better)
+    return best, taken
 
 
 def _positions(index):
@@ -74,4 +89,16 @@ def place_pooled(self, indices, size):
     else:
         out = np.zeros(rows * count, self.dtype)
         np.add.at(out, places, numbers)
+    return out.reshape(*lead, *size)
+
+
+def put_pooled(self, indices, size):
+    """Zeros of that size in the last dimensions, with self written at flat places; of several, the last one stays."""
+    lead = self.shape[: self.ndim - len(size)]
+    count = int(np.prod(size))
+    at = indices.reshape(*lead, -1) if indices.size else indices.reshape(*lead, 0)
+    if at.size and (at.min() < 0 or at.max() >= count):
+        raise RuntimeError(f"indices must lie in [0, {count}), the places of {tuple(size)}: {at.min()} to {at.max()}")
+    out = np.zeros((*lead, count), self.dtype)
+    np.put_along_axis(out, at, self.reshape(at.shape), -1)
     return out.reshape(*lead, *size)

@@ -9,13 +9,30 @@ from pullback.arrays.numpy.special.reals import in_double, of_reals
 
 __all__ = [
     "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i0e_derivative", "i1",
-    "i1e", "iv", "jv", "k0", "k0e", "k0e_derivative", "k1", "k1e", "kv", "spherical_bessel_j0", "spherical_jn", "yv",
+    "i1_derivative", "i1e", "i1e_derivative", "iv", "jv", "k0", "k0e", "k0e_derivative", "k1", "k1e", "kv",
+    "spherical_bessel_j0", "spherical_jn", "yv",
 ]  # fmt: skip
 
-bessel_j0 = of_reals(scipy_special.j0)
-bessel_j1 = of_reals(scipy_special.j1)
-bessel_y0 = of_reals(scipy_special.y0)
-bessel_y1 = of_reals(scipy_special.y1)
+
+def vanishing(function, at=np.isposinf):
+    """The function of (orders and) x with its limit 0 at infinity, where SciPy has nan."""
+
+    def kernel(*args):
+        value = function(*args)
+        if value.dtype.kind == "f" and np.isnan(value).any():
+            value = np.where(at(args[-1]), 0, value).astype(value.dtype, copy=False)
+        return value
+
+    kernel.__name__ = function.__name__
+    return kernel
+
+
+bessel_j0 = of_reals(vanishing(scipy_special.j0, np.isinf))
+bessel_j1 = of_reals(vanishing(scipy_special.j1, np.isinf))
+bessel_y0 = of_reals(vanishing(scipy_special.y0))
+bessel_y1 = of_reals(vanishing(scipy_special.y1))
+jv = vanishing(scipy_special.jv)
+yv = vanishing(scipy_special.yv)
 i0 = of_reals(scipy_special.i0)
 i0e = of_reals(scipy_special.i0e)
 i1 = of_reals(scipy_special.i1)
@@ -24,25 +41,26 @@ k0 = of_reals(scipy_special.k0)
 k0e = of_reals(scipy_special.k0e)
 k1 = of_reals(scipy_special.k1)
 k1e = of_reals(scipy_special.k1e)
-jv = scipy_special.jv
-yv = scipy_special.yv
 iv = scipy_special.iv
 kv = scipy_special.kv
 
+_NEAR = 2.0
 _FAR = 25.0
 _SMALL = 1e-4
+_LARGE = 1e300  # derivatives of scaled functions are 0 from here on, and those of SciPy nan somewhere
+_AIRY_ENDS = 1000.0
 
 
 @of_reals
 def airy_ai(self):
-    """Airy's function Ai."""
-    return scipy_special.airy(self)[0]
+    """Airy's function Ai; 0 from 108 on, where SciPy has nan in the end."""
+    return scipy_special.airy(np.minimum(self, _AIRY_ENDS))[0]
 
 
 @of_reals
 def airy_ai_prime(self):
     """The derivative of Ai."""
-    return scipy_special.airy(self)[1]
+    return scipy_special.airy(np.minimum(self, _AIRY_ENDS))[1]
 
 
 @of_reals
@@ -71,12 +89,33 @@ def spherical_jn(self, order):
 def i0e_derivative(self, order):
     """The derivative of exp(-x) I_0(x) of that order, x >= 0.
 
-    exp(-x) I_0(x) = M(1/2, 1, -2 x), Kummer's function (DLMF 10.39.5, 13.3.15): nothing cancels, whereas i1e - i0e
-    loses all digits as x grows.
+    exp(-x) I_0(x) = M(1/2, 1, -2 x), Kummer's function (DLMF 10.39.5, 13.3.15): nothing cancels, whereas i1e - i0e,
+    which is quicker, loses all digits as x grows.
     """
     x, dtype = in_double(self)
+    x = np.minimum(x, _LARGE)
+    near = (x < _NEAR) & (order == 1)
+    value = np.empty(x.shape)
+    value[near] = scipy_special.i1e(x[near]) - scipy_special.i0e(x[near])
     factor = (-2.0) ** order * scipy_special.poch(0.5, order) / math.factorial(order)
-    return (factor * scipy_special.hyp1f1(0.5 + order, 1.0 + order, -2 * x)).astype(dtype, copy=False)
+    value[~near] = factor * scipy_special.hyp1f1(0.5 + order, 1.0 + order, -2 * x[~near])
+    return value.astype(dtype, copy=False)
+
+
+@of_reals
+def i1_derivative(self):
+    """I_0(x) - I_1(x) / x, 1/2 at 0."""
+    first = scipy_special.i0(self)
+    value = first - scipy_special.i1(self) / np.where(self == 0, 1, self)
+    return np.where(np.isinf(first), first, np.where(self == 0, 0.5, value)).astype(first.dtype, copy=False)
+
+
+def i1e_derivative(self):
+    """The derivative of exp(-|x|) I_1(x): i0e - i1e - i1e / |x|, 1/2 at 0."""
+    x, dtype = in_double(self)
+    x = np.abs(x)
+    value = -i0e_derivative(x, 1) - scipy_special.i1e(x) / np.where(x == 0, 1, x)
+    return np.where(x == 0, 0.5, value).astype(dtype, copy=False)
 
 
 def k0e_derivative(self, order):
@@ -86,6 +125,7 @@ def k0e_derivative(self, order):
     function: f(x) = sqrt(pi) U(1/2, 1, 2 x) (DLMF 10.39.6, 13.3.22).
     """
     x, dtype = in_double(self)
+    x = np.minimum(x, _LARGE)
     far = x > _FAR
     near = np.where(far, 1, x)
     values = [scipy_special.k0e(near), scipy_special.k0e(near) - scipy_special.k1e(near)]

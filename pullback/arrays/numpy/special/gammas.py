@@ -13,13 +13,23 @@ __all__ = [
     "polygamma", "zeta",
 ]  # fmt: skip
 
-lgamma = of_reals(scipy_special.gammaln)
 digamma = of_reals(scipy_special.psi)
 igamma = of_reals(scipy_special.gammainc)
 igammac = of_reals(scipy_special.gammaincc)
 gammaincinv = of_reals(scipy_special.gammaincinv)
 gammainccinv = of_reals(scipy_special.gammainccinv)
 zeta = of_reals(scipy_special.zeta)
+
+
+@of_reals
+def lgamma(x):
+    """log(|Gamma(x)|): SciPy's, but for subnormal numbers, where that is infinite, and for -inf, where it is -inf."""
+    value = scipy_special.gammaln(x)
+    infinite = np.isinf(value)
+    if infinite.any():
+        with np.errstate(divide="ignore"):
+            value = np.where(infinite, np.where(np.abs(x) < 1, -np.log(np.abs(x)), math.inf), value)
+    return value.astype(np.result_type(x), copy=False)
 
 
 _TERMS = 9  # after which ten terms of the expansion have full precision

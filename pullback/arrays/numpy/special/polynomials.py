@@ -1,5 +1,7 @@
 """Orthogonal polynomials by SciPy's recurrences; the degree is cut to a whole number, negative ones give 0."""
 
+import math
+
 import numpy as np
 import scipy.special as scipy_special
 
@@ -11,14 +13,21 @@ __all__ = [
 ]  # fmt: skip
 
 
-def of_degree(evaluate):
-    """The kernel of a polynomial in x of degree n; SciPy takes whole degrees in double precision alone."""
+def of_degree(evaluate, leading=1):
+    """The kernel of a polynomial in x of degree n, whose leading coefficient has the sign leading**n.
+
+    SciPy takes whole degrees in double precision alone, and gives nan where parts of the result overflow.
+    """
 
     def kernel(x, n, *parameters):
         refuse_complex((x, n))
         given = [a for a in (x, n) if isinstance(a, float) or getattr(a, "dtype", np.dtype(int)).kind == "f"]
         degree = np.trunc(n).astype(np.int64)
-        value = np.where(degree < 0, 0.0, evaluate(degree, *parameters, np.asarray(x, float)))
+        x = np.asarray(x, float)
+        value = np.where(degree < 0, 0.0, evaluate(degree, *parameters, x))
+        lost = np.isnan(value) & ~np.isnan(x)
+        if lost.any():
+            value = np.where(lost, np.copysign(math.inf, np.sign(leading * x) ** degree), value)
         return value.astype(np.result_type(*given) if given else float, copy=False)
 
     return kernel
@@ -28,7 +37,7 @@ chebyshev_t = of_degree(scipy_special.eval_chebyt)
 chebyshev_u = of_degree(scipy_special.eval_chebyu)
 hermite_h = of_degree(scipy_special.eval_hermite)
 hermite_he = of_degree(scipy_special.eval_hermitenorm)
-laguerre_l = of_degree(scipy_special.eval_laguerre)
+laguerre_l = of_degree(scipy_special.eval_laguerre, -1)
 legendre_p = of_degree(scipy_special.eval_legendre)
 gegenbauer = of_degree(scipy_special.eval_gegenbauer)
-associated_laguerre = of_degree(scipy_special.eval_genlaguerre)
+associated_laguerre = of_degree(scipy_special.eval_genlaguerre, -1)

@@ -1,6 +1,7 @@
 """Factorisations of the primitives: factors apart, Householder's reflections in blocks, singular values at random."""
 
 from pullback.core.errors import OperatorError
+from pullback.ops.composite.decompositions.results import LdlFactor, Lu, LuFactor, Qr, Svd
 from pullback.ops.formulas.solves import adjoint_of
 
 __all__ = [
@@ -21,12 +22,12 @@ def cholesky(self, upper=False, *, ops):
 
 def linalg_ldl_factor(self, *, hermitian=False, ops):
     """LD and pivots, or an error."""
-    return tuple(ops.linalg_ldl_factor_ex(self, hermitian=hermitian, check_errors=True)[:2])
+    return LdlFactor(*ops.linalg_ldl_factor_ex(self, hermitian=hermitian, check_errors=True)[:2])
 
 
 def linalg_lu_factor(A, *, pivot=True, ops):
     """LU and pivots; singular matrices have factors too."""
-    return tuple(ops.linalg_lu_factor_ex(A, pivot=pivot)[:2])
+    return LuFactor(*ops.linalg_lu_factor_ex(A, pivot=pivot)[:2])
 
 
 def linalg_lu(A, *, pivot=True, ops):
@@ -57,12 +58,12 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, ops):
         k = min(m, n)
         lower = ops.tril(LU_data[..., :k], -1)
         L, U = lower + ops.eye(m, k, dtype=LU_data.dtype), ops.triu(LU_data[..., :k, :])
-    return P, L, U
+    return Lu(P, L, U)
 
 
 def qr(self, some=True, *, ops):
     """Q and R."""
-    return tuple(ops.linalg_qr(self, "reduced" if some else "complete"))
+    return Qr(*ops.linalg_qr(self, "reduced" if some else "complete"))
 
 
 def _block_reflector(vectors, tau, ops):
@@ -81,7 +82,9 @@ def _block_reflector(vectors, tau, ops):
 
 def _check_reflectors(name, vectors, tau):
     if tuple(tau.shape[:-1]) != tuple(vectors.shape[:-2]) or tau.ndim != vectors.ndim - 1:
-        raise OperatorError(f"{name}: tau of shape {tuple(tau.shape)} does not fit input of shape {tuple(vectors.shape)}")
+        raise OperatorError(
+            f"{name}: tau of shape {tuple(tau.shape)} does not fit input of shape {tuple(vectors.shape)}"
+        )
     if tau.shape[-1] > vectors.shape[-1]:
         raise OperatorError(f"{name}: more tau, {tau.shape[-1]}, than columns of input, {vectors.shape[-1]}")
     if tau.dtype != vectors.dtype:
@@ -114,7 +117,8 @@ def ormqr(self, input2, input3, left=True, transpose=False, *, ops):
     _check_reflectors("ormqr", vectors, tau)
     if other.shape[-2 if left else -1] != vectors.shape[-2]:
         raise OperatorError(
-            f"ormqr: other of shape {tuple(other.shape)} does not fit input of shape {tuple(vectors.shape)} with left={left}"
+            f"ormqr: other of shape {tuple(other.shape)} does not fit input of shape {tuple(vectors.shape)} "
+            f"with left={left}"
         )
     if other.dtype != vectors.dtype or tuple(other.shape[:-2]) != tuple(vectors.shape[:-2]):
         raise OperatorError("ormqr: input and other must have one dtype and one batch shape")
@@ -132,9 +136,9 @@ def svd(self, some=True, compute_uv=True, *, ops):
         m, n = self.shape[-2:]
         batch = list(self.shape[:-2])
         U, V = ops.zeros([*batch, m, m], dtype=self.dtype), ops.zeros([*batch, n, n], dtype=self.dtype)
-        return U, ops.linalg_svdvals(self), V
+        return Svd(U, ops.linalg_svdvals(self), V)
     U, S, Vh = ops.linalg_svd(self, full_matrices=not some)
-    return U, S, adjoint_of(Vh, ops=ops)
+    return Svd(U, S, adjoint_of(Vh, ops=ops))
 
 
 def _orthonormal_range(A, q, niter, ops):

@@ -28,7 +28,9 @@ def linalg_matrix_norm(self, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     dims = list(dim) if not isinstance(dim, int) else [dim]
     if self.ndim < 2 or len(dims) != 2 or not all(-self.ndim <= d < self.ndim for d in dims):
         error = OperatorError if self.ndim < 2 or len(dims) != 2 else IndexError
-        raise error(f"linalg.matrix_norm: dim must name two dimensions of self, got {dim} for shape {tuple(self.shape)}")
+        raise error(
+            f"linalg.matrix_norm: dim must name two dimensions of self, got {dim} for shape {tuple(self.shape)}"
+        )
     first, second = (d % self.ndim for d in dims)
     if first == second:
         raise OperatorError(f"linalg.matrix_norm: the dimensions must differ, got {dim}")
@@ -46,8 +48,7 @@ def linalg_matrix_norm(self, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     else:
         summed, left = (first, second) if abs(ord) == 1 else (second, first)
         sums = ops.sum(ops.abs(self), summed, True)
-        found = ops.squeeze(ops.squeeze((ops.amax if ord > 0 else ops.amin)(sums, left, True), max(first, second)),
-                            min(first, second))  # fmt: skip
+        found = ops.squeeze(_extreme(sums, left, ord, ops), [first, second])
     if keepdim:
         for d in sorted((first, second)):
             found = ops.unsqueeze(found, d)
@@ -58,7 +59,14 @@ def _by_singular_values(matrices, ord, ops):
     values = ops.linalg_svdvals(matrices)
     if ord == "nuc":
         return ops.sum(values, -1)
-    return (ops.amax if ord > 0 else ops.amin)(values, -1)
+    return ops.squeeze(_extreme(values, -1, ord, ops), -1)
+
+
+def _extreme(x, dim, ord, ops):
+    """The largest (for negative ord the smallest) along dim, which is kept; the largest of nothing is 0."""
+    if ord > 0 and not x.shape[dim]:
+        return ops.sum(x, dim, True)
+    return (ops.amax if ord > 0 else ops.amin)(x, dim, True)
 
 
 def norm(self, p="fro", dim=None, keepdim=False, dtype=None, *, ops):

@@ -1,5 +1,7 @@
 """Products of chains of matrices, Vandermonde and block diagonal matrices, covariance."""
 
+from itertools import pairwise
+
 from pullback.core.errors import OperatorError
 from pullback.ops.composite.casts import floating
 
@@ -43,7 +45,8 @@ def linalg_multi_dot(tensors, *, ops):
         allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
         if x.ndim not in allowed:
             raise OperatorError(
-                f"linalg.multi_dot: tensor {i} must have {' or '.join(map(str, allowed))} dimensions, got {tuple(x.shape)}"
+                f"linalg.multi_dot: tensor {i} must have {' or '.join(map(str, allowed))} dimensions, "
+                f"got {tuple(x.shape)}"
             )
     if len({x.dtype for x in tensors}) > 1:
         raise OperatorError(f"linalg.multi_dot: all tensors must have one dtype, got {[str(x.dtype) for x in tensors]}")
@@ -52,12 +55,14 @@ def linalg_multi_dot(tensors, *, ops):
         tensors[0] = ops.unsqueeze(tensors[0], 0)
     if column:
         tensors[-1] = ops.unsqueeze(tensors[-1], 1)
-    for left, right in zip(tensors, tensors[1:], strict=False):
+    for left, right in pairwise(tensors):
         if left.shape[-1] != right.shape[0]:
             raise OperatorError(
-                f"linalg.multi_dot: shapes {tuple(left.shape)} and {tuple(right.shape)} of neighbours do not fit together"
+                f"linalg.multi_dot: shapes {tuple(left.shape)} and {tuple(right.shape)} of neighbours do not fit"
             )
-    found = _multiplied(tensors, _splits([tensors[0].shape[0], *(x.shape[1] for x in tensors)]), 0, len(tensors) - 1, ops)
+    found = _multiplied(
+        tensors, _splits([tensors[0].shape[0], *(x.shape[1] for x in tensors)]), 0, len(tensors) - 1, ops
+    )
     found = ops.squeeze(found, -1) if column else found
     return ops.squeeze(found, 0) if row else found
 
@@ -70,9 +75,7 @@ def _splits(sizes):
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            ways = [
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            ]
+            ways = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
             cost[i][j], split[i][j] = min(ways)
     return split
 
@@ -167,7 +170,7 @@ def _weights(fweights, aweights, count, dtype, ops):
         if bool(ops.any(ops.lt(given, 0))):
             raise OperatorError(f"cov: {name} must not be negative")
     if fweights is not None:
-        fweights = ops.to(fweights, dtype)
+        fweights = ops.to(fweights, dtype if aweights is None else aweights.dtype)
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights
     return fweights * aweights

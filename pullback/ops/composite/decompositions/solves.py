@@ -1,6 +1,7 @@
 """Solves and inverses of the primitives for matrices: vectors, right-hand sides to the left, factors."""
 
 from pullback.core.errors import OperatorError
+from pullback.ops.composite.decompositions.results import LstSq, SolveEx, TriangularSolve
 from pullback.ops.formulas.solves import adjoint_of
 
 __all__ = [
@@ -38,7 +39,7 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, ops):
         B = ops.unsqueeze(B, -1)
     X, info = ops.linalg_solve_matrices(A, B, check_errors)
     X = ops.squeeze(X, -1) if vector else X
-    return (X if left else ops.transpose(X, -2, -1)), info
+    return SolveEx(X if left else ops.transpose(X, -2, -1), info)
 
 
 def _is_vector(A, B):
@@ -63,7 +64,7 @@ def linalg_lstsq(self, b, rcond=None, *, driver=None, ops):
             f"linalg.lstsq: self and b must have as many rows, got shapes {tuple(self.shape)} and {tuple(b.shape)}"
         )
     found = ops.linalg_lstsq_matrices(self, ops.unsqueeze(b, -1) if vector else b, rcond, driver)
-    return (ops.squeeze(found[0], -1), *found[1:]) if vector else tuple(found)
+    return LstSq(ops.squeeze(found[0], -1) if vector else found[0], *found[1:])
 
 
 def linalg_pinv(self, rcond=None, hermitian=False, *, atol=None, rtol=None, ops):
@@ -87,7 +88,7 @@ def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False, 
     if transpose:
         A, upper = ops.transpose(A, -2, -1), not upper
     X = ops.linalg_solve_triangular(A, self, upper=upper, unitriangular=unitriangular)
-    return X, ops.clone(coefficients)
+    return TriangularSolve(X, ops.clone(coefficients))
 
 
 def cholesky_solve(self, input2, upper=False, *, ops):
@@ -149,7 +150,8 @@ def linalg_tensorinv(self, ind=2, *, ops):
     rows, columns = _product(first), _product(last)
     if rows != columns:
         raise OperatorError(
-            f"linalg.tensorinv: the first {ind} dimensions of {tuple(self.shape)} must have as many elements as the others"
+            f"linalg.tensorinv: the first {ind} dimensions of {tuple(self.shape)} must have as many "
+            "elements as the others"
         )
     return ops.reshape(linalg_inv(ops.reshape(self, (rows, columns)), ops=ops), last + first)
 
@@ -162,8 +164,8 @@ def linalg_tensorsolve(self, other, dims=None, *, ops):
     shape = tuple(self.shape[other.ndim :])
     if _product(shape) != _product(self.shape[: other.ndim]):
         raise OperatorError(
-            f"linalg.tensorsolve: the first {other.ndim} dimensions of {tuple(self.shape)} must have as many elements as "
-            "the others"
+            f"linalg.tensorsolve: the first {other.ndim} dimensions of {tuple(self.shape)} must have as many "
+            "elements as the others"
         )
     matrix = ops.reshape(self, (_product(other.shape), _product(shape)))
     return ops.reshape(linalg_solve(matrix, ops.reshape(other, (-1,)), ops=ops), shape)

@@ -3,9 +3,11 @@
 import numpy as np
 
 from pullback.core.errors import OperatorError
+from pullback.ops.composite.decompositions.results import SlogDet
 
 __all__ = [
-    "det", "linalg_cond", "linalg_matrix_power", "linalg_matrix_rank", "logdet", "matrix_exp", "matrix_power", "slogdet",
+    "det", "linalg_cond", "linalg_matrix_power", "linalg_matrix_rank", "logdet", "matrix_exp", "matrix_power",
+    "slogdet",
 ]  # fmt: skip
 
 
@@ -16,7 +18,7 @@ def det(self, *, ops):
 
 def slogdet(self, *, ops):
     """Sign and logarithm of the determinant."""
-    return tuple(ops.linalg_slogdet(self))
+    return SlogDet(*ops.linalg_slogdet(self))
 
 
 def logdet(self, *, ops):
@@ -40,7 +42,9 @@ def matrix_power(self, n, *, ops):
 def linalg_matrix_power(self, n, *, ops):
     """By repeated squaring; a negative power is one of the inverse."""
     if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
-        raise OperatorError(f"linalg.matrix_power: self must be batches of square matrices, got shape {tuple(self.shape)}")
+        raise OperatorError(
+            f"linalg.matrix_power: self must be batches of square matrices, got shape {tuple(self.shape)}"
+        )
     if n == 0:
         return ops.clone(ops.expand(ops.eye(self.shape[-1], dtype=self.dtype), self.shape))
     square, result = (ops.linalg_inv(self) if n < 0 else self), None

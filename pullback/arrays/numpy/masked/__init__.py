@@ -1,0 +1,1 @@
+"""The area masked has composites alone, and no kernels of its own."""

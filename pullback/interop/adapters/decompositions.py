@@ -1,0 +1,187 @@
+"""np.linalg's solves, factorisations, eigenvalues and norms."""
+
+import numpy as np
+
+from pullback.interop.operands import array, deliver, floating, frozen, only, ops
+from pullback.interop.registry import rule
+
+_NOT_GIVEN = np._NoValue
+_ONE = np.eye(1)
+# NumPy's tuples with names, which have no public home.
+EighResult, EigResult, QRResult, SlogdetResult, SVDResult = (
+    type(getattr(np.linalg, name)(_ONE)) for name in ("eigh", "eig", "qr", "slogdet", "svd")
+)
+
+
+def matrix(x):
+    """`x` as a Tensor or ndarray of floating-point numbers."""
+    return floating(array(x))
+
+
+@rule("linalg.inv")
+def inv(a):
+    """np.linalg.inv."""
+    return ops.linalg_inv(matrix(a))
+
+
+@rule("linalg.solve")
+def solve(a, b):
+    """np.linalg.solve: b is one vector only if it has one dimension."""
+    a, b = matrix(a), matrix(b)
+    return ops.linalg_solve(a, b[:, None])[..., 0] if b.ndim == 1 else ops.linalg_solve_matrices(a, b, True)[0]
+
+
+@rule("linalg.tensorsolve")
+def tensorsolve(a, b, axes=None):
+    """np.linalg.tensorsolve."""
+    return ops.linalg_tensorsolve(matrix(a), matrix(b), None if axes is None else list(axes))
+
+
+@rule("linalg.tensorinv")
+def tensorinv(a, ind=2):
+    """np.linalg.tensorinv."""
+    return ops.linalg_tensorinv(matrix(a), ind)
+
+
+@rule("linalg.pinv")
+def pinv(a, rcond=None, hermitian=False, *, rtol=_NOT_GIVEN):
+    """np.linalg.pinv, whose cutoff is 1e-15 unless rtol=None asks for the one of the dtype."""
+    if rcond is None:
+        rcond = 1e-15 if rtol is _NOT_GIVEN else rtol
+    elif rtol is not _NOT_GIVEN:
+        raise ValueError("np.linalg.pinv: rcond and rtol mean the same; give one of them.")
+    return ops.linalg_pinv(matrix(a), hermitian=hermitian, rtol=None if rcond is None else frozen(rcond, "rcond"))
+
+
+@rule("linalg.lstsq")
+def lstsq(a, b, rcond=None):
+    """np.linalg.lstsq: solution, residuals, rank, singular values."""
+    a, b = matrix(a), matrix(b)
+    x, residuals, rank, values = ops.linalg_lstsq_matrices(a, b[:, None] if b.ndim == 1 else b, rcond, "gelsd")
+    x = x[..., 0] if b.ndim == 1 else x
+    return x, residuals, int(frozen(rank, "rank")), values
+
+
+@rule("linalg.cholesky")
+def cholesky(a, /, *, upper=False):
+    """np.linalg.cholesky."""
+    return ops.linalg_cholesky(matrix(a), upper=upper)
+
+
+@rule("linalg.qr")
+def qr(a, mode="reduced"):
+    """np.linalg.qr."""
+    a = matrix(a)
+    if mode == "raw":
+        h, tau = ops.geqrf(a)
+        return ops.transpose(h, -2, -1), tau
+    only("linalg.qr", "mode", mode, ("reduced", "complete", "r"), "the other modes are not differentiable")
+    if mode == "r":
+        return ops.linalg_qr(a, "reduced")[1]
+    return QRResult(*ops.linalg_qr(a, mode))
+
+
+@rule("linalg.svd")
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """np.linalg.svd."""
+    only("linalg.svd", "hermitian", hermitian, (False,), "call np.linalg.eigh")
+    a = matrix(a)
+    return SVDResult(*ops.linalg_svd(a, full_matrices)) if compute_uv else ops.linalg_svdvals(a)
+
+
+@rule("linalg.svdvals")
+def svdvals(x, /):
+    """np.linalg.svdvals."""
+    return ops.linalg_svdvals(matrix(x))
+
+
+@rule("linalg.eigh")
+def eigh(a, UPLO="L"):
+    """np.linalg.eigh."""
+    return EighResult(*ops.linalg_eigh(matrix(a), UPLO))
+
+
+@rule("linalg.eigvalsh")
+def eigvalsh(a, UPLO="L"):
+    """np.linalg.eigvalsh."""
+    return ops.linalg_eigvalsh(matrix(a), UPLO)
+
+
+@rule("linalg.eig")
+def eig(a):
+    """np.linalg.eig: real where the eigenvalues of a real matrix all are."""
+    a = matrix(a)
+    values, vectors = ops.linalg_eig(a)
+    return EigResult(*((ops.real(values), ops.real(vectors)) if _all_real(a, values) else (values, vectors)))
+
+
+@rule("linalg.eigvals")
+def eigvals(a):
+    """np.linalg.eigvals: real where all of a real matrix are."""
+    a = matrix(a)
+    values = ops.linalg_eigvals(a)
+    return ops.real(values) if _all_real(a, values) else values
+
+
+def _all_real(a, values):
+    return a.dtype.kind != "c" and not frozen(values, "a").imag.any()
+
+
+@rule("linalg.det")
+def det(a):
+    """np.linalg.det."""
+    return ops.linalg_det(matrix(a))
+
+
+@rule("linalg.slogdet")
+def slogdet(a):
+    """np.linalg.slogdet."""
+    return SlogdetResult(*ops.linalg_slogdet(matrix(a)))
+
+
+@rule("linalg.matrix_power")
+def matrix_power(a, n):
+    """np.linalg.matrix_power; of integers too, unless n is negative."""
+    only("linalg.matrix_power", "n", isinstance(n, (int, np.integer)), (True,), "it must be an integer")
+    return ops.linalg_matrix_power(matrix(a) if n < 0 else array(a), int(n))
+
+
+@rule("linalg.matrix_rank")
+def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
+    """np.linalg.matrix_rank, a constant."""
+    return np.asarray(np.linalg.matrix_rank(frozen(A, "A"), tol, hermitian, rtol=rtol))
+
+
+@rule("linalg.cond")
+def cond(x, p=None):
+    """np.linalg.cond."""
+    return ops.linalg_cond(matrix(x), p)
+
+
+@rule("linalg.norm")
+def norm(x, ord=None, axis=None, keepdims=False):
+    """np.linalg.norm."""
+    return ops.linalg_norm(matrix(x), ord, _dims(axis), keepdims)
+
+
+@rule("linalg.vector_norm")
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """np.linalg.vector_norm."""
+    return ops.linalg_vector_norm(matrix(x), ord, _dims(axis), keepdims)
+
+
+@rule("linalg.matrix_norm")
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """np.linalg.matrix_norm."""
+    return ops.linalg_matrix_norm(matrix(x), ord, [-2, -1], keepdims)
+
+
+@rule("linalg.multi_dot")
+def multi_dot(arrays, *, out=None):
+    """np.linalg.multi_dot."""
+    result = ops.linalg_multi_dot([array(x) for x in arrays])
+    return deliver("linalg.multi_dot", result, out)
+
+
+def _dims(axis):
+    return list(axis) if isinstance(axis, (list, tuple)) else axis

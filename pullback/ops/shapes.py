@@ -1,0 +1,18 @@
+"""Shapes alone, without tensors."""
+
+import numpy as np
+
+
+def broadcast_shapes(*shapes):
+    """The shape to which tensors of the given shapes broadcast; an int n counts as (n,).
+
+    >>> broadcast_shapes((5, 1), 3)
+    (5, 3)
+    """
+    shapes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    if any(n < 0 for shape in shapes for n in shape):
+        raise RuntimeError(f"broadcast_shapes(): sizes must not be negative, got {shapes}.")
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise RuntimeError(f"broadcast_shapes(): the shapes {shapes} do not broadcast.") from error
