@@ -70,10 +70,13 @@ inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 _LATE = _late_names("")  # operators whose code is loaded when first asked for, with their areas
 globals().update({name: function for name, function in PUBLIC[""].items() if name not in _LATE})
 
-_LATER = ("extend", "fft", "linalg", "masked", "signal", "special", "testing", "utils", "viz")  # imported when first used
+_LATER = (  # imported when first used
+    "extend", "fft", "linalg", "masked", "signal", "special", "testing", "utils", "viz",
+)  # fmt: skip
 
 __all__ = [  # noqa: RUF022 - by kind
-    "Tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "tensor",
+    "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "is_inference", "is_tensor",
+    "numel", "tensor",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "default_generator", "get_rng_state", "manual_seed", "set_rng_state",

@@ -56,6 +56,20 @@ TRANSFORMS = [
 ]
 
 
+def half_points(x, dim, scale, points):
+    """The real inverse, without scale."""
+    return scipy.fft.irfftn(x, [*(x.shape[d] for d in dim[:-1]), points], dim, norm="forward")
+
+
+PRIMITIVES = [
+    OpInfo("fft_c2c", lambda x, dim, scale, forward: scipy.fft.fftn(x, axes=dim),
+           cases(on((3, 2), (0, 1), "none", True)), **SPECTRA),
+    OpInfo("fft_r2c", lambda x, dim, scale, onesided: (scipy.fft.rfftn if onesided else scipy.fft.fftn)(x, axes=dim),
+           cases(on((3, 4), (0, 1), "none", True), on((3,), (0,), "none", False)), dtypes=(np.float64, np.float32)),
+    OpInfo("fft_c2r", half_points, cases(on((2, 3), (0, 1), "none", 4), on((3,), (0,), "none", 5)), **SPECTRA),
+]  # fmt: skip
+
+
 def frames(x, n_fft, hop):
     """The windows of a signal, one a row."""
     return np.lib.stride_tricks.sliding_window_view(x, n_fft, -1)[..., ::hop, :]
@@ -133,4 +147,4 @@ CREATION = [
     window("exponential", on(None, 5, tau=2.0), on(None, 4, center=1.0, sym=False)),
 ]
 
-OPINFOS = [*TRANSFORMS, *SHORT_TIME, *CREATION]
+OPINFOS = [*PRIMITIVES, *TRANSFORMS, *SHORT_TIME, *CREATION]
