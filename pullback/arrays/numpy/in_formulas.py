@@ -6,7 +6,6 @@ import numpy as np
 
 from pullback.arrays.numpy import linalg, reductions
 from pullback.arrays.numpy.shape import expand
-from pullback.arrays.numpy.sincos import SINCOS
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of
 
 _SMALL = 2048
@@ -37,4 +36,4 @@ def product(x, y):
     return linalg.matmul(x, y)
 
 
-IN_FORMULAS = {"expand": filled, "matmul": product, "sum": summed, **SINCOS}
+IN_FORMULAS = {"expand": filled, "matmul": product, "sum": summed}

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.kinds import is_complex
+from pullback.arrays.numpy.sincos import SINCOS
 
 __all__ = [
     "abs", "acos", "acosh", "add", "add_alpha", "addcdiv", "addcmul", "allclose", "asin", "asinh", "atan", "atan2",
@@ -40,8 +41,7 @@ log = np.log
 log2 = np.log2
 log10 = np.log10
 log1p = np.log1p
-sin = np.sin
-cos = np.cos
+sin, cos = SINCOS["sin"], SINCOS["cos"]
 tan = np.tan
 asin = np.arcsin
 acos = np.arccos

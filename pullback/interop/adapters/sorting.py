@@ -84,5 +84,10 @@ def _plain(x, name):
     return frozen(x, name) if hasattr(x, "requires_grad") else x
 
 
-for _name in ("argpartition", "digitize", "histogram", "histogram_bin_edges", "isin", "lexsort", "nanargmax", "nanargmin", "searchsorted"):
+CONSTANT = (
+    "argpartition", "digitize", "histogram", "histogram_bin_edges", "isin", "lexsort", "nanargmax", "nanargmin",
+    "searchsorted",
+)  # fmt: skip
+
+for _name in CONSTANT:
     rule(_name)(_constant(_name))

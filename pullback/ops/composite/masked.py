@@ -129,6 +129,8 @@ def masked_mean(input, dim=None, *, keepdim=False, dtype=None, mask=None, ops):
 def masked_median(input, dim=-1, *, keepdim=False, dtype=None, mask=None, ops):
     """The lower median along a dimension; of integers, every slice must have an element."""
     require_arrays("median", input=input)
+    if input.dtype.kind == "c":
+        raise RuntimeError("masked.median(): complex numbers have no order, and so no median.")
     floats = input if input.dtype.kind == "f" else ops.to(input, np.dtype(float))
     out = ops.nanmedian(filled("median", floats, mask, math.nan, ops), dim, keepdim)[0]
     if input.dtype.kind == "f":

@@ -4,6 +4,8 @@ Every reduction is linear in its tangents, with a share for the old element and 
 derivatives follow from the two shares, which are differentiable themselves.
 """
 
+import numpy as np
+
 from pullback.ops.formulas.reductions import neighbour
 
 __all__ = [
@@ -112,8 +114,9 @@ def share_of_src(x, dim, index, src, result, reduce, include_self, ops):
 
 def counts(x, dim, index, include_self, ops):
     """How many elements each mean is taken of; 1 where none is."""
-    start = ops.full_like(x, int(include_self))
-    return ops.clamp(ops.scatter_add(start, dim, index, ops.full(index.shape, 1, dtype=x.dtype)), 1)
+    dtype = np.finfo(x.dtype).dtype  # a count is real, of complex numbers too
+    start = ops.full(x.shape, int(include_self), dtype=dtype)
+    return ops.clamp(ops.scatter_add(start, dim, index, ops.full(index.shape, 1, dtype=dtype)), 1)
 
 
 def ties(x, dim, index, src, result, include_self, ops):

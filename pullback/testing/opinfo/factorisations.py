@@ -51,8 +51,8 @@ def with_factor(make):
 
 def factors_alone(make):
     """Cholesky factors."""
-    yield Sample(np.tril(regular(make((2, 3, 3), low=-1, high=1))))
-    yield Sample(np.triu(regular(make((3, 3), low=-1, high=1))), True)
+    yield Sample(make.of(np.tril(regular(make((2, 3, 3), low=-1, high=1)))))
+    yield Sample(make.of(np.triu(regular(make((3, 3), low=-1, high=1)))), True)
 
 
 def cholesky_solve(b, factor, upper=False):
