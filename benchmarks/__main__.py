@@ -76,11 +76,13 @@ def measured_lines(table: Any, present: list[str], options: argparse.Namespace) 
 
 
 def choose(every: Iterable[Any], parts: Sequence[str]) -> list[Any]:
-    """The cases with one of `parts` in their name, and of a table the lines with one in their label."""
+    """The cases with one of `parts` in their name, and of a table the lines with one in their label; else all."""
     from benchmarks.case import Table
 
+    if not parts:
+        return [one for one in every if not isinstance(one, Table) or one.by_default]
     tables = {one.name: one.only(parts) for one in every if isinstance(one, Table)}
-    chosen = [one for one in every if not parts or one.name in tables or any(part in one.name for part in parts)]
+    chosen = [one for one in every if one.name in tables or any(part in one.name for part in parts)]
     return [tables.get(one.name, one) for one in chosen if one.name not in tables or tables[one.name].rows]
 
 

@@ -66,14 +66,17 @@ class Table:
     ----------
     rows : mapping from a line's label to its two cases, forward and backward
         The two share a process of each library; each line has processes of its own.
-    goal : float
+    goal : float or None
         The most that the geometric mean of pullback's ratios to PyTorch may be.
+    by_default : bool
+        Whether it runs when nothing is named.
     """
 
     name: str
     title: str
     rows: Mapping[str, tuple[Case, Case]]
-    goal: float
+    goal: float | None = None
+    by_default: bool = True
 
     def only(self, parts: Sequence[str]) -> Table:
         """The table of the lines with one of `parts` in their label; the whole if it matches the table's own name."""

@@ -69,9 +69,10 @@ def summary(case: Table, pairs: Mapping[str, Sequence[Result]]) -> str:
         return "no ratios: PyTorch takes no part"
     mean = geometric_mean(ratios.values())
     worst = sorted(ratios, key=ratios.__getitem__, reverse=True)[:WORST]
+    verdict = "" if case.goal is None else f" ({'met' if mean <= case.goal else 'NOT met'}: <= {case.goal:g})"
     return (
-        f"geometric mean of {len(ratios)} ratios: {mean:.2f} ({'met' if mean <= case.goal else 'NOT met'}: "
-        f"<= {case.goal:g})\nworst: " + "; ".join(f"{title} {ratios[title]:.2f}" for title in worst)
+        f"geometric mean of {len(ratios)} ratios: {mean:.2f}{verdict}\n"
+        f"worst: {'; '.join(f'{title} {ratios[title]:.2f}' for title in worst)}"
     )
 
 

@@ -28,7 +28,18 @@ from importlib import import_module as _import_module
 import numpy as np
 
 from pullback.core import printing
+from pullback.core.devices import device
+from pullback.core.dtypes import (
+    can_cast,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    promote_types,
+    result_type,
+    set_default_dtype,
+)
 from pullback.core.factory import asarray, from_numpy, is_inference, is_tensor, numel, tensor
+from pullback.core.inspection import is_nonzero, is_same_size, is_signed
 from pullback.core.modes import (
     enable_grad,
     inference_mode,
@@ -56,12 +67,14 @@ __version__ = "0.1.0"
 as_tensor = asarray
 
 float64 = double = np.dtype("float64")
-float32 = np.dtype("float32")
+float32 = float = np.dtype("float32")
 float16 = half = np.dtype("float16")
 complex128 = cdouble = np.dtype("complex128")
 complex64 = cfloat = np.dtype("complex64")
 int64 = long = np.dtype("int64")
-int32, int16, int8 = np.dtype("int32"), np.dtype("int16"), np.dtype("int8")
+int32 = int = np.dtype("int32")
+int16 = short = np.dtype("int16")
+int8 = np.dtype("int8")
 uint64, uint32, uint16, uint8 = np.dtype("uint64"), np.dtype("uint32"), np.dtype("uint16"), np.dtype("uint8")
 bool = np.dtype("bool")
 preserve_format, contiguous_format = "preserve_format", "contiguous_format"  # orders of memory, for clone and to
@@ -76,14 +89,15 @@ _LATER = (  # imported when first used
 
 __all__ = [  # noqa: RUF022 - by kind
     "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "is_inference", "is_tensor",
-    "numel", "tensor",
+    "is_nonzero", "is_same_size", "is_signed", "numel", "tensor",
+    "can_cast", "device", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "default_generator", "get_rng_state", "manual_seed", "set_rng_state",
     "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "random", "signal", "special",
     "testing", "utils", "viz",
-    "float64", "float32", "float16", "double", "half", "complex128", "complex64", "cdouble", "cfloat",
-    "int64", "int32", "int16", "int8", "long", "uint64", "uint32", "uint16", "uint8", "bool",
+    "float64", "float32", "float16", "double", "float", "half", "complex128", "complex64", "cdouble", "cfloat",
+    "int64", "int32", "int16", "int8", "long", "int", "short", "uint64", "uint32", "uint16", "uint8", "bool",
     "preserve_format", "contiguous_format",
     "inf", "nan", "pi", "e", "newaxis",
 ]  # fmt: skip
@@ -97,7 +111,8 @@ def __getattr__(name):
         return _import_module(f"{__name__}.{name}")
     if name in _LATE:
         return _late_function("", name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    instead = _import_module("pullback.core.absent").said_of_absent(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
 
 
 def __dir__():

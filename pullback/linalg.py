@@ -1,9 +1,10 @@
 """torch.linalg's names: norms, solves, decompositions."""
 
 from pullback.core.errors import LinAlgError
+from pullback.func.matrix_function import matrix_function
 from pullback.ops.late import public_functions as _public_functions
 
 _FUNCTIONS = _public_functions("linalg")
 globals().update(_FUNCTIONS)
 __all__ = list(_FUNCTIONS)
-__all__ += ["LinAlgError"]
+__all__ += ["LinAlgError", "matrix_function"]

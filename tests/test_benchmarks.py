@@ -14,18 +14,20 @@ import pullback as pb
 from benchmarks import cases, contenders, report
 from benchmarks.__main__ import choose
 from benchmarks.case import Case, Table
-from benchmarks.cases import operators
+from benchmarks.cases import operators, spatial
 from benchmarks.runner import Result, check_answers
 
 ROOT = Path(__file__).parents[1]
+TABLES = (operators.TABLE, spatial.TABLE)
 CASE = Case("name", "title", {}, goals={"torch": 0.8, "jax": 0.5})
 
 
 def test_names_are_unique():
     names = [case.name for case in cases.ALL]
-    names += [case.name for pair in operators.TABLE.rows.values() for case in pair]
+    lines = [case for table in TABLES for pair in table.rows.values() for case in pair]
+    names += [case.name for case in lines]
     assert len(set(names)) == len(names)
-    assert all(cases.named(case.name) is case for pair in operators.TABLE.rows.values() for case in pair)
+    assert all(cases.named(case.name) is case for case in lines)
 
 
 def test_table_has_forty_lines_of_about_a_million_elements():
@@ -37,7 +39,8 @@ def test_lines_of_a_table_are_chosen_by_their_labels():
     (table,) = choose(cases.ALL, ["gelu", "softplus"])
     assert list(table.rows) == ["gelu float32", "softplus float32"]
     assert choose(cases.ALL, ["operators"]) == [operators.TABLE]
-    assert choose(cases.ALL, []) == cases.ALL
+    assert choose(cases.ALL, ["spatial"]) == [spatial.TABLE]
+    assert choose(cases.ALL, []) == [case for case in cases.ALL if case is not spatial.TABLE]
 
 
 def test_summary_of_a_table_gives_mean_and_worst():
@@ -49,12 +52,13 @@ def test_summary_of_a_table_gives_mean_and_worst():
         "geometric mean of 2 ratios: 2.00 (NOT met: <= 1.3)\nworst: slow 8.00; fast 0.50"
     )
     assert "NOT" not in report.summary(table, {"label": [pair[0], pair[0]]})
+    assert "<=" not in report.summary(Table("table", "title", {"label": (fast, slow)}), {"label": pair})
     assert report.summary(table, {}) == "no ratios: PyTorch takes no part"
 
 
-@pytest.mark.parametrize("label", operators.TABLE.rows)
-def test_operators_of_the_table_run(label):
-    forward, backward = operators.TABLE.rows[label]
+@pytest.mark.parametrize(("table", "label"), [(table, label) for table in TABLES for label in table.rows])
+def test_operators_of_the_tables_run(table, label):
+    forward, backward = table.rows[label]
     assert np.isfinite(forward.build["pullback"](pb)().numpy()).all()
     assert all(grad is not None for grad in backward.build["pullback"](pb)())
 

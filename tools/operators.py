@@ -14,10 +14,12 @@ import yaml  # noqa: E402 - with what follows, the checkout's, now that it can b
 from pullback.codegen.generate import own_registry  # noqa: E402
 from pullback.codegen.model import AREAS, LATE_AREAS, Marker  # noqa: E402
 from pullback.codegen.naming import public_name  # noqa: E402
+from pullback.core.tensor import Tensor  # noqa: E402
 from pullback.testing.opinfo import OPINFOS  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
 ABSENT = ROOT / "docs" / "operators_absent.yaml"
+DIFFERENCES = ROOT / "docs" / "operators_differences.yaml"
 INTRODUCTION = """\
 # Operators
 
@@ -80,6 +82,23 @@ def row(native, registry, known):
     return f"| {' | '.join(cells)} |"
 
 
+def differences(public):
+    """The section of the operators that give something else than PyTorch's."""
+    known = {dotted(native) for native in public} | {f"Tensor.{name}" for name in dir(Tensor)}
+    lines = [
+        "## Where pullback differs from PyTorch\n",
+        "| operators | what differs | why | who is right |",
+        "|" + "---|" * 4,
+    ]
+    for entry in yaml.safe_load(DIFFERENCES.read_text(encoding="utf-8")):
+        if unknown := set(entry["operators"]) - known:
+            raise SystemExit(f"{DIFFERENCES.name} names operators that do not exist: {', '.join(sorted(unknown))}")
+        names = ", ".join(f"`{name}`" for name in entry["operators"])
+        right = {"pullback": "pullback", "convention": "either, by convention"}[entry["right"]]
+        lines.append(f"| {names} | {entry['differs']} | {entry['reason']} | {right} |")
+    return [*lines, ""]
+
+
 def page():
     """The whole text."""
     registry, known = own_registry(), records()
@@ -95,6 +114,7 @@ def page():
             lines += [f"## {area}{late}\n", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
             lines += [row(native, registry, known) for native in natives]
             lines.append("")
+    lines += differences(public)
     absent = yaml.safe_load(ABSENT.read_text(encoding="utf-8"))
     lines += ["## What PyTorch has and pullback has not\n", "| operators | reason |", "|---|---|"]
     lines += [f"| {', '.join(f'`{name}`' for name in names)} | {reason} |" for reason, names in absent.items()]

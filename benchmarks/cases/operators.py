@@ -140,12 +140,14 @@ def case(operator: Operator, *, backward: bool) -> Case:
     )
 
 
+def both_directions(operator: Operator) -> tuple[Case, Case]:
+    """What a line of a table shows."""
+    return case(operator, backward=False), case(operator, backward=True)
+
+
 TABLE = Table(
     name="operators",
     title="40 operators on 1e6 elements, forward and backward",
-    rows={
-        f"{operator.name} {operator.dtype}": (case(operator, backward=False), case(operator, backward=True))
-        for operator in OPERATORS
-    },
+    rows={f"{operator.name} {operator.dtype}": both_directions(operator) for operator in OPERATORS},
     goal=GOAL,
 )

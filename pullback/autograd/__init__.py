@@ -16,6 +16,8 @@ _Tensor.backward = _tensor_backward  # type: ignore[method-assign]
 
 __all__ = [
     "Function",
+    "Variable",
+    "anomaly_mode",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -23,24 +25,32 @@ __all__ = [
     "function",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",
     "inference_mode",
+    "is_multithreading_enabled",
     "no_grad",
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "trace_nans",
+    "variable",
 ]
 
-
-_LATER = ("forward_ad", "functional", "profiler")  # imported when first used: most programs never do
+# Imported when first used, which most programs never do: modules, and names with the module that each is in.
+_LATER = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "profiler", "variable")
+_LATER_FROM = {
+    "Variable": "variable", "is_multithreading_enabled": "grad_mode", "set_multithreading_enabled": "grad_mode",
+    "trace_nans": "nan_tracing",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
-    if name == "trace_nans":
-        return _import_module(f"{__name__}.nan_tracing").trace_nans
+    if name in _LATER_FROM:
+        return getattr(_import_module(f"{__name__}.{_LATER_FROM[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
-
-import numpy as np
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pullback.autograd import accumulate, batched_grads, engine
-from pullback.autograd.gradient_edge import GradientEdge, stand_in
+from pullback.autograd.gradient_edge import GradientEdge
 from pullback.autograd.run import Box, Output, Roots
+from pullback.autograd.starts import Cotangents, Tensors, roots_of, tensors_of
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
-from pullback.core.factory import tensor as tensor_of
 from pullback.core.node import Edge, Node, port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
 from pullback.core.view import memory_of
-
-Tensors: TypeAlias = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
-Cotangents: TypeAlias = Any  # a Tensor or array, None, or a sequence of these
 
 
 def backward(
@@ -28,7 +24,8 @@ def backward(
     grad_tensors: Cotangents = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Tensors | None = None,
+    grad_variables: Cotangents = None,
+    inputs: Tensors | Mapping[Any, Tensor | GradientEdge] | None = None,
 ) -> None:
     """Accumulate the gradients of `tensors` in the `.grad` of the leaves.
 
@@ -41,7 +38,9 @@ def backward(
         Keep the saved tensors for another backward. Default: the value of `create_graph`.
     create_graph : bool, default False
         Record the backward itself, so that it can be differentiated again.
-    inputs : Tensor, GradientEdge or sequence of these, optional
+    grad_variables : optional
+        The old name of `grad_tensors`, with a FutureWarning.
+    inputs : Tensor, GradientEdge, or sequence or dict of these, optional
         Accumulate into these alone: leaves, the edges of leaves, or computed tensors, which get a `.grad` for once. At
         the edge of a computed tensor there is none to accumulate into: its hooks run, and that is all.
 
@@ -50,8 +49,10 @@ def backward(
     RuntimeError
         A tensor does not require grad, a cotangent is missing or does not fit, or the graph was released.
     """
-    tensors = _tuple_of_tensors(tensors, "tensors")
-    roots, level = _roots(tensors, grad_tensors, "grad_tensors", create_graph)
+    if grad_variables is not None:
+        grad_tensors = _by_old_name(grad_tensors, grad_variables)
+    tensors = tensors_of(tensors, "tensors")
+    roots, level = roots_of(tensors, grad_tensors, "grad_tensors", create_graph)
     if any(isinstance(g, Tensor) and g._level > level for _, g in roots):
         raise GradientError(
             "backward() would put gradients that a transform is differentiating into .grad, where they outlive it; use "
@@ -61,7 +62,7 @@ def backward(
     if inputs is None:
         engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph)
         return
-    inputs = _tuple_of_tensors(inputs, "inputs")
+    inputs = tensors_of(tuple(inputs.values()) if isinstance(inputs, Mapping) else inputs, "inputs")
     edges = _edges_towards(inputs, "backward")
     towards: dict[Node, dict[int, Tensor]] = {edge.node(): {} for edge in edges}
     for tensor, edge in zip(inputs, edges, strict=True):
@@ -72,23 +73,27 @@ def backward(
 
 def grad(
     outputs: Tensors,
-    inputs: Tensors,
+    inputs: Tensors | Mapping[Any, Tensor | GradientEdge],
     grad_outputs: Cotangents = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> Any:
     """The gradients of `outputs` with respect to `inputs`, returned and not accumulated.
 
     Parameters
     ----------
-    outputs, inputs : Tensor, GradientEdge or sequence of these
+    outputs : Tensor, GradientEdge or sequence of these
+    inputs : Tensor, GradientEdge, or sequence or dict of these
     grad_outputs : Tensor, None or sequence of these, optional
         The cotangent of each output; may be left out for a real output of one element.
     retain_graph, create_graph : bool
         As for `backward`.
+    only_inputs : bool, default True
+        Without effect, as in PyTorch: False gives a FutureWarning.
     allow_unused : bool, default False
         Give None for an input that the outputs do not depend on, instead of an error.
     is_grads_batched : bool, default False
@@ -100,7 +105,8 @@ def grad(
     Returns
     -------
     tuple of Tensor
-        One for each input, of its shape and dtype: conj(J)^T applied to the cotangent.
+        One for each input, of its shape and dtype: conj(J)^T applied to the cotangent. For a dict of inputs a dict with
+        the same keys.
 
     Raises
     ------
@@ -109,13 +115,24 @@ def grad(
     ValueError
         Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
     """
-    outputs = _tuple_of_tensors(outputs, "outputs")
-    inputs = _tuple_of_tensors(inputs, "inputs")
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs=False is ignored: grad() returns gradients and accumulates none. Use autograd.backward to "
+            "accumulate those of other tensors.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if isinstance(inputs, Mapping):
+        values, options = tuple(inputs.values()), (allow_unused, is_grads_batched, materialize_grads)
+        found = grad(outputs, values, grad_outputs, retain_graph, create_graph, True, *options)
+        return dict(zip(inputs, found, strict=True))
+    outputs = tensors_of(outputs, "outputs")
+    inputs = tensors_of(inputs, "inputs")
     if materialize_grads and allow_unused is False:
         raise ValueError("materialize_grads=True gives zeros for unused inputs; leave allow_unused out.")
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    roots, level = _roots(outputs, grad_outputs, "grad_outputs", create_graph)
+    roots, level = roots_of(outputs, grad_outputs, "grad_outputs", create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     raws = _collect(roots, level, inputs, keep, create_graph)
     results = []
@@ -141,7 +158,9 @@ def _batched(
     keep = create_graph if retain_graph is None else retain_graph
 
     def gradients(row: list[Tensor], more: bool) -> tuple[Any, ...]:
-        return grad(outputs, inputs, row, keep or more, create_graph, allow_unused, materialize_grads=materialize)
+        found: tuple[Any, ...]
+        found = grad(outputs, inputs, row, keep or more, create_graph, True, allow_unused, False, materialize)
+        return found
 
     return batched_grads.each(gradients, batches, create_graph, max(x._level for x in outputs))
 
@@ -218,91 +237,12 @@ def _finished(
     return wrap(accumulate.owned(box), level)
 
 
-def _tuple_of_tensors(value: Tensors, name: str) -> tuple[Tensor, ...]:
-    if isinstance(value, Tensor):
-        return (value,)
-    if isinstance(value, GradientEdge):  # before tuples, for it is one
-        return (stand_in(value),)
-    if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type(value).__name__}.")
-    for i, x in enumerate(value):
-        if not isinstance(x, (Tensor, GradientEdge)):
-            raise TypeError(f"{name}[{i}] must be a Tensor, got {type(x).__name__} (a GradientEdge will do too).")
-    return tuple(stand_in(x) if isinstance(x, GradientEdge) else x for x in value)
-
-
-def _roots(
-    tensors: tuple[Tensor, ...], grads: Cotangents, name: str, create_graph: bool
-) -> tuple[list[tuple[Edge, Gradient]], int]:
-    """Pairs of edge and cotangent, checked, and the level at which they are."""
-    if not tensors:
-        raise GradientError("there is nothing to differentiate: the sequence of outputs is empty.")
-    if grads is None:
-        grads = (None,) * len(tensors)
-    elif isinstance(grads, (Tensor, ndarray, np.generic, int, float, complex)):
-        grads = (grads,)
-    elif not isinstance(grads, (list, tuple)):
-        raise TypeError(f"{name} must be a Tensor, a sequence of Tensors or None, got {type(grads).__name__}.")
-    if len(grads) != len(tensors):
-        raise GradientError(f"got {len(tensors)} tensors and {len(grads)} gradients in {name}.")
-    level = max(t._level for t in tensors)
-    roots = []
-    for i, (tensor, given) in enumerate(zip(tensors, grads, strict=True)):
-        edge = port(tensor)
-        if edge is None:
-            raise GradientError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn: nothing in it depends "
-                "on a tensor with requires_grad=True (or it was computed under no_grad)."
-            )
-        if tensor._level != level:
-            raise GradientError(
-                f"element {i} of tensors is of level {tensor._level}, another of level {level}: they belong to "
-                "different transforms; differentiate them one by one."
-            )
-        cotangent: Any = _cotangent(tensor, given, i, name)
-        if create_graph:
-            cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)
-        else:
-            cotangent = cotangent._array if cotangent._level == level else cotangent
-        cotangent = slots.root_gradient(tensor, cotangent)
-        roots.append((edge, cotangent))
-    return roots, level
-
-
-def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
-    """The checked cotangent of one output as a Tensor of its dtype."""
-    if given is None:
-        if tensor.numel() != 1:
-            raise GradientError(
-                f"grad can be implicitly created only for scalar outputs, and output {i} has shape {tensor.shape}. "
-                f"Reduce it first (for example .sum()), or pass its cotangent in {name}."
-            )
-        if tensor.is_complex():
-            raise GradientError(
-                f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}. Take the real "
-                f"part or the absolute value first, or pass a cotangent in {name}."
-            )
-        return TENSOR.ones_like(tensor)  # type: ignore[no-any-return]
-    # A Python number has no dtype: a real one fits a complex output, but no complex one a real output.
-    number = type(given) in (int, float) and tensor.dtype.kind == "c"
-    if not isinstance(given, Tensor):
-        if not isinstance(given, (ndarray, np.generic, int, float, complex)):
-            raise TypeError(f"{name}[{i}] must be a Tensor, an ndarray or None, got {type(given).__name__}.")
-        given = tensor_of(given)
-    if given.shape != tensor.shape:
-        raise GradientError(
-            f"Mismatch in shape: {name}[{i}] has a shape of {given.shape} and output[{i}] has a shape of "
-            f"{tensor.shape}."
-        )
-    if given.dtype != tensor.dtype:
-        if (given.dtype.kind == "c") != (tensor.dtype.kind == "c") and not number:
-            raise GradientError(
-                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                f"dtype: {name}[{i}] has a dtype of {given.dtype} and output[{i}] has a dtype of {tensor.dtype}. "
-                f"Convert it, for example with .to(pullback.{tensor.dtype})."
-            )
-        given = TENSOR.to(given, tensor.dtype)
-    return given  # type: ignore[no-any-return]
+def _by_old_name(grad_tensors: Cotangents, grad_variables: Cotangents) -> Cotangents:
+    """`grad_tensors`, given by the old name; not by both."""
+    warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=3)
+    if grad_tensors is not None:
+        raise GradientError("`grad_tensors` and `grad_variables` (its old name) were both given; pass `grad_tensors`.")
+    return grad_variables
 
 
 def tensor_backward(
@@ -319,7 +259,7 @@ def tensor_backward(
         one = data.dtype.type(1)
         engine.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
         return
-    backward(self, gradient, retain_graph, create_graph, inputs)
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 __all__ = ["Node", "backward", "grad", "tensor_backward"]

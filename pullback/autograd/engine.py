@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from pullback.arrays.numpy.quiet import restore, silence, warnings
+from pullback.arrays.numpy.quiet import calm, careful, is_careful, restore, silence, warnings
+from pullback.arrays.zero_directions import settled_gradients
 from pullback.autograd import node_hooks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.fit import fit
@@ -66,6 +67,7 @@ def execute(
 
 def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None) -> None:
     before = warnings()
+    stays = bool(careful) and is_careful()  # an outer backward that this one is part of
     try:
         silence()
         _run_ready(run, roots, awaited, needed)
@@ -77,6 +79,8 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         raise
     finally:
         restore(before)
+        if careful and not stays:
+            calm()
 
 
 def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, int]:
@@ -181,6 +185,8 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
                 grads = _run_special(run, node, box, needed)
             else:
                 grads = node.apply(ops, grad, unpack)
+                if careful:
+                    grads = settled_gradients(node, grads, grad, ops)
                 if release:
                     node.release()
             following = grad = None

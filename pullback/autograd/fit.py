@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.autograd.run import Run
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, with_article
 from pullback.core.node import Edge, Node
 from pullback.core.tensor import Tensor
 from pullback.core.types import DType, Gradient, Shape
@@ -16,7 +16,7 @@ def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
     """`g` with the shape and dtype of `edge`, or an error that names the node that produced it."""
     if not hasattr(g, "shape"):
         raise GradientError(
-            f"Function {node.name()} returned a {type(g).__name__} as gradient; expected an array or Tensor of shape "
+            f"Function {node.name()} returned {with_article(g)} as gradient; expected an array or Tensor of shape "
             f"{edge._shape}, or None."
         )
     ops = TENSOR if isinstance(g, Tensor) else run.ops  # type: ignore[union-attr]  # without a run all are Tensors

@@ -149,6 +149,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if out._level == tensor._level:
         counter_of(tensor)
         make_view(out, tensor)._extra.made_by = Origin("function", "make_dual")  # type: ignore[union-attr]
+    made = at_level(out, at)
+    if made is not None and made.tangent is tangent._array:
+        made.given = tangent
     return out
 
 
@@ -186,7 +189,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     Returns
     -------
     UnpackedDualTensor
-        A namedtuple (primal, tangent), both differentiable. The tangent is None, and the primal `tensor` itself, where
+        A namedtuple (primal, tangent), both differentiable. The tangent of what `make_dual` gave is the Tensor that it
+        was given, where the two share memory. The tangent is None, and the primal `tensor` itself, where
         there is no tangent of that level: outside of one, or for what does not depend on a dual tensor.
     """
     at = _level(level)
@@ -195,7 +199,12 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     primal = dual.primal_of(tensor, at)
     primal._counter = counter_of(tensor)
-    return UnpackedDualTensor(primal, None if found.tangent is None else dual.tangent_of(tensor, at))
+    if found.tangent is None:
+        return UnpackedDualTensor(primal, None)
+    given = found.given
+    return UnpackedDualTensor(
+        primal, given if given is not None and found.tangent is given._array else dual.tangent_of(tensor, at)
+    )
 
 
 def _level(number: int | None) -> ForwardLevel | None:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pullback.autograd import users_code
-from pullback.autograd.basic_nodes import DelayedError
+from pullback.autograd.function_arguments import in_order
 from pullback.autograd.node_hooks import raw_of
+from pullback.autograd.once import has_tangent, once_differentiable
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR, lift, wrap_result
-from pullback.core.errors import GradientError, InplaceError
+from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.instruments import run_operator
 from pullback.core.node import Edge, MultiNode, Port, Unpack, next_sequence_nr, port
 from pullback.core.packed import Packed
@@ -20,6 +21,8 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.core.view import Origin, make_view
+
+__all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable"]
 
 
 class FunctionNode(MultiNode):
@@ -136,7 +139,7 @@ class FunctionNode(MultiNode):
             return None
         if not isinstance(value, Tensor):
             raise TypeError(
-                f"function {self.name()} returned a {type(value).__name__} as gradient {i}; expected a Tensor or None."
+                f"function {self.name()} returned {with_article(value)} as gradient {i}; expected a Tensor or None."
             )
         if not self._given_tensors[i]:
             raise GradientError(
@@ -164,15 +167,18 @@ class FunctionNode(MultiNode):
 dual_apply: Callable[..., Any] | None = None
 
 
-def _has_tangent(x: Any) -> bool:
-    return isinstance(x, Tensor) and hasattr(x._array, "carries_derivative")
-
-
 class _FunctionMeta(type):
     """Gives every Function its node class, named as PyTorch names it."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
+        if "vjp" in namespace and bases:  # the other name of backward
+            if "backward" in namespace:
+                raise GradientError(
+                    f"{name}: implementing both 'backward' and 'vjp' for a custom Function is not allowed: they are "
+                    "two names of one method."
+                )
+            cls.backward = namespace["vjp"]
         cls._node_class = type(f"{name}Backward", (FunctionNode,), {"__module__": cls.__module__})
 
 
@@ -220,6 +226,8 @@ class Function(metaclass=_FunctionMeta):
             "You must implement the static method backward for a custom autograd.Function to use it with backward()."
         )
 
+    vjp = backward  # its other name, by which a subclass may define it
+
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """The tangents of the outputs."""
@@ -234,11 +242,17 @@ class Function(metaclass=_FunctionMeta):
         )
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Run forward, and record a node whose backward is this Function's."""
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward, and record a node whose backward is this Function's.
+
+        What is given by keyword counts by its place among forward's arguments; with `setup_context` its defaults count
+        as given.
+        """
+        if kwargs or cls.setup_context is not Function.setup_context:
+            args = in_order(cls, args, kwargs, cls.setup_context is Function.setup_context)
         level = max((a._level for a in args if isinstance(a, Tensor)), default=0)
         args = tuple(lift(a, level) if isinstance(a, Tensor) and a._level != level else a for a in args)
-        if dual_apply is not None and any(_has_tangent(a) for a in args):
+        if dual_apply is not None and any(has_tangent(a) for a in args):
             return dual_apply(cls, args, level)
         ctx = cls._node_class(cls, level, args)
         state = modes.current()
@@ -261,6 +275,13 @@ class Function(metaclass=_FunctionMeta):
         return output
 
 
+class InplaceFunction(Function):
+    """`Function` by a name that PyTorch keeps for old code: to modify an input use `ctx.mark_dirty`."""
+
+
+FunctionCtx = FunctionNode  # PyTorch's name for the class of ctx: for annotations and isinstance
+
+
 def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], state: modes.Modes) -> Any:
     """What forward returns, run without recording."""
     try:
@@ -277,7 +298,7 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
     """Refuse what would lose gradients without a word: a list of outputs, inputs modified without mark_dirty."""
     if isinstance(output, (list, dict)):
         raise TypeError(
-            f"{ctx.name()}: forward returned a {type(output).__name__}, through which no gradient flows; return a "
+            f"{ctx.name()}: forward returned {with_article(output)}, through which no gradient flows; return a "
             "Tensor or a tuple of Tensors."
         )
     differentiated = [a for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
@@ -348,54 +369,6 @@ def _at_level(ctx: FunctionNode, out: Tensor) -> Tensor:
     result = wrap(out._array, ctx._level)
     result._counter = counter_of(out)
     return result
-
-
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for a `backward` that is not itself differentiable, because it leaves Tensors for NumPy, say.
-
-    It runs without recording. Where a second derivative would go through it, an error is raised instead.
-
-    Examples
-    --------
-    >>> class Sine(pb.autograd.Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         ctx.cosine = np.cos(x.detach().numpy())
-    ...         return pb.tensor(np.sin(x.detach().numpy()))
-    ...     @staticmethod
-    ...     @pb.autograd.function.once_differentiable
-    ...     def backward(ctx, grad):
-    ...         return pb.tensor(grad.numpy() * ctx.cosine)
-    >>> x = pb.tensor(0.0, requires_grad=True)
-    >>> Sine.apply(x).backward()
-    >>> x.grad
-    tensor(1.)
-    """
-
-    @functools.wraps(backward)
-    def once(ctx: FunctionNode, *grads: Tensor | None) -> Any:
-        state = modes.current()
-        if any(_has_tangent(g) for g in grads):
-            raise GradientError(
-                f"trying to differentiate twice through {ctx.name()}, whose backward is marked with "
-                "@once_differentiable, by forward mode. Write its backward with Tensor operations alone and remove the "
-                "mark, or take the derivative without forward mode."
-            )
-        try:
-            modes.set_modes(state.with_recording(False, ctx._level))
-            results = backward(ctx, *(g.detach() if isinstance(g, Tensor) else g for g in grads))
-        finally:
-            modes.restore(state)
-        if not state.records(ctx._level):
-            return results
-        error = DelayedError(
-            f"trying to differentiate twice through {ctx.name()}, whose backward is marked with @once_differentiable",
-            (*ctx.edges(), *(port(g) for g in grads)),  # wherever a second derivative might come from
-        )
-        results = results if isinstance(results, tuple) else (results,)
-        return tuple(error(r)[0] if isinstance(r, Tensor) else r for r in results)
-
-    return once
 
 
 def _connect(ctx: FunctionNode, nr: int, out: Any, result: Any) -> None:

@@ -11,7 +11,7 @@ from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError, InplaceError
+from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of, version_of
@@ -105,7 +105,7 @@ def _check_tangent(cls: type[Function], i: int, tangent: Any, out: Any) -> None:
         return
     if not isinstance(tangent, Tensor):
         raise TypeError(
-            f"{cls.__name__}.jvp returned a {type(tangent).__name__} as tangent {i}; expected a Tensor or None."
+            f"{cls.__name__}.jvp returned {with_article(tangent)} as tangent {i}; expected a Tensor or None."
         )
     if not isinstance(out, Tensor) or out.dtype.kind not in "fc":
         kind = out.dtype if isinstance(out, Tensor) else type(out).__name__

@@ -146,6 +146,8 @@ def _refreshed(view: Tensor) -> Edge | None:
     if extra.view_version == version:
         return view._fn  # type: ignore[no-any-return]
     edge = port(base)
+    if edge is None and view._fn is not None and base_of(view) is not None:
+        _follow_out_of_the_graph(view)
     if edge is None or base_of(view) is None:
         extra.view_version = version
         # Nothing to follow, or one of them has got other memory by assigning to .data.
@@ -159,6 +161,15 @@ def _refreshed(view: Tensor) -> Edge | None:
         instrument.recorded(node.node(), view._level)
     extra.view_version = version  # last: from here on other threads take the function without asking
     return node
+
+
+def _follow_out_of_the_graph(view: Tensor) -> None:
+    """Make a recorded view a constant: its base was detached in place, then written into, so its function is past."""
+    made_by = view._extra.made_by  # type: ignore[union-attr]  # every view has an Extra
+    if made_by is not None and made_by.kind == "function":
+        return  # its function is not the base's: it has other inputs
+    check_use(view)
+    view._fn, view._requires_grad = None, False
 
 
 def _strided(view: Tensor, edge: Edge, places: Places) -> Edge:

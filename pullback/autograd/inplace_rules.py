@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from pullback.arrays.numpy.strides import overlaps_itself
 from pullback.autograd.places import Places
 from pullback.core import modes, slots
-from pullback.core.errors import InplaceError
+from pullback.core.errors import InplaceError, with_article
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.view import Origin, base_of, memory_of
@@ -47,11 +47,17 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
         raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES['function']}")
     if base._requires_grad and port(base) is not None and base.grad_fn is None:
         raise _leaf(name, "a view of a leaf Variable")
+    if target._requires_grad and target._fn is not None and base.grad_fn is None:
+        raise InplaceError(
+            f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation: the view "
+            "was recorded before detach_() or requires_grad_(False) took its base out of the graph. Write under "
+            "pullback.no_grad(), or into a clone()."
+        )
     if extra.made_by is not None:
         raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES[extra.made_by.kind]}")
     if type(memory_of(target._array)) is not ndarray and extra.steps is None:
         raise InplaceError(
-            f"{name}: this view of a tensor around a {type(memory_of(target._array)).__name__} cannot be written into "
+            f"{name}: this view of a tensor around {with_article(memory_of(target._array))} cannot be written into "
             "while recording, because such an array has no strides and nobody noted how the view was made; use the "
             "out-of-place form."
         )

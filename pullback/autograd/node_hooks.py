@@ -12,7 +12,7 @@ from pullback.autograd.accumulate import keep_grad
 from pullback.autograd.fit import fit
 from pullback.autograd.run import Box, Run
 from pullback.core import slots
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, with_article
 from pullback.core.hook_dict import HookDict
 from pullback.core.node import LEAF, AccumulateGrad, Node, NodeExtra
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -38,7 +38,7 @@ def replacement(run: Run, value: Any, before: Gradient, where: str) -> Gradient:
     if value is None:
         return None
     if not isinstance(value, Tensor):
-        raise TypeError(f"{where} returned a {type(value).__name__} as gradient; expected a Tensor or None.")
+        raise TypeError(f"{where} returned {with_article(value)} as gradient; expected a Tensor or None.")
     if before is None:
         raise GradientError(
             f"{where} can't replace a None gradient with a non-None value: no gradient came here in this backward, so "
@@ -142,7 +142,7 @@ def _replaced(run: Run, result: Any, grads: Sequence[Gradient], where: str) -> l
     """The gradients that a node's hook gave in place of `grads`."""
     if not isinstance(result, tuple):
         raise TypeError(
-            f"{where} returned a {type(result).__name__}; expected a tuple with {len(grads)} gradient(s), or None to "
+            f"{where} returned {with_article(result)}; expected a tuple with {len(grads)} gradient(s), or None to "
             "leave them as they are."
         )
     if len(result) != len(grads):

@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeAlias
 
+from pullback.arrays.numpy.quiet import careful
+from pullback.arrays.zero_directions import settled_gradients
 from pullback.autograd import users_code
 from pullback.core import modes
 from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
@@ -65,9 +67,13 @@ class Run:
     def apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
         """What a node makes of its gradient; instruments look on."""
         if self.instruments:
-            run = partial(node.apply, self.ops, grad, self.unpack)
+            run = partial(self._apply, node, grad)
             return run_node(self.instruments, node, grad, run)  # type: ignore[no-any-return]
-        return node.apply(self.ops, grad, self.unpack)
+        return self._apply(node, grad)
+
+    def _apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
+        grads = node.apply(self.ops, grad, self.unpack)
+        return settled_gradients(node, grads, grad, self.ops) if careful else grads
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a user's function, which records only if this backward is itself recorded.

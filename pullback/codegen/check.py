@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from pullback.codegen.errors import Where, suggest
 from pullback.codegen.model import AREAS, NativeFunction, Registry
+from pullback.codegen.naming import check_node_names
 from pullback.codegen.read_derivatives import Vocabulary, read_derivatives
 from pullback.codegen.read_natives import check_helper_names, read_natives
 from pullback.codegen.schema import is_dotted_name
@@ -50,7 +51,9 @@ def load_registry(
     derivatives = read_derivatives(
         entries(formulas.root, formulas, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
     )
-    return Registry(natives, derivatives, helper_names)
+    registry = Registry(natives, derivatives, helper_names)
+    check_node_names(registry)
+    return registry
 
 
 def load_third_party(
@@ -104,7 +107,9 @@ def load_third_party(
     derivatives = read_derivatives(
         entries(listed, source, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
     )
-    return Registry(natives, derivatives, helper_names, **modules)
+    registry = Registry(natives, derivatives, helper_names, **modules)
+    check_node_names(registry)
+    return registry
 
 
 def _callable(natives: Iterable[NativeFunction]) -> frozenset[str]:

@@ -13,7 +13,9 @@ from pullback.codegen.node_layout import NodeLayout
 _BUILTINS = frozenset({"Exception", "any", "len", "tuple", "type", "zip"})  # those that generated code calls
 _MATH = frozenset(CORE["math"])  # formulas read an argument of such a name as the argument
 _CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
-_OF_COMPOSITES = frozenset({"TENSOR", "UNSET", "assign", "created", "int_list", "missing_argument", "tensor_list"})
+_OF_COMPOSITES = frozenset(
+    {"TENSOR", "UNSET", "assign", "assign_out", "created", "int_list", "missing_argument", "tensor_list"}
+)
 _OF_PRIMITIVES = _CORE | _BUILTINS | {"error", "kernels", "node", "out"}
 
 

@@ -49,7 +49,9 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
             f"    record_{native.schema.unique_name}({', '.join(['out', *args])})",
         ]
     if native.is_view:
-        inside += [f"if shares_memory(result, {first}._array):", f"    make_view(out, {first})"]
+        # The usual case of shares_memory without the call: a slice of an array that owns its memory.
+        asked = f"out._array.base is {first}._array or shares_memory(result, {first}._array)"
+        inside += [f"if {asked}:", f"    make_view(out, {first})"]
     inside.append("return out")
     plain = f"({state} := current()).plain" if records else "current().plain"
     return [*case.prepare, f"if {case.condition} and {plain}:", *(f"    {line}" for line in inside)]

@@ -107,11 +107,10 @@ class FunctionEmitter:
 
     def _composite_call(self) -> str:
         call = self._composition()
-        if self.is_creation:
-            return f"return created({call}, device, requires_grad)"
+        made = f"created({call}, device, requires_grad)" if self.is_creation else call
         if self.signature.has_out:
-            return f'return {call} if out is None else assign(out, {call}, "{self.schema.name}(out=...)", out=True)'
-        return f"return {call}"
+            return f'return {made} if out is None else assign_out(out, {call}, "{self.schema.name}")'
+        return f"return {made}"
 
     def _primitive_body(self) -> list[str]:
         given = tuple_of(self.args)

@@ -42,8 +42,12 @@ class NodeEmitter:
         if layout.multi and not self.schema.returns_list:
             lines.append(f"    output_names = {self.schema.output_names!r}")
             lines.append(f"    differentiable_outputs = {self.derivative.output_differentiability!r}")
+        tags = self.derivative.native.tags
+        if "pointwise" in tags and not layout.multi:
+            lines.append("    pointwise = True")
+        body = (["expect_nans()"] if "masking" in tags else []) + self._apply()
         grad = "grads" if layout.multi else "grad"
-        lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(self._apply()), " " * 8)]
+        lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(body), " " * 8)]
         return "\n".join(lines + self._release())
 
     def _release(self) -> list[str]:
@@ -83,11 +87,13 @@ class NodeEmitter:
         return [*lines, self._return()]
 
     def _gradients(self) -> list[str]:
-        """Of several outputs: their gradients, zeros where undefined, by the names that formulas use."""
+        """Of several outputs: their gradients, zeros where undefined (None with that tag), by the names of formulas."""
         if not self.layout.multi:
             return []
         used = {name for f in self.layout.formulas if isinstance(f.formula, Formula) for name in f.formula.names}
         named = [f"{name} = grads[{nr}]" for name, nr in self.derivative.grad_names.items() if name in used]
+        if "undefined" in self.derivative.native.tags:
+            return named
         return ["grads = self.materialize(grads, ops)", *named]
 
     def _only(self, formula: InputFormula) -> list[str]:

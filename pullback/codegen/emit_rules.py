@@ -34,9 +34,12 @@ def _rule(native: NativeFunction, derivative: Derivative | None) -> str:
         "moving": tuple(schema.output_names.index(name) for name in derivative.tangents),
         "returns_list": schema.returns_list,
         "mutates": native.is_mutating,
+        "pointwise": "pointwise" in native.tags,
         "underived": tuple((i, arg.name) for i, arg in enumerate(schema.args) if _is_underived(arg, emitter)),
     }
-    usual: dict[str, object] = {"underived": (), "outputs": 1, "moving": (0,), "returns_list": False, "mutates": False}
+    usual: dict[str, object] = {
+        "underived": (), "outputs": 1, "moving": (0,), "returns_list": False, "mutates": False, "pointwise": False,
+    }  # fmt: skip
     told = [f"{name}={value!r}" for name, value in options.items() if usual.get(name) != value]
     return f"Rule({', '.join([start, f'{schema.unique_name}_tangent', str(len(schema.args)), *told])})"
 

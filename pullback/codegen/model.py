@@ -14,7 +14,19 @@ from pullback.codegen.schema import Arg, Schema
 
 VARIANTS: Final = ("function", "method", "inplace", "out")
 NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.arguments.refusing_numbers
-TAGS: Final = ("pointwise", "reduction", "view", "random", "nondifferentiable", "variadic", "internal", *NUMBER_TAGS)
+# undefined: formulas receive None, not zeros, for a gradient of one of several outputs that is undefined.
+TAGS: Final = (
+    "pointwise",
+    "reduction",
+    "view",
+    "random",
+    "nondifferentiable",
+    "undefined",
+    "masking",
+    "variadic",
+    "internal",
+    *NUMBER_TAGS,
+)
 AREAS: Final = (
     "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation",
     "decompositions", "special", "fft", "spatial", "masked",
@@ -123,6 +135,7 @@ class Derivative:
     `formulas` cover `native.differentiable_args`. `tangents` has one item an output that is differentiable, None where
     the entry gives no tangent. `saved` is in the order of the arguments, then the outputs. `grad_names` maps the
     names by which formulas call a single gradient (grad, grad_values) to its position among the differentiable outputs.
+    `node` is the name of the node's class, where the entry gives one.
     """
 
     native: NativeFunction
@@ -132,6 +145,8 @@ class Derivative:
     saved: Mapping[str, Saved]
     grad_names: Mapping[str, int]
     line: int
+    file: str = ""
+    node: str | None = None
 
     @property
     def differentiable_outputs(self) -> tuple[int, ...]:

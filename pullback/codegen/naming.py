@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pullback.codegen.errors import Where
 from pullback.codegen.model import NativeFunction, Registry
 
 # What generated code may use, and where it comes from. Only what a module names is imported.
@@ -12,14 +15,16 @@ CORE: dict[str, tuple[str, ...]] = {
     "collections": ("namedtuple",),
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
+    "pullback.arrays.numpy.quiet": ("expect_nans",),
     "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
     "pullback.core.dispatch": (
         "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
     ),
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),
-    "pullback.core.mutation": ("assign", "inplace", "mutate", "write_out"),
+    "pullback.core.mutation": ("assign", "inplace", "mutate"),
     "pullback.core.node": ("MultiNode", "Node", "next_sequence_nr", "port", "start_multi"),
+    "pullback.core.out": ("assign_out", "write_out"),
     "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
     "pullback.core.tangent_rules": ("Rule",),
     "pullback.core.tensor": ("Tensor", "new"),
@@ -68,17 +73,36 @@ _OWN_NAMES = MappingProxyType({"copy": "CopyBackwards"})
 
 
 def node_class(native: NativeFunction, registry: Registry) -> str:
-    """PyTorch's name of the node: MulBackward0; overloads are numbered in the order of their declaration."""
+    """PyTorch's name of the node, MulBackward0: given under `node:`, or numbered in the order of declaration."""
     if registry.namespace is None and native.name in _OWN_NAMES:
         return _OWN_NAMES[native.name]
+    derivative = registry.derivatives.get(native.schema.unique_name)
+    if derivative is not None and derivative.node is not None:
+        return derivative.node
     camel = _camel(native.name)
     overloads = [n for n in registry.natives if not n.is_composite and _camel(n.name) == camel]
     return f"{camel}Backward{overloads.index(native)}"
 
 
+def check_node_names(registry: Registry) -> None:
+    """Refuse a name under `node:` that another entry's node has too."""
+    if not any(derivative.node for derivative in registry.derivatives.values()):
+        return
+    taken: dict[str, NativeFunction] = {}
+    for derivative in sorted(registry.derivatives.values(), key=lambda d: d.node is not None):
+        name = node_class(derivative.native, registry)
+        other = taken.setdefault(name, derivative.native)
+        if other is not derivative.native:
+            raise Where(derivative.file, derivative.line, str(derivative.native.schema)).error(
+                f"the node's name {name!r} is that of {other.schema.full_name!r} too",
+                "Give each a name of its own under `node:`",
+            )
+
+
+@functools.cache
 def _camel(name: str) -> str:
-    """max_pool -> MaxPool; normal and normal_ are both Normal, as in PyTorch."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
+    """max_pool -> MaxPool, fft_c2c -> FftC2C; normal and normal_ are both Normal, as in PyTorch."""
+    return "".join(re.sub(r"(?:^|(?<=[0-9]))[a-z]", lambda found: found[0].upper(), part) for part in name.split("_"))
 
 
 def function_name(native: NativeFunction, registry: Registry) -> str:

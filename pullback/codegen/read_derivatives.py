@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -22,7 +23,8 @@ from pullback.codegen.model import (
 from pullback.codegen.schema import Schema, Type, parse_schema
 from pullback.codegen.yaml_source import Entry
 
-_OWN_KEYS = ("name", "output_differentiability")
+_OWN_KEYS = ("name", "output_differentiability", "node")
+_NODE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Backward[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,20 @@ class _Reader:
             saved=self.saved(formulas),
             grad_names=self.grad_names,
             line=self.entry.fields.line,
+            file=self.entry.file,
+            node=self.node_name(),
         )
+
+    def node_name(self) -> str | None:
+        """The name of the node's class, where one is given under `node:`."""
+        if "node" not in self.entry:
+            return None
+        name = self.entry.text("node") or ""
+        if _NODE_NAME.fullmatch(name) is None:
+            raise self.entry.where("node").error(
+                f"{name!r} is not the name of a node", "Write one such as `node: MaxBackward1`"
+            )
+        return name
 
     def output_differentiability(self) -> tuple[bool, ...]:
         """Which outputs have gradients: the flags given, else all Tensors."""
@@ -158,7 +173,7 @@ class _Reader:
         tensors = [arg.name for arg in self.native.differentiable_args]
         return self.entry.where(key).error(
             f"unknown key {name!r}: neither an argument nor an output of the function",
-            suggest(name, [*tensors, *self.outputs, "output_differentiability"]),
+            suggest(name, [*tensors, *self.outputs, *_OWN_KEYS[1:]]),
         )
 
     def input_formula(self, key: str, inputs: tuple[str, ...]) -> InputFormula:

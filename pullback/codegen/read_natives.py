@@ -75,8 +75,8 @@ def _name(entry: Entry, key: str, dotted: bool = False) -> str | None:
 
 
 def _identifier(entry: Entry, key: str, text: str, dotted: bool = False) -> str:
-    """`text`, refused when it is no identifier (or no dotted one)."""
-    if not is_dotted_name(text) or ("." in text and not dotted):
+    """`text`, refused when it is no identifier (or no dotted one), or has no letter: `_` and `__` mean something."""
+    if not is_dotted_name(text) or ("." in text and not dotted) or not text.strip("._"):
         shape = "a dotted name such as nn.functional" if dotted else "one Python name"
         raise entry.where(key).error(f"{key!r} has {text!r}, which is not {shape}", f"Write {shape}")
     return text
@@ -97,7 +97,8 @@ def _variants(entry: Entry, schema: Schema) -> frozenset[str]:
         raise where.error(
             "has an inplace variant, but does not return one Tensor", "Remove `inplace` from the variants"
         )
-    if "out" in variants and not (schema.returns and all(returned.type.is_tensor for returned in schema.returns)):
+    of_tensors = bool(schema.returns) and all(returned.type.base == "Tensor" for returned in schema.returns)
+    if "out" in variants and not of_tensors:
         raise where.error("has an out variant, but does not return Tensors", "Remove `out` from the variants")
     if "out" in variants and schema.arg("out") is not None:
         raise where.error("has an out variant, but also an argument named `out`", "Remove the argument: `out` adds it")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pullback.core.errors import UnsupportedError
 
 AVAILABLE = ("cpu",)
@@ -27,3 +29,32 @@ def device_name(device: object) -> str:
             "pass 'cpu'."
         )
     return name
+
+
+class device(str):
+    """The name of a device, checked: PyTorch's programs make one where pullback takes and gives plain texts.
+
+    Examples
+    --------
+    >>> here = pb.device("cpu")
+    >>> pb.ones(2, device=here).device == here, here.type, here.index
+    (True, 'cpu', None)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: object, index: int | None = None) -> Self:
+        return super().__new__(cls, device_name(type if index is None else f"{type}:{index}"))
+
+    @property
+    def type(self) -> str:
+        """The kind of device: 'cpu'."""
+        return str(self).partition(":")[0]
+
+    @property
+    def index(self) -> None:  # type: ignore[override]  # PyTorch's meaning of the name, not that of texts
+        """None: there is one CPU."""
+        return
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})"

@@ -114,3 +114,9 @@ class ComplexToRealWarning(UserWarning, np.exceptions.ComplexWarning):
 
 class UnsupportedError(RuntimeError, TypeError):
     """Something that pullback has no rule for, said instead of guessing."""
+
+
+def with_article(value: object) -> str:
+    """The name of the type of `value` as a text goes on with it: 'an int', 'a str', 'an ndarray'."""
+    name = type(value).__name__
+    return f"{'an' if name.startswith((*'aeioAEIO', 'nd')) else 'a'} {name}"

@@ -246,11 +246,16 @@ class no_grad(ModeSwitch):
         return modes.with_recording(False)
 
 
+def _switched(modes: Modes, enabled: bool) -> Modes:
+    """The state with recording switched by a user, whom inference mode overrules."""
+    return modes.with_recording(enabled and not modes.inference)
+
+
 class enable_grad(no_grad):
-    """Context manager and decorator: inside, operators record again, even within `no_grad`."""
+    """Context manager and decorator: inside, operators record again, even within `no_grad`; not in inference mode."""
 
     def _changed(self, modes: Modes) -> Modes:
-        return modes.with_recording(True)
+        return _switched(modes, True)
 
 
 class set_grad_enabled(ModeSwitch):
@@ -265,16 +270,16 @@ class set_grad_enabled(ModeSwitch):
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled takes a bool, got {type(mode).__name__}.")
         self.mode = mode
-        self._outer = set_modes(current().with_recording(mode))
+        self._outer = set_modes(_switched(current(), mode))
 
     def __enter__(self) -> Self:
         # The constructor has switched already; remember what was before it.
         self._remember(self._outer)
-        set_modes(current().with_recording(self.mode))
+        set_modes(_switched(current(), self.mode))
         return self
 
     def _changed(self, modes: Modes) -> Modes:
-        return modes.with_recording(self.mode)
+        return _switched(modes, self.mode)
 
     def _fresh(self) -> Self:
         return type(self)(self.mode)

@@ -1,4 +1,4 @@
-"""In-place operators and `out=`: writing into the memory of a tensor that exists already.
+"""In-place operators: writing into the memory of a tensor that exists already (`core.out` has `out=`).
 
 An in-place operator on `self` runs the out-of-place operator's kernel, writes the result into `self`, moves the
 version, and makes the new node the function of `self`. Where that is not allowed, and what it means for views, is
@@ -19,7 +19,6 @@ from pullback.core.dispatch import (
     NUMPY,
     OPERATORS,
     Operator,
-    flat_arguments,
     has_table,
     is_constant,
     prepared,
@@ -28,7 +27,7 @@ from pullback.core.dispatch import (
     survey,
     table_of,
 )
-from pullback.core.errors import GradientError, InplaceError, OperatorError
+from pullback.core.errors import InplaceError, OperatorError
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -42,11 +41,11 @@ def inplace(op: Operator, args: Sequence[Any]) -> Any:
     if op.quick and state.plain and _inplace_unrecorded(op, args, state):
         return args[0]
     if state.instruments:
-        return _watched(state.instruments, op.inplace_name, args, partial(_inplace_any, op, args))
+        return run_watched(state.instruments, op.inplace_name, args, partial(_inplace_any, op, args))
     return _inplace_any(op, args)
 
 
-def _watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+def run_watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
     """Run what writes into the tensors that it returns, under the eyes of instruments."""
     result = run_operator(instruments, name, args, run)
     for target in result if isinstance(result, (tuple, list)) else (result,):
@@ -66,7 +65,7 @@ def _inplace_any(op: Operator, args: Sequence[Any]) -> Any:
         _check_writeable(op.inplace_name, target._array)
         run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
     else:
-        _write(op, target, run_kernel(op, raws, args))
+        write_result(op, target, run_kernel(op, raws, args))
     bump(target, op.inplace_name)
     if records:
         _record(op, target, given)
@@ -107,7 +106,7 @@ def mutate(op: Operator, args: Sequence[Any]) -> Tensor:
     """Run an operator whose kernel itself writes into its first argument, which is returned."""
     instruments = modes.current().instruments
     if instruments:
-        return _watched(instruments, op.name, args, partial(_mutate_any, op, args))  # type: ignore[no-any-return]
+        return run_watched(instruments, op.name, args, partial(_mutate_any, op, args))  # type: ignore[no-any-return]
     return _mutate_any(op, args)
 
 
@@ -185,7 +184,8 @@ def _as_it_was(target: Tensor, copy: bool) -> Tensor:
     return before
 
 
-def _write(op: Operator, target: Tensor, result: Any) -> None:
+def write_result(op: Operator, target: Tensor, result: Any) -> None:
+    """Write what `op` has computed into the array of `target`."""
     data = target._array
     if not isinstance(data, ndarray):
         if np.shape(result) != data.shape:
@@ -213,17 +213,15 @@ def write_array(name: str, data: ndarray, result: Any) -> None:
         raise _shape_error(name, data, np.shape(result))
     dtype = np.asarray(result).dtype
     if not np.can_cast(dtype, data.dtype, casting="same_kind"):
-        raise OperatorError(
-            f"{name}: result type {dtype} can't be cast to the tensor's dtype {data.dtype}; use the out-of-place form."
-        )
+        raise _dtype_error(name, dtype, data.dtype)
     np.copyto(data, result, casting="same_kind")
 
 
 def _check_writeable(name: str, data: ndarray) -> None:
     if not data.flags.writeable:
         raise InplaceError(
-            f"{name} cannot write into a read-only array (a broadcast view has one memory for many elements); "
-            "work on a clone()."
+            f"{name} cannot write into a read-only array, such as expand() gives, where one place in memory stands for "
+            "many elements: call clone() first, as in x.expand(...).clone(), and take slices of that."
         )
 
 
@@ -231,6 +229,12 @@ def _shape_error(name: str, data: Any, shape: Shape) -> OperatorError:
     return OperatorError(
         f"{name}: output with shape {tuple(data.shape)} doesn't match the broadcast shape {tuple(shape)}; an "
         "in-place operator cannot change the shape."
+    )
+
+
+def _dtype_error(name: str, dtype: Any, held: Any) -> OperatorError:
+    return OperatorError(
+        f"{name}: result type {dtype} can't be cast to the tensor's dtype {held}; use the out-of-place form."
     )
 
 
@@ -245,16 +249,19 @@ def _record(op: Operator, target: Tensor, given: Sequence[Any]) -> None:
         instrument.recorded(out._fn.node(), target._level)
 
 
-def assign(target: Tensor, value: Any, name: str, out: bool = False) -> Tensor:
-    """Write the result of a composite operator into `target`, which is returned; `name` is what the user called.
+def assign(target: Tensor, value: Any, name: str) -> Tensor:
+    """Write the result of a composite operator into `target`, which is returned; `name` is what the user called."""
+    if isinstance(target, Tensor):
+        if np.shape(value) != target.shape:
+            raise _shape_error(name, target, np.shape(value))
+        dtype = value.dtype if isinstance(value, Tensor) else np.asarray(value).dtype
+        if not np.can_cast(dtype, target.dtype, casting="same_kind"):
+            raise _dtype_error(name, dtype, target.dtype)
+    return copy_into(target, value, name)
 
-    `out`: the target was given as out=, where nothing is recorded.
-    """
-    parts = (x for x in (target, value) if isinstance(x, Tensor))
-    if out and modes.current().records(0) and any(map(_in_graph, parts)):
-        raise _out_in_graph(name.removesuffix("(out=...)"))
-    if isinstance(target, Tensor) and np.shape(value) != target.shape:
-        raise _shape_error(name, target, np.shape(value))
+
+def copy_into(target: Tensor, value: Any, name: str) -> Tensor:
+    """Copy a value into `target`, which is returned; errors and graphs show it as the operator `name`."""
     return inplace(_copying(name), (target, value))  # type: ignore[no-any-return]
 
 
@@ -264,46 +271,3 @@ def _copying(name: str) -> Operator:
     made = copy(OPERATORS["copy"])
     made.name = made.inplace_name = name
     return made
-
-
-def _in_graph(target: Tensor) -> bool:
-    """Whether a change of the target would have to be recorded."""
-    return target._requires_grad or (target._base is not None and target._base._requires_grad)
-
-
-def _out_in_graph(name: str) -> GradientError:
-    return GradientError(
-        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-        "arguments requires grad. Leave out= away, or call it under no_grad()."
-    )
-
-
-def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
-    """Run `op` and write its result into `out`, which is returned; nothing is recorded."""
-    instruments = modes.current().instruments
-    if instruments:
-        return _watched(instruments, op.name, args, partial(_write_out_any, op, args, out))
-    return _write_out_any(op, args, out)
-
-
-def _write_out_any(op: Operator, args: Sequence[Any], out: Any) -> Any:
-    from_graph = [a for a in survey(op, args)[1] if a._requires_grad]
-    outs = out if isinstance(out, (tuple, list)) else (out,)
-    for target in outs:
-        if not isinstance(target, Tensor):
-            raise TypeError(f"{op.name}(out=...) must be a Tensor, got {type(target).__name__}.")
-    if modes.current().records(0) and (from_graph or any(map(_in_graph, outs))):
-        raise _out_in_graph(op.name)
-    raws, _ = raw_arguments(op, args, 0)
-    if any(hasattr(raw, "carries_derivative") and raw.carries_derivative() for raw in flat_arguments(op, raws)):
-        raise GradientError(
-            f"{op.name}(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
-            "arguments has a tangent. Leave out= away, or write t.detach()."
-        )
-    results = run_kernel(op, raws, args)
-    for target, result in zip(outs, results if op.multi else (results,), strict=True):
-        for instrument in modes.current().instruments:
-            instrument.mutating(target, op.name)
-        _write(op, target, result)
-        bump(target, f"{op.name}(out=...)")
-    return out

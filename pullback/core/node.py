@@ -82,6 +82,7 @@ class Node:
 
     output_nr = 0  # of a single-output node, which is its own port
     outputs = 1
+    pointwise = False  # whether each element of a gradient belongs to the same element of the cotangent alone
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes
-from pullback.core.errors import GradientError, SavedTensorModifiedError
+from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
 from pullback.core.node import Edge, Node, saved_slots
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import RawArray
@@ -65,7 +65,7 @@ class Packed:
     def _check(self, tensor: Any, packed: Any, node: Node) -> None:
         if not isinstance(tensor, Tensor):
             raise TypeError(
-                f"the unpack hook gave {node.name()} a {type(tensor).__name__}; expected the Tensor that was packed, "
+                f"the unpack hook gave {node.name()} {with_article(tensor)}; expected the Tensor that was packed, "
                 "for example pullback.from_numpy(array)."
             )
         if not self.trusted and (tensor.shape != self.shape or tensor.dtype != self.dtype):

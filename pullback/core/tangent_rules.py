@@ -24,6 +24,7 @@ class Rule(NamedTuple):
     moving: tuple[int, ...] = (0,)
     returns_list: bool = False
     mutates: bool = False  # whether the kernel writes into its first argument
+    pointwise: bool = False
     underived: tuple[tuple[int, str], ...] = ()  # positions and names of inputs whose tangents the function ignores
 
 

@@ -6,7 +6,7 @@ from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import primal_part, tangent_part
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import modes
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.gradient import outward
@@ -94,7 +94,7 @@ def _pair(i, primal, tangent):
     for name, x in (("primal", primal), ("tangent", tangent)):
         if not isinstance(x, (ndarray, Tensor)):
             if not isinstance(x, (float, complex, np.generic)):
-                raise TypeError(f"jvp: {name} {i} is a {type(x).__name__}; pass a floating-point array.")
+                raise TypeError(f"jvp: {name} {i} is {with_article(x)}; pass a floating-point array.")
             x = np.asarray(x)
         if x.dtype.kind not in "fc":
             raise TypeError(
@@ -123,7 +123,7 @@ def _take_apart(output, level, forward, strict):
     values, tangents = [], []
     for i, x in enumerate(found):
         if not isinstance(x, (ndarray, Tensor, np.generic, float, complex, int)):
-            raise TypeError(f"jvp: output {i} of the function is a {type(x).__name__}; return arrays, or use has_aux.")
+            raise TypeError(f"jvp: output {i} of the function is {with_article(x)}; return arrays, or use has_aux.")
         raw = x._array if isinstance(x, Tensor) and x._level == level else x
         dual = type(raw) is DualArray and raw.level.number >= forward.number
         if strict and not dual:

@@ -162,7 +162,8 @@ def _gradients(value, leaves, level):
     found = []
     for leaf in leaves:
         grad = leaf._extra.grad
-        found.append(_zeros(leaf) if grad is None else outward(grad._array, level))
+        raw = _zeros(leaf) if grad is None else grad._array
+        found.append(raw if type(raw) is ndarray else outward(raw, level))
     return found
 
 

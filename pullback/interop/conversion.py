@@ -6,7 +6,7 @@ from opcode import opmap
 
 import numpy as np
 
-from pullback.core.errors import DetachingError, GradientError, UnsupportedError
+from pullback.core.errors import DetachingError, GradientError, UnsupportedError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.operands import needs_grad
@@ -27,7 +27,7 @@ def plain_array(self, dtype=None, copy=None):
     data = self.numpy()
     if not isinstance(data, ndarray):
         raise UnsupportedError(
-            f"a Tensor around a {type(data).__name__} has no values yet, so it cannot become an ndarray."
+            f"a Tensor around {with_article(data)} has no values yet, so it cannot become an ndarray."
         )
     return np.array(data, dtype=dtype, copy=copy)
 

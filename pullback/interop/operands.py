@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
 from pullback.core.dispatch import CONSTANTS, TENSOR
-from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
+from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
@@ -30,7 +30,7 @@ def array(x):
         return build(x)
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         raise UnsupportedError(
-            f"a {type(x).__name__} beside a Tensor would lose its {'mask' if hasattr(x, 'mask') else 'meaning of *'}; "
+            f"{with_article(x)} beside a Tensor would lose its {'mask' if hasattr(x, 'mask') else 'meaning of *'}; "
             "convert it yourself: np.asarray(x), or x.filled(value)."
         )
     made = np.asarray(x)
@@ -79,7 +79,7 @@ def _bottom(x, name, force):
     data = x.numpy(force=force)
     if not isinstance(data, ndarray):
         raise UnsupportedError(
-            f"np.{name} needs the values of its argument, and a Tensor around a {type(data).__name__} has none yet."
+            f"np.{name} needs the values of its argument, and a Tensor around {with_article(data)} has none yet."
         )
     return data
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import UnsupportedError, with_article
 from pullback.core.tensor import Tensor
 from pullback.ops.formulas.indexing import is_basic_index
 
@@ -26,7 +26,7 @@ def _plain(i):
             i = i._array
         if not isinstance(i, np.ndarray):
             raise UnsupportedError(
-                f"a tensor around a {type(i).__name__} cannot be used as an index: its values are not known here. Use "
+                f"a tensor around {with_article(i)} cannot be used as an index: its values are not known here. Use "
                 "pullback.where or take_along_dim instead."
             )
         return int(i) if i.ndim == 0 and i.dtype.kind in "iu" else i

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core import inspection
 from pullback.core.arguments import number_type
 from pullback.core.devices import device_name, names_device
 from pullback.core.dispatch import TENSOR
@@ -16,6 +17,7 @@ from pullback.core.hooks import (
 from pullback.core.node import Node
 from pullback.core.tensor import Tensor
 from pullback.ops.index import is_basic_index, plain_index
+from pullback.ops.reinterpreting import view
 from pullback.ops.tables import METHODS, OPERATORS
 
 
@@ -249,11 +251,11 @@ def attach():
     others = {
         "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__contains__": contains,
         "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype,
-        "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as,
+        "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as, "view": view,
         "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip
-    for name, value in others.items():
+    for name, value in (*others.items(), *inspection.METHODS.items()):
         setattr(Tensor, name, value)
     for name, (operator, doc) in _PROPERTIES.items():
         setattr(Tensor, name, _property(operator, doc))

@@ -10,6 +10,7 @@ from pullback.autograd.checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
+from pullback.autograd.checkpoint.api import no_contexts as noop_context_fn
 
 __all__ = [
     "CheckpointError",
@@ -18,6 +19,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
+    "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]

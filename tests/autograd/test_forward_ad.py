@@ -519,3 +519,15 @@ def test_thousands_of_levels_do_not_grow():
         assert len(gc.get_objects()) - before < 100
     finally:
         gc.enable()
+
+
+def test_unpack_gives_the_very_tangent_that_make_dual_used():
+    primal, tangent = pb.ones((3, 3)), pb.tensor([[1.0, 2.0, 3.0]] * 3)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(primal, tangent)
+        assert forward_ad.unpack_dual(dual).tangent is tangent
+        other_order = tangent.T.contiguous().T
+        assert forward_ad.unpack_dual(forward_ad.make_dual(primal, other_order)).tangent is not other_order
+        product = forward_ad.unpack_dual(dual * dual).tangent
+    assert pb.equal(product, 2 * tangent)
+    assert forward_ad.unpack_dual(dual).tangent is None

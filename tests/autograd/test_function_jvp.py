@@ -217,7 +217,7 @@ def returning(value):
             RuntimeError,
             r"Returning\.jvp returned an invalid number of tangents \(expected 1 but got 2",
         ),
-        (3, TypeError, r"Returning\.jvp returned a int as tangent 0; expected a Tensor or None"),
+        (3, TypeError, r"Returning\.jvp returned an int as tangent 0; expected a Tensor or None"),
         (pb.ones(2), RuntimeError, r"tangent of shape \(2,\) .* for output 0 of shape \(3,\).*must agree"),
         (pb.ones(3).float(), RuntimeError, "tangent of shape .* dtype float32 for output 0"),
     ],

@@ -220,3 +220,42 @@ def test_no_integer_tensor_comes_to_require_grad():
         assert not target.requires_grad
         assert target.grad_fn is None
         target.zero_()
+
+
+# -- a base that was taken out of the graph in place -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leave", [lambda x: x.detach_(), lambda x: x.requires_grad_(False)])
+def test_a_recorded_view_of_a_leaf_that_left_the_graph_is_not_written_into(leave):
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    view = x[:1]
+    leave(x)
+    with pytest.raises(RuntimeError, match=r"mul_: a view of a leaf.*before detach_\(\) or requires_grad_\(False\)"):
+        view.mul_(2)
+    assert x.tolist() == [1, 2]
+    with pb.no_grad():
+        view.mul_(2)
+    assert x.tolist() == [2, 2]
+
+
+def test_a_view_is_a_constant_once_its_detached_base_was_written_into():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    view = y[:]
+    y.detach_()
+    assert view.requires_grad  # its values are still those that were recorded
+    y[0] = 5.0
+    loss = (view * view).sum() + x.sum()
+    loss.backward()
+    assert x.grad.tolist() == [1, 1]
+    assert not view.requires_grad
+    assert view.grad_fn is None
+
+
+def test_one_of_several_views_of_a_detached_base_raises_once_that_was_written_into():
+    y = pb.tensor([1.0, 2.0], requires_grad=True) * 3
+    a, _ = y.unbind()
+    y.detach_()
+    y.zero_()
+    with pytest.raises(RuntimeError, match="an output of unbind, which returns several views"):
+        a * 2

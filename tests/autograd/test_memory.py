@@ -423,3 +423,27 @@ def test_gradients_kept_for_one_run_keep_nothing():
     assert y.grad.tolist() == [4, 4, 4, 4]
     del y, z
     assert [r() for r in gone] == [None, None]
+
+
+# -- the one cycle that pullback makes itself ---------------------------------------------------------------------
+
+
+def test_create_graph_puts_a_cycle_into_grad_which_the_collector_frees():
+    x = leaf()
+    (x * x).sum().backward(create_graph=True)  # x.grad holds a graph that leads to x
+    gone = weakref.ref(x)
+    del x
+    assert gone() is not None
+    gc.collect()
+    assert gone() is None
+
+
+def test_there_is_no_cycle_once_grad_is_let_go_of_nor_with_autograd_grad():
+    x = leaf()
+    (x * x).sum().backward(create_graph=True)
+    x.grad = None
+    w = leaf()
+    (g,) = pb.autograd.grad((w * w).sum(), w, create_graph=True)
+    gone = [weakref.ref(x), weakref.ref(w)]
+    del x, w, g
+    assert [reference() for reference in gone] == [None, None]

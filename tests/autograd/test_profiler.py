@@ -276,3 +276,44 @@ def test_reprs_are_short():
         pb.ones(1).sin()
     assert repr(prof) == "<pullback.autograd.profiler.profile: 1 events>"
     assert str(prof) == prof.table()
+
+
+# -- what programs for PyTorch's profiler use -------------------------------------------------------------------
+
+
+def test_events_and_rows_give_times_as_texts_and_events_count_as_one():
+    with profile() as prof:
+        pb.ones(3).sin()
+    event, row = prof.function_events[-1], prof.key_averages()[0]
+    assert (event.key, event.count, event.cpu_time) == (event.name, 1, event.cpu_time_total)
+    for times in (event, row, prof.total_average()):
+        for text in (times.cpu_time_str, times.cpu_time_total_str, times.self_cpu_time_total_str):
+            assert text.endswith(("us", "ms", "s"))
+
+
+def test_table_takes_pytorchs_options():
+    with profile(record_shapes=True) as prof, record_function("outer"):
+        pb.ones((3, 4)).sin()
+    plain = {"sort_by": "cpu_time_total", "row_limit": 5, "max_src_column_width": 10, "max_name_column_width": 20}
+    lines = prof.key_averages().table(**plain, header="A header", time_unit="ms").splitlines()
+    assert lines[0] == "A header"
+    assert all("ms" in line and "us" not in line for line in lines[4:-2])
+    top = prof.table(top_level_events_only=True)
+    assert "outer" in top
+    assert "sin" not in top
+    grouped = prof.function_events.key_averages(group_by_input_shapes=True).table(max_shapes_column_width=5)
+    assert "[(..." in grouped
+    with pytest.raises(ValueError, match="time_unit must be 'us', 'ms' or 's', got 'min'"):
+        prof.table(time_unit="min")
+
+
+def test_options_of_pytorchs_profile_are_accepted_or_refused_with_the_reason():
+    with profile(use_cuda=False, use_kineto=True, use_cpu=True, with_stack=False, use_device=None) as prof:
+        pb.ones(3).sin()
+    assert counts(prof)["sin"] == 1
+    with pytest.raises(RuntimeError, match=r"profile\(use_cuda=True\) is not available: everything runs on the CPU"):
+        profile(use_cuda=True)
+    with pytest.raises(RuntimeError, match=r"with_stack=True.*source lines are not kept"):
+        profile(with_stack=True)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'with_stak'"):
+        profile(with_stak=True)

@@ -212,7 +212,7 @@ def test_the_function_of_a_replayed_view_is_made_of_its_operators():
         v = t[0].unsqueeze(1)
         t.mul_(2)
     assert v.grad_fn.name() == "UnsqueezeBackward0"
-    assert v.grad_fn.next_functions[0][0].name() == "SliceViewBackward0"
+    assert v.grad_fn.next_functions[0][0].name() == "SliceBackward0"
     assert v.grad_fn.next_functions[0][0].next_functions[0][0] is t.grad_fn
 
 

@@ -251,7 +251,7 @@ def test_an_unpack_hook_must_return_a_tensor():
     x = leaf()
     with saved_tensors_hooks(to_array, same):
         y = x.sin().sum()
-    with pytest.raises(TypeError, match=r"unpack hook gave SinBackward0 a ndarray.*from_numpy"):
+    with pytest.raises(TypeError, match=r"unpack hook gave SinBackward0 an ndarray.*from_numpy"):
         y.backward()
     assert x.grad is None
 

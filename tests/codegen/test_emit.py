@@ -223,6 +223,17 @@ def test_several_outputs_have_gradients_by_name_and_by_number():
         np.testing.assert_array_equal(x.grad.numpy(), [2.0, 2.0, 2.0])
 
 
+def test_a_formula_may_ask_which_gradients_are_undefined():
+    formula = "self: 2 * grads[1] if grads[0] is None else 5 * grads[0]"
+    ops = load("both(Tensor self) -> (Tensor plus, Tensor double)", formula, "kernel: both\ntags: undefined")
+    x = ones(3)
+    (found,) = pb.autograd.grad(ops.both(x).double.sum(), x)
+    np.testing.assert_array_equal(found.numpy(), [2.0, 2.0, 2.0])
+    both = ops.both(x)
+    (found,) = pb.autograd.grad(both.double.sum() + 0 * both.plus.sum(), x)
+    np.testing.assert_array_equal(found.numpy(), [0.0, 0.0, 0.0])
+
+
 def test_a_list_of_tensors_has_an_edge_for_each():
     ops = load(
         "weighted(Tensor[] tensors, Tensor weight) -> Tensor",
@@ -415,3 +426,13 @@ def test_public_functions_use_no_local_variable_that_an_argument_could_be():
 
 def _varargs(function):
     return {function.args.vararg.arg.rstrip("_")} if function.args.vararg else set()
+
+
+# -- the names of nodes ---------------------------------------------------------------------------------------------
+
+
+def test_a_node_is_called_as_its_entry_says():
+    schema = "halved(Tensor self) -> Tensor"
+    ops = load(schema, "node: ScaleBackward3\nself: grad / 2", "kernel: half")
+    y = ops.halved(ones(2))
+    assert y.grad_fn.name() == type(y.grad_fn).__name__ == "ScaleBackward3"

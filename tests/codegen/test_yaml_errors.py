@@ -263,6 +263,18 @@ DERIVATIVE_REFUSALS = {
         "stands for the gradient of 'self'",
         "`result:`",
     ),
+    "name of a node": (
+        SIN + "  self: grad\n  node: sin_backward  #!",
+        "sin(",
+        "'sin_backward' is not the name of a node",
+        "`node: MaxBackward1`",
+    ),
+    "name of another's node": (
+        SIN.replace("\n", "  #!\n") + "  node: MulBackward0\n  self: grad\n" + MUL + "  self: grad\n  other: grad",
+        "sin(",
+        "the node's name 'MulBackward0' is that of 'mul' too",
+        "a name of its own under `node:`",
+    ),
     "entry without a name": ("- self: grad  #!", "", "an entry has no 'name'", "- name:"),
     "entry that is no mapping": ("- sin  #!", "", "expected an entry, found a text", "- name:"),
     "no list": ("sin: grad  #!", "", "expected a list of entries, found a mapping", "- name:"),
@@ -355,8 +367,8 @@ NATIVE_REFUSALS = {
         "method or inplace variant",
         "`self`",
     ),
-    "out variant of a list": (
-        "- func: f(Tensor x) -> Tensor[]\n  variants: out  #!",
+    "out variant of a number": (
+        "- func: f(Tensor x) -> int\n  variants: out  #!",
         "does not return Tensors",
         "`out`",
     ),

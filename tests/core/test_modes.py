@@ -48,6 +48,26 @@ def test_enable_grad_records_within_no_grad():
     assert not z.requires_grad
 
 
+def test_inference_mode_overrules_whoever_switches_recording_on():
+    x = leaf()
+    with pb.inference_mode():
+        with pb.enable_grad():
+            y = x * 2
+        with pb.set_grad_enabled(True):
+            z = x * 2
+        pb.set_grad_enabled(True)
+        assert not recording()
+        with pb.inference_mode(False):
+            w = x * 2
+            assert recording()
+    assert not y.requires_grad
+    assert not z.requires_grad
+    assert y.is_inference()
+    assert w.requires_grad
+    assert not w.is_inference()
+    assert recording()
+
+
 @pytest.mark.parametrize("mode", [True, False])
 def test_set_grad_enabled_as_block_and_as_call(mode):
     with pb.no_grad():

@@ -132,6 +132,15 @@ def names_below(nodes):
     return {node.name() for node in seen}
 
 
+def test_every_derivative_goes_forward_too():
+    missing = [
+        derivative.native.schema.full_name
+        for derivative in own_registry().derivatives.values()
+        if any(tangent is None for tangent in derivative.tangents.values())
+    ]
+    assert not missing, f"{len(missing)} entries of derivatives.yaml without `result:`: {', '.join(missing)}"
+
+
 def test_every_derivative_is_reached_by_a_record():
     with np.errstate(all="ignore"):
         reached = nodes_reached()

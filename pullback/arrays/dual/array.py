@@ -28,16 +28,18 @@ class DualArray:
         Whether the primal is a view of another array's memory and the tangent is not, so that writing would part them.
     """
 
-    __slots__ = ("__weakref__", "apart", "co", "level", "primal", "tangent")
+    __slots__ = ("__weakref__", "apart", "co", "given", "level", "primal", "tangent")
     __array_ufunc__ = None  # ndarray * DualArray leaves the product to the latter
 
     primal: Any
     tangent: Any
+    given: Tensor | None  # the Tensor that forward_ad.make_dual got for the tangent; only what it makes has one
 
     def __init__(
         self, primal: RawArray, tangent: RawArray | None, level: ForwardLevel, co: bool = False, apart: bool = False
     ) -> None:
         self.primal, self.tangent, self.level, self.co, self.apart = primal, tangent, level, co, apart
+        self.given = None
 
     def beside(self, constant: RawArray) -> DualArray:
         """A constant as a dual of this level and kind, such as the zeros that stand for an undefined gradient."""

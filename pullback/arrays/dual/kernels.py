@@ -15,7 +15,8 @@ import numpy as np
 from pullback.arrays.dual.array import DualArray, duals_in, plain_part
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.numpy.quiet import restore, silence, warnings
+from pullback.arrays.numpy.quiet import calm, careful, is_careful, restore, silence, warnings
+from pullback.arrays.zero_directions import settled
 from pullback.core.dispatch import NUMBERS, OperatorTable, register_array_type, table_of
 from pullback.core.mixed import MixedTable
 from pullback.core.tangent_rules import Rule, rule_for
@@ -122,12 +123,25 @@ def _tangents(rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], outpu
         if i in rule.inputs:
             values.append(tangents[i])
     assert rule.function is not None, "asked before"
+    ops = table_of([*_flat(primals), *_flat(tangents)])
     before = warnings()
+    stays = is_careful()
     try:
         silence()
-        return rule.function(*values, *outputs, ops=table_of([*_flat(primals), *_flat(tangents)]))
+        found = rule.function(*values, *outputs, ops=ops)
+        return _settled(rule, found, tangents, ops) if careful and is_careful() else found
     finally:
         restore(before)
+        if careful and not stays:
+            calm()
+
+
+def _settled(rule: Rule, found: tuple[Any, ...], tangents: Sequence[Any], ops: OperatorTable) -> tuple[Any, ...]:
+    """The tangents of an element-by-element operator, 0 where all those of its arguments are."""
+    directions = [t for t in (tangents[i] for i in rule.inputs) if t is not None]
+    if not rule.pointwise or any(t.shape not in ((), f.shape) for t in directions for f in found if f is not None):
+        return found
+    return tuple(None if f is None else settled(f, directions, ops) for f in found)
 
 
 def _unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:

@@ -13,7 +13,7 @@ from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core import modes
 from pullback.core.dispatch import Operator
-from pullback.core.errors import InplaceError
+from pullback.core.errors import InplaceError, with_article
 from pullback.core.mixed import ABOVE
 from pullback.core.node import port
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
@@ -131,7 +131,7 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
     views = [(view, tangents.under(plain_part(view._array)) if tangents else None) for view in live_views(owner)]
     if tangents is None and views:
         raise InplaceError(
-            f"{name} would write a value with a tangent into a tensor around a {type(memory).__name__}, which has "
+            f"{name} would write a value with a tangent into a tensor around {with_article(memory)}, which has "
             "views but no strides by which the tangent could be shared; use the out-of-place form."
         )
     zeros = tangents.under(memory) if tangents and not isinstance(owner._array, Tensor) else _zeros_like(owner._array)

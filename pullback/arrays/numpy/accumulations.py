@@ -3,12 +3,14 @@
 import numpy as np
 
 from pullback.arrays.numpy.reductions import inexact_only, ordered_only
+from pullback.arrays.numpy.running_sums import LARGE, running_sum
 
 __all__ = [
     "cummax",
     "cummin",
     "cumprod",
     "cumsum",
+    "cumsum_backward",
     "linear_recurrence",
     "logcumsumexp",
 ]
@@ -33,7 +35,19 @@ def _leading(self, dim):
 
 def cumsum(self, dim, dtype=None):
     """Running sum."""
+    if self.size >= LARGE and dtype is None and (out := running_sum(self, dim)) is not None:
+        return out
     return _accumulate(np.add, self, dim, dtype)
+
+
+def cumsum_backward(grad_output, dim):
+    """The sum from each element to the last along dim."""
+    if grad_output.ndim == 0:
+        return np.array(grad_output)
+    if grad_output.size >= LARGE and (out := running_sum(grad_output, dim, reverse=True)) is not None:
+        return out
+    backwards = (slice(None),) * (dim % grad_output.ndim) + (slice(None, None, -1),)
+    return np.add.accumulate(grad_output[backwards], axis=dim)[backwards]
 
 
 def cumprod(self, dim, dtype=None):

@@ -12,6 +12,9 @@ from pullback.arrays.numpy.selecting import SMALL
 __all__ = ["erf", "erfc", "logaddexp", "logaddexp2", "sigmoid", "xlogy"]
 
 
+_HALF = np.dtype(np.float16)
+
+
 @functools.cache
 def scipy_special():
     """scipy.special, imported when first needed: it takes longer to import than the whole package."""
@@ -20,13 +23,20 @@ def scipy_special():
     return scipy.special
 
 
+def in_half(result, x):
+    """The result of a function of SciPy, which has none of float16, in x's dtype if that is float16."""
+    return result.astype(_HALF) if x.dtype is _HALF else result
+
+
 def logaddexp(self, other):
     """log(exp(self) + exp(other)) without overflow; complex arguments too, which np.logaddexp refuses."""
     if not (is_complex(self) or is_complex(other)):
         return np.logaddexp(self, other)
     first = np.real(self) >= np.real(other)
     high, low = np.where(first, self, other), np.where(first, other, self)
-    return np.where(high == low, high + math.log(2), high + np.log1p(np.exp(np.where(high == low, 0, low - high))))
+    return np.where(
+        high == low, high + math.log(2), high + scipy_special().log1p(np.exp(np.where(high == low, 0, low - high)))
+    )
 
 
 def logaddexp2(self, other):
@@ -39,11 +49,14 @@ def sigmoid(self):
     if self.dtype.kind == "c":
         return complex_sigmoid(self)
     if self.size < SMALL:
-        return scipy_special().expit(self)
+        return in_half(scipy_special().expit(self), self)
+    if self.dtype is _HALF:  # exp(-self) overflows long before the result underflows
+        return sigmoid(self.astype(np.float32)).astype(_HALF)
     with np.errstate(over="ignore"):  # exp(-self) = inf gives 0, which is the answer
-        y = np.exp(np.negative(self))
+        y = np.negative(self)
+        np.exp(y, out=y)
         y += 1
-        return np.reciprocal(y, out=y)
+        return np.true_divide(1, y, out=y)  # half the time of np.reciprocal
 
 
 def complex_sigmoid(z):
@@ -72,7 +85,7 @@ _ERF = np.array(
 def erf(self):
     """The error function; of many float32 numbers ten times as fast as SciPy's, within 4 units in the last place."""
     if self.dtype != np.float32 or self.size < MANY:
-        return scipy_special().erf(self)
+        return in_half(scipy_special().erf(self), self)
     return by_blocks(_fill_erf, self)
 
 
@@ -83,4 +96,4 @@ def _fill_erf(x, out, scratch):
 
 def erfc(self):
     """1 - erf(self), accurate where that cancels."""
-    return scipy_special().erfc(self)
+    return in_half(scipy_special().erfc(self), self)

@@ -1,10 +1,17 @@
-"""Kernels that backward formulas call instead of the forward ones, because there something quicker is right."""
+"""Kernels that backward formulas call instead of the forward ones, or of composites: there something quicker is right.
+
+On Tensors, under create_graph, the operators of the same names run, which are differentiable.
+"""
 
 import math
 
 import numpy as np
 
 from pullback.arrays.numpy import linalg, reductions
+from pullback.arrays.numpy.contiguous_products import products_of_others
+from pullback.arrays.numpy.exponentials import sigmoid
+from pullback.arrays.numpy.normalisations import layer_norm_backward
+from pullback.arrays.numpy.scattering import scatter_
 from pullback.arrays.numpy.shape import expand
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of
 
@@ -36,4 +43,27 @@ def product(x, y):
     return linalg.matmul(x, y)
 
 
-IN_FORMULAS = {"expand": filled, "matmul": product, "sum": summed}
+def softplus_slope(x, beta, threshold):
+    """sigmoid(beta x), and 1 above the threshold: chosen only where the sigmoid is not 1 there by itself."""
+    scaled = x if beta == 1 else x * beta
+    out = sigmoid(scaled)
+    is_one = threshold >= 20 and scaled.dtype.itemsize <= 4
+    if is_one or not scaled.size or np.maximum.reduce(scaled, axis=None) <= threshold:
+        return out
+    return np.where(scaled > threshold, out.dtype.type(1), out)
+
+
+def placed_along(grad, shape, dim, index):
+    """Zeros of the given shape, with grad at an index along dim that names no position twice."""
+    return scatter_(np.zeros(shape, grad.dtype), dim, index, np.asarray(grad))
+
+
+IN_FORMULAS = {
+    "_layer_norm_backward": layer_norm_backward,
+    "_placed_along": placed_along,
+    "_products_of_others": products_of_others,
+    "_softplus_slope": softplus_slope,
+    "expand": filled,
+    "matmul": product,
+    "sum": summed,
+}

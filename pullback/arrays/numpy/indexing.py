@@ -6,7 +6,7 @@ Indices follow NumPy: negative ones count from the end everywhere.
 
 import numpy as np
 
-from pullback.arrays.numpy.flat_places import add_rows
+from pullback.arrays.numpy.flat_places import add_rows, places_of
 from pullback.arrays.numpy.parts import diagonal
 
 __all__ = [
@@ -54,14 +54,28 @@ def add_at(out, index, values):
     arrays = [i for i in items if not isinstance(i, (slice, int, np.integer)) and i is not None and i is not Ellipsis]
     if len(arrays) == 1 and np.asarray(arrays[0]).dtype.kind == "b":
         out[index] += values  # a mask names no position twice
-    elif _is_rows(items) and isinstance(values, np.ndarray) and add_rows(out, items[0], values):
+    elif values.size >= FEW and _is_rows(items) and isinstance(values, np.ndarray) and add_rows(out, items[0], values):
         return
-    elif values.size < FEW or not out.flags.c_contiguous:
-        np.add.at(out, index, values)
     else:
-        # numpy.add.at has a fast path for one flat index array: 5 times faster for rows of a matrix.
+        reduce_at(np.add, out, index, values)
+
+
+def reduce_at(ufunc, out, index, values):
+    """ufunc.at(out, index, values); values broadcast.
+
+    NumPy has a fast loop for one flat int64 index into one dimension, 5 to 15 times as fast as others: many values go
+    there.
+    """
+    if values.size < FEW or not out.flags.c_contiguous:
+        ufunc.at(out, index, values)
+        return
+    items = index if isinstance(index, tuple) else (index,)
+    places = places_of(out, items)
+    if places is None:
         places = flat_positions(out.shape, index)
-        np.add.at(out.reshape(-1), places.ravel(), np.broadcast_to(values, places.shape).ravel())
+    if values.shape != places.shape:
+        values = np.broadcast_to(values, places.shape)
+    ufunc.at(out.reshape(-1), places.ravel(), values.ravel())
 
 
 def _is_rows(items):

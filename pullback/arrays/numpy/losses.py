@@ -10,6 +10,7 @@ from pullback.arrays.numpy.unit_vectors import MOST, ones_of, steps_of
 
 __all__ = [
     "binary_cross_entropy_elements",
+    "binary_cross_entropy_logit_elements",
     "cross_entropy_loss",
     "cross_entropy_loss_backward",
     "mse_loss",
@@ -35,6 +36,17 @@ def mse_loss(input, target, reduction="mean"):
     return total if reduction == "sum" else np.true_divide(total, error.size, dtype=error.dtype)
 
 
+def binary_cross_entropy_logit_elements(input, target):
+    """log(1 + exp(x)) - t x as x (1 - t) or -x t by the sign, plus log(1 + exp(-|x|)): nothing cancels."""
+    refuse_unordered(input, target)
+    out = np.asarray(np.subtract(input > 0, target) * input)
+    soft = np.asarray(np.abs(input))
+    np.negative(soft, out=soft)
+    np.exp(soft, out=soft)
+    out += np.log1p(soft, out=soft)
+    return out
+
+
 def binary_cross_entropy_elements(input, target):
     """-(t log p + (1 - t) log(1 - p)), each logarithm at least -100."""
     refuse_unordered(input, target)
@@ -44,7 +56,7 @@ def binary_cross_entropy_elements(input, target):
             "for unbounded scores use binary_cross_entropy_with_logits."
         )
     with np.errstate(divide="ignore"):
-        log_p, log_q = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
+        log_p, log_q = (np.clip(log, -100, math.inf) for log in (np.log(input), np.log1p(-input)))
     return (target - 1) * log_q - target * log_p
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pullback.arrays.numpy.indexing import check_fits
+from pullback.arrays.numpy.selecting import SMALL, blendable, where
 
 __all__ = [
     "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "masked_select_backward",
@@ -34,6 +35,8 @@ def masked_fill(self, mask, value):
     """self, broadcast with mask, with one number where mask is True."""
     check_mask(mask, "masked_fill")
     if mask.shape == self.shape:
+        if self.size > SMALL and type(value) in (int, float) and blendable(mask, value, self):
+            return where(mask, value, self)
         return masked_fill_(np.array(self), mask, value)
     shape = np.broadcast_shapes(self.shape, mask.shape)
     return masked_fill_(np.array(np.broadcast_to(self, shape)), mask, value)
@@ -44,6 +47,8 @@ def masked_select(self, mask):
     check_mask(mask, "masked_select")
     if mask.shape != self.shape:
         self, mask = np.broadcast_arrays(self, mask)
+    if mask.size > SMALL:  # a seventh of the time of self[mask] where the mask has no pattern
+        return self.reshape(-1).compress(mask.reshape(-1))
     return np.asarray(self)[mask]
 
 
@@ -51,7 +56,10 @@ def masked_select_backward(grad, shape, mask):
     """Zeros of the shape of mask broadcast with `shape`, and grad where mask is True."""
     mask = np.broadcast_to(mask, np.broadcast_shapes(shape, mask.shape))
     out = np.zeros(mask.shape, grad.dtype)
-    out[mask] = grad
+    if mask.size > SMALL:
+        out.reshape(-1)[np.flatnonzero(mask)] = grad
+    else:
+        out[mask] = grad
     return out
 
 

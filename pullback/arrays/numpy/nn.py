@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.flat_places import summed_rows
 from pullback.arrays.numpy.indexing import add_at
-from pullback.arrays.numpy.normal import normal_cdf
+from pullback.arrays.numpy.normal import times_normal_cdf
 from pullback.arrays.numpy.random import default_generator
 from pullback.arrays.numpy.reductions import inexact_only
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of
@@ -26,10 +27,13 @@ __all__ = [
     "softmax",
     "softmax_backward",
     "softplus",
+    "softsign",
 ]
 
 _SQRT_2_PI = math.sqrt(2 / math.pi)
 _INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
+# By bytes of an element: from here on softplus(x) is x to the last digit, and exp(x) is still finite.
+_IDENTITY = {2: 11, 4: 50, 8: 50}
 _SHORT = 256  # rows up to this length are short
 _NEAR = 16  # in logarithms, how far below the largest number a row may lie without losing digits
 
@@ -100,8 +104,10 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
     if scale_grad_by_freq:
         counts = np.bincount(indices.reshape(-1), minlength=num_weights).astype(grad_output.dtype)
         grad_output = grad_output / counts[indices][..., None]
-    out = np.zeros((num_weights, grad_output.shape[-1]), grad_output.dtype)
-    add_at(out, (indices.reshape(-1),), grad_output.reshape(-1, out.shape[1]))
+    shape, rows = (num_weights, grad_output.shape[-1]), indices.reshape(-1)
+    each = grad_output.reshape(rows.size, shape[1])
+    if (out := summed_rows(shape, rows, each)) is None:
+        add_at(out := np.zeros(shape, grad_output.dtype), (rows,), each)
     if padding_idx is not None:
         out[padding_idx] = 0
     return out
@@ -146,14 +152,15 @@ def _tanh_argument(x):
     return inner
 
 
-def _gelu_cdf(x, approximate):
-    """The factor of x in gelu(x), as a buffer of its own: the normal distribution function, or its approximation."""
-    if approximate == "none":
-        return normal_cdf(x)
-    cdf = np.tanh(_tanh_argument(x))
-    cdf += 1
-    cdf *= 0.5
-    return cdf
+def _approximate_cdf(x):
+    """The approximation by tanh of the normal distribution function, as a buffer of its own."""
+    # (1 + tanh(u)) / 2 is the sigmoid of 2 u, which does not cancel in the lower tail.
+    cdf = np.asarray(_tanh_argument(x))
+    cdf *= -2
+    with np.errstate(over="ignore"):
+        np.exp(cdf, out=cdf)
+        cdf += 1
+        return np.true_divide(1, cdf, out=cdf)
 
 
 def _check_gelu(name, self, approximate):
@@ -165,8 +172,10 @@ def _check_gelu(name, self, approximate):
 def gelu(self, approximate="none"):
     """x times the normal distribution function of x, which keeps its digits in the lower tail; 0 at -inf."""
     _check_gelu("gelu", self, approximate)
-    out = np.asarray(_gelu_cdf(self, approximate))
-    out *= np.maximum(self, -40)  # where the distribution function is 0: no infinity times zero
+    if approximate == "none":
+        return times_normal_cdf(self)
+    out = np.asarray(_approximate_cdf(self))
+    out *= np.clip(self, -40, math.inf)  # where the distribution function is 0: no infinity times zero
     return out
 
 
@@ -175,13 +184,13 @@ def gelu_backward(grad_output, self, output, approximate="none"):
     _check_gelu("gelu_backward", self, approximate)
     # Clipped where the function is 0 or 1 to the last digit, so that infinities do not meet.
     x = np.clip(np.atleast_1d(self), -40, 40)
-    slope = np.minimum(np.atleast_1d(output), 40)
-    zero = x == 0
-    if zero.any():
-        slope[zero] = 0.5
-        x[zero] = 1
+    slope = np.clip(np.atleast_1d(output), -math.inf, 40)
+    tiny = np.abs(x) < 4 * np.finfo(x.dtype).tiny  # where output has lost digits, or is 0
+    if tiny.any():
+        slope[tiny] = 0.5
+        x[tiny] = 1
         slope /= x
-        x[zero] = 0
+        x[tiny] = 0
     else:
         slope /= x
     part = np.square(x)
@@ -200,13 +209,23 @@ def gelu_backward(grad_output, self, output, approximate="none"):
     return np.multiply(slope.reshape(self.shape), grad_output)
 
 
+def softsign(self):
+    """x / (1 + |x|), 1 in modulus at infinity."""
+    self = np.asarray(self, None if self.dtype.kind in "fc" else float)
+    size = np.abs(self)
+    if np.isinf(size).any():
+        return np.where(np.isinf(size), np.sign(self), self / (1 + np.where(np.isinf(size), 0, size)))
+    return self / (1 + size)
+
+
 def softplus(self, beta=1, threshold=20):
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
     floating_only("softplus", self.dtype)
     scaled = np.multiply(self, beta)
-    small = scaled.size > 0 and np.maximum.reduce(scaled, axis=None) <= threshold  # False where there is nan
+    threshold = min(threshold, _IDENTITY.get(scaled.dtype.itemsize, 50))
+    small = not scaled.size or np.maximum.reduce(scaled, axis=None) <= threshold  # False where there is nan
     with np.errstate(under="ignore"):
-        soft = np.exp(scaled if small else np.minimum(scaled, threshold))
+        soft = np.exp(scaled if small else np.clip(scaled, -math.inf, threshold))
         soft = np.true_divide(np.log1p(soft), beta)
     return soft if small else np.where(scaled > threshold, self, soft)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.ordered import refuse_unordered
+from pullback.arrays.numpy.sorting import argsort
 
 __all__ = ["kthvalue", "median", "median_dim", "mode", "nanmedian", "nanmedian_dim"]
 
@@ -26,9 +27,10 @@ def median(self):
     flat = self.reshape(-1)
     if not flat.size:
         return nan_of(self, "median")
-    # NaN is sorted last, so the last place tells whether there is one.
-    ranked = np.partition(flat, ((flat.size - 1) // 2, flat.size - 1))
-    return ranked[-1] if np.isnan(ranked[-1]) else ranked[(flat.size - 1) // 2]
+    if np.isnan(largest := np.maximum.reduce(flat)):
+        return largest
+    middle = (flat.size - 1) // 2
+    return np.partition(flat, middle)[middle]  # at one place; at two NumPy does not use vectors
 
 
 def nanmedian(self):
@@ -68,7 +70,7 @@ def mode(self, dim=-1, keepdim=False):
     """(the most frequent elements along dim, the smallest among equals; where each occurs last)."""
     lanes, dim = lanes_of("mode", self, dim)
     lanes = np.moveaxis(lanes, dim, -1)
-    order = np.argsort(lanes, -1, kind="stable")
+    order = argsort(lanes, -1)
     ranked = np.take_along_axis(lanes, order, -1)
     places = np.arange(lanes.shape[-1])
     begins = np.ones(lanes.shape, bool)

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.exponentials import scipy_special
 from pullback.arrays.numpy.kinds import is_complex
 from pullback.arrays.numpy.sincos import SINCOS
 
@@ -40,7 +41,6 @@ expm1 = np.expm1
 log = np.log
 log2 = np.log2
 log10 = np.log10
-log1p = np.log1p
 sin, cos = SINCOS["sin"], SINCOS["cos"]
 tan = np.tan
 asin = np.arcsin
@@ -81,6 +81,11 @@ bitwise_right_shift = np.right_shift
 
 
 # Arithmetic. Operators, not ufuncs, where both sides may be Python numbers: a ufunc would make float64 of them.
+
+
+def log1p(self):
+    """log(1 + self); NumPy's of small complex numbers loses the real part."""
+    return scipy_special().log1p(self) if is_complex(self) else np.log1p(self)
 
 
 def add_alpha(self, other, alpha):

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from pullback.arrays.numpy.contiguous_products import contiguous_prod
 from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "argmin",
     "count_nonzero",
     "logsumexp",
+    "logsumexp_slope",
     "max",
     "max_dim",
     "mean",
@@ -32,6 +34,8 @@ __all__ = [
     "value_selecting_reduction_backward",
     "var",
 ]
+
+_EXACT = 64.0  # up to this size, the rounding of a logarithm is lost in that of its exponential
 
 
 def _axis(dim, self):
@@ -63,10 +67,10 @@ def inexact_only(name, dtype, argument="input", remedy="convert it first"):
 # -- sums and products -----------------------------------------------------------------------------------------------
 def sum(self, dim=None, keepdim=False, dtype=None):
     """Sum."""
-    axis = _axis(dim, self)
-    if dtype is None and self.size >= LARGE and (out := contiguous_sum(self, axis, keepdim)) is not None:
+    axis = None if dim is None else _axis(dim, self)
+    if self.size >= LARGE and dtype is None and (out := contiguous_sum(self, axis, keepdim)) is not None:
         return out
-    return np.add.reduce(self, axis=axis, dtype=dtype, keepdims=keepdim)
+    return np.add.reduce(self, axis, dtype, None, keepdim)
 
 
 def nansum(self, dim=None, keepdim=False, dtype=None):
@@ -93,6 +97,8 @@ def mean(self, dim=None, keepdim=False, dtype=None):
 
 def prod(self, dim=None, keepdim=False, dtype=None):
     """Product."""
+    if self.size >= LARGE and dtype is None and (out := contiguous_prod(self, _axis(dim, self), keepdim)) is not None:
+        return out
     return np.multiply.reduce(self, axis=_axis(dim, self), dtype=dtype, keepdims=keepdim)
 
 
@@ -102,14 +108,27 @@ def var(self, dim=None, correction=None, keepdim=False):
     axis = _axis(dim, self)
     total = sum(self, axis, True)
     count = _count(self.shape, axis)
-    centred = self - np.true_divide(total, count)
+    mean = np.true_divide(total, count)
+    centred = self - mean
     if self.dtype.kind == "c":
         centred = np.square(centred.real) + np.square(centred.imag)
     else:
         centred = np.multiply(centred, centred)
     # The module's own `max` is a kernel; without a degree of freedom the variance is infinite or NaN.
     freedom = np.maximum(count - (1 if correction is None else correction), 0).item()
-    return np.true_divide(sum(centred, axis, keepdim), freedom)
+    result = np.true_divide(sum(centred, axis, keepdim), freedom)
+    # A variance this small may be the rounding of the mean alone: of equal elements it is 0.
+    rounding = np.abs(mean.reshape(np.shape(result))) * (64 * np.finfo(self.dtype).eps)
+    if np.less_equal(result, np.square(rounding)).any():
+        result = np.where(_is_constant(self, axis, keepdim), result.dtype.type(0), result)
+    return result
+
+
+def _is_constant(x, axis, keepdim):
+    """Whether all elements over an axis are equal."""
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim) if x.ndim else ()
+    first = x[tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))]
+    return np.logical_and.reduce(np.equal(x, first), axis=axis, keepdims=keepdim)
 
 
 def std(self, dim=None, correction=None, keepdim=False):
@@ -246,3 +265,16 @@ def logsumexp(self, dim, keepdim=False):
         out = np.log(sum(np.exp(self - top), axis, True))
     out += top
     return out if keepdim else np.squeeze(out, axis=axis if self.ndim else None)
+
+
+def logsumexp_slope(self, norm, dim):
+    """exp(x - norm), the softmax; `norm` is the logsumexp, with its dimensions. 0 over a slice of -inf alone.
+
+    Where norm is large its rounding is seen in the differences: there the parts are divided by their sum.
+    """
+    out = np.exp(self - np.where(np.isneginf(norm.real), 0, norm))
+    size = np.abs(norm)
+    if np.maximum.reduce(np.where(np.isfinite(size), size, 0), axis=None, initial=0) > _EXACT:
+        total = np.add.reduce(out, axis=_axis(dim, self), keepdims=True)
+        out = out / np.where(total == 0, 1, total)
+    return out

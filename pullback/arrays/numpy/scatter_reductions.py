@@ -3,7 +3,8 @@
 import numpy as np
 
 from pullback.arrays.numpy.dims import wrap_dim
-from pullback.arrays.numpy.indexing import add_at, check_integers
+from pullback.arrays.numpy.flat_places import places_of
+from pullback.arrays.numpy.indexing import FEW, add_at, check_integers, reduce_at
 from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.scattering import along_dim, scatter_source
 
@@ -25,17 +26,22 @@ def scatter_reduce_(self, dim, index, src, reduce, include_self=True):
         return self
     src = scatter_source(self, index, src, "scatter_reduce")
     out = self if self.ndim else self.reshape(1)
+    if src.size >= FEW and (places := places_of(out, where)) is not None:
+        out, where, src = out.reshape(-1), (places.ravel(),), src.ravel()
     if not include_self:
         out[where] = neutral(reduce, self.dtype)
     if UFUNCS[reduce] is np.add:
         add_at(out, where, src)
     else:
-        UFUNCS[reduce].at(out, where, src)
+        reduce_at(UFUNCS[reduce], out, where, src)
     if reduce == "mean":
         counts = np.full(out.shape, int(include_self))
         add_at(counts, where, np.ones(src.shape, int))
         divide = np.floor_divide if self.dtype.kind in "iu" else np.true_divide
-        divide(out, np.maximum(counts, 1), out=out, casting="same_kind")
+        counts = np.maximum(counts, 1)
+        if self.dtype.char in "fd":  # in float16 they might overflow; other types divide in a wider one
+            counts = counts.astype(self.dtype)
+        divide(out, counts, out=out, casting="same_kind")
     return self
 
 

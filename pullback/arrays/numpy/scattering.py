@@ -3,8 +3,8 @@
 import numpy as np
 
 from pullback.arrays.numpy.dims import at_dim, wrap_dim
-from pullback.arrays.numpy.flat_places import places_along
-from pullback.arrays.numpy.indexing import add_at, check_fits, check_integers, write_at
+from pullback.arrays.numpy.flat_places import places_along, summed_rows
+from pullback.arrays.numpy.indexing import add_at, check_fits, check_integers, reduce_at, write_at
 from pullback.arrays.numpy.masks import one_value
 
 __all__ = [
@@ -44,7 +44,7 @@ def gather(self, dim, index, sparse_grad=False):
     if where is None:
         return np.empty(index.shape, self.dtype)
     if self.ndim > 1 and (places := places_along(self, wrap_dim(dim, self.ndim, "gather"), index)) is not None:
-        return self.reshape(-1).take(places)
+        return self.reshape(-1).take(places, mode="wrap")  # all are in range, and this does not look again
     return (self if self.ndim else self.reshape(1))[where].reshape(index.shape)
 
 
@@ -73,8 +73,11 @@ def scatter_(self, dim, index, src):
     """self[index[i][j][k]][j][k] = src[i][j][k] for dim = 0, and so on; src may be a number."""
     where = along_dim(self, dim, index, "scatter")
     if where is not None and index.size:
-        flat = self if self.ndim else self.reshape(1)
-        write_at(flat, where, scatter_source(self, index, src, "scatter"))
+        src = scatter_source(self, index, src, "scatter")
+        if self.ndim > 1 and (places := places_along(self, wrap_dim(dim, self.ndim, "scatter"), index)) is not None:
+            self.reshape(-1)[places] = src
+            return self
+        write_at(self if self.ndim else self.reshape(1), where, src)
     return self
 
 
@@ -99,7 +102,7 @@ def scatter_with(self, dim, index, src, reduce):
     where = along_dim(out, dim, index, "scatter")
     if where is not None and index.size:
         flat = out if out.ndim else out.reshape(1)
-        REDUCTIONS[reduce].at(flat, where, scatter_source(out, index, src, "scatter"))
+        reduce_at(REDUCTIONS[reduce], flat, where, scatter_source(out, index, src, "scatter"))
     return out
 
 
@@ -144,6 +147,8 @@ def index_select(self, dim, index):
 
 def index_select_backward(grad, shape, dim, index):
     """Zeros of the given shape, with the slices of grad added where index_select took them from."""
+    if dim == 0 and index.ndim == 1 and (out := summed_rows(shape, index, grad)) is not None:
+        return out
     out = np.zeros(shape, grad.dtype)
     flat, where = slices_at(out, dim, index, "index_select")
     add_at(flat, where, grad.reshape(-1) if out.ndim == 0 else grad)

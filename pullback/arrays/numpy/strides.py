@@ -1,5 +1,7 @@
 """Kernels of the area shape that arrange memory by strides (as_strided) or are the adjoint of that."""
 
+import math
+
 import numpy as np
 
 __all__ = ["restride", "storage_geometry", "strided_view"]
@@ -10,9 +12,13 @@ def storage_of(self):
     root = self
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if not root.flags.forc:
+    if root.flags.c_contiguous:
+        return root
+    # What NumPy computes from a permuted array lies in memory as that did: densely, in another order of dimensions.
+    dense = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
+    if not dense.flags.c_contiguous:
         raise RuntimeError("as_strided: the memory of the input has gaps of its own; call contiguous() first")
-    return root if root.flags.c_contiguous else root.T
+    return dense
 
 
 def offset_in(storage, self):
@@ -43,8 +49,10 @@ def strided_view(self, size, stride, storage_offset, geometry):
             f"as_strided: size {tuple(size)} and stride {tuple(stride)} must pair up, and neither they nor "
             f"storage_offset {storage_offset} may be negative"
         )
-    step = self.itemsize
-    return np.ndarray(size, self.dtype, storage_of(self), storage_offset * step, [n * step for n in stride])
+    step, storage = self.itemsize, storage_of(self)
+    if not storage.size and math.prod(size):  # NumPy takes no bytes for any number of bytes
+        raise ValueError(f"as_strided(): size {tuple(size)} reaches beyond the 0 elements of the memory.")
+    return np.ndarray(size, self.dtype, storage, storage_offset * step, [n * step for n in stride])
 
 
 def restride(self, source, target, counted):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from pullback.autograd.checkpoint.frame import PartOfCheckpoint
 from pullback.autograd.checkpoint.randomness import States, generator_states, restore
 from pullback.core.dispatch import OPERATORS, TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, with_article
 from pullback.core.modes import Modes
 from pullback.core.tensor import Tensor
 from pullback.core.version import Counter, counter_of
@@ -181,7 +181,7 @@ class _Choosing(PartOfCheckpoint):
             return policy
         if not isinstance(policy, CheckpointPolicy):
             raise TypeError(
-                f"the policy function returned a {type(policy).__name__} for {name}; expected a CheckpointPolicy, for "
+                f"the policy function returned {with_article(policy)} for {name}; expected a CheckpointPolicy, for "
                 "example CheckpointPolicy.PREFER_RECOMPUTE."
             )
         return policy in {CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE}

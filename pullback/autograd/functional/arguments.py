@@ -137,7 +137,9 @@ class Point:
         if not pairs:
             return (None,) * len(inputs)
         connected, given = zip(*pairs, strict=True)
-        return grad(connected, inputs, given, retain_graph, create_graph, allow_unused=True)
+        found: tuple[Tensor | None, ...]
+        found = grad(connected, inputs, given, retain_graph, create_graph, allow_unused=True)
+        return found
 
     def zero_cotangents(self, tensors: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """Zeros that require grad: the variables in which a vjp is linear. None for what has no derivative."""

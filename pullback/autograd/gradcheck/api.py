@@ -304,12 +304,13 @@ def _random_like(output: Tensor, strided: bool, seed: int) -> Tensor:
 
 
 def _refuse_options(**options: bool | None) -> None:
-    """Raise for an option that would need vmap, or sparse layouts."""
-    needs = {
-        "check_batched_grad": "vmap",
-        "check_batched_forward_grad": "vmap",
-        "masked": "sparse layouts",
+    """Raise for an option that would check what pullback does not have."""
+    rows = "the gradients of a batch are computed row by row, which leaves nothing to compare the rows with"
+    reasons = {
+        "check_batched_grad": rows,
+        "check_batched_forward_grad": rows,
+        "masked": "it is about sparse layouts, and every tensor is dense",
     }
     for name, value in options.items():
         if value:
-            raise NotImplementedError(f"gradcheck: {name}=True needs {needs[name]}, which pullback does not have yet.")
+            raise NotImplementedError(f"gradcheck: {name}=True is not available: {reasons[name]}. Leave it out.")

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pullback.autograd.profiler.units import time
+
 Shapes = tuple[tuple[int, ...], ...]
 
 
+class Times:
+    """Times as texts, of one event or of several."""
+
+    __slots__ = ()
+
+    # Which each subclass has in microseconds.
+    cpu_time: float
+    cpu_time_total: float
+    self_cpu_time_total: float
+
+    @property
+    def cpu_time_str(self) -> str:
+        """The time of a call, with its unit."""
+        return time(self.cpu_time)
+
+    @property
+    def cpu_time_total_str(self) -> str:
+        """`cpu_time_total`, with its unit."""
+        return time(self.cpu_time_total)
+
+    @property
+    def self_cpu_time_total_str(self) -> str:
+        """`self_cpu_time_total`, with its unit."""
+        return time(self.self_cpu_time_total)
+
+
 @dataclass(eq=False, slots=True)
-class FunctionEvent:
+class FunctionEvent(Times):
     """One call of an operator, a custom Function, a node in backward, or one range of `record_function`.
 
     Attributes
@@ -43,12 +71,27 @@ class FunctionEvent:
     args: str | None = None
 
     @property
-    def cpu_time_total(self) -> float:
+    def key(self) -> str:
+        """The name, by which events are added up."""
+        return self.name
+
+    @property
+    def count(self) -> int:
+        """1: this is one call."""
+        return 1
+
+    @property
+    def cpu_time_total(self) -> float:  # type: ignore[override]  # read alone, here as there
         """Microseconds from beginning to end."""
         return self.end_us - self.start_us
 
     @property
-    def self_cpu_time_total(self) -> float:
+    def cpu_time(self) -> float:  # type: ignore[override]
+        """Microseconds of this call."""
+        return self.cpu_time_total
+
+    @property
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
         """Microseconds without those of what it called, as far as that ran in the same thread or task."""
         inside = sum(child.cpu_time_total for child in self.cpu_children if child.thread == self.thread)
         return max(self.cpu_time_total - inside, 0.0)
@@ -65,8 +108,11 @@ class FunctionEvent:
 
 
 @dataclass(slots=True)
-class FunctionEventAvg:
-    """The events of one name (and shapes, if grouped by them) together; times in microseconds, memory in bytes."""
+class FunctionEventAvg(Times):
+    """The events of one name (and shapes, if grouped by them) together; times in microseconds, memory in bytes.
+
+    `cpu_parent` is what called the first of them.
+    """
 
     key: str
     kind: str
@@ -76,14 +122,17 @@ class FunctionEventAvg:
     self_cpu_time_total: float = 0.0
     cpu_memory_usage: int = 0
     self_cpu_memory_usage: int = 0
+    cpu_parent: FunctionEvent | None = field(default=None, repr=False)
 
     @property
-    def cpu_time(self) -> float:
+    def cpu_time(self) -> float:  # type: ignore[override]
         """Microseconds a call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     def add(self, event: FunctionEvent, memory: int, recursive: bool) -> None:
         """Count an event; one inside another of the same key is in that one's total already."""
+        if not self.count:
+            self.cpu_parent = event.cpu_parent
         self.count += 1
         self.self_cpu_time_total += event.self_cpu_time_total
         self.self_cpu_memory_usage += event.self_cpu_memory_usage

@@ -17,7 +17,17 @@ class EventAverages(list[FunctionEventAvg]):
         super().__init__(sorted(averages, key=lambda average: -average.cpu_time_total))
         self.with_memory = with_memory
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_name_column_width: int = 55) -> str:
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
         """The sums as a table.
 
         Parameters
@@ -27,15 +37,25 @@ class EventAverages(list[FunctionEventAvg]):
             the largest first; or "key": by name. Default: the longest in total first.
         row_limit : int, default 100
             How many rows at most; -1 for all.
-        max_name_column_width : int, default 55
-            Longer names are cut.
+        max_name_column_width, max_shapes_column_width : int, default 55 and 80
+            Longer texts are cut.
+        max_src_column_width : int
+            Without effect: there is no column of source lines.
+        header : str, optional
+            A line above the table.
+        top_level_events_only : bool, default False
+            Only what nothing else in the profile called.
+        time_unit : 'us', 'ms' or 's', optional
+            Default: the one that keeps the number short.
 
         Raises
         ------
         ValueError
-            `sort_by` is none of these.
+            `sort_by` or `time_unit` is none of these.
         """
-        return table.text(self, sort_by, row_limit, max_name_column_width, self.with_memory)
+        look = table.Look(row_limit, max_name_column_width, max_shapes_column_width, header, time_unit)
+        rows = [row for row in self if row.cpu_parent is None] if top_level_events_only else self
+        return table.text(rows, sort_by, look, self.with_memory)
 
     def __str__(self) -> str:
         return self.table()
@@ -53,16 +73,16 @@ class EventList(list[FunctionEvent]):
         """Microseconds spent in all events together, each counted once."""
         return sum(event.self_cpu_time_total for event in self)
 
-    def key_averages(self, group_by_input_shape: bool = False) -> EventAverages:
+    def key_averages(self, group_by_input_shapes: bool = False) -> EventAverages:
         """The sums by name, and by the shapes of the inputs if asked for (with `record_shapes=True`)."""
         averages: dict[Any, FunctionEventAvg] = {}
         memory = self._memory()
         for event in self:
-            key = _key(event, group_by_input_shape)
+            key = _key(event, group_by_input_shapes)
             average = averages.get(key)
             if average is None:
                 average = averages[key] = FunctionEventAvg(*key)
-            average.add(event, memory[event], any(_key(e, group_by_input_shape) == key for e in _callers(event)))
+            average.add(event, memory[event], any(_key(e, group_by_input_shapes) == key for e in _callers(event)))
         return EventAverages(averages.values(), self.with_memory)
 
     def total_average(self) -> FunctionEventAvg:
@@ -73,9 +93,9 @@ class EventList(list[FunctionEvent]):
             total.add(event, memory[event], recursive=event.cpu_parent is not None)
         return total
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_name_column_width: int = 55) -> str:
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **look: Any) -> str:
         """The sums by name as a table: see `EventAverages.table`."""
-        return self.key_averages().table(sort_by, row_limit, max_name_column_width)
+        return self.key_averages().table(sort_by, row_limit, **look)
 
     def export_chrome_trace(self, path: str | Path) -> Path:
         """Write a JSON file for chrome://tracing and ui.perfetto.dev, with arrows from forward to backward."""

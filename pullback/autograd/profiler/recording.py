@@ -15,6 +15,7 @@ import numpy as np
 from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
 from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
+from pullback.core.errors import UnsupportedError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.node import Node
@@ -45,6 +46,8 @@ class profile(Instrument, ModeSwitch):
         Keep the shapes of the inputs: see `key_averages(group_by_input_shape=True)`.
     profile_memory : bool, default False
         Count the bytes of results that share memory with no input.
+    use_cuda, use_device, with_flops, with_stack, with_modules, use_kineto, use_cpu, acc_events : optional
+        PyTorch's further options: accepted as they are by default, refused where they ask for what is not measured.
 
     Notes
     -----
@@ -70,7 +73,10 @@ class profile(Instrument, ModeSwitch):
 
     watches_operators = watches_nodes = True
 
-    def __init__(self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False) -> None:
+    def __init__(
+        self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False, **others: Any
+    ) -> None:
+        _refuse(others)
         self.enabled = bool(enabled)
         self.record_shapes, self.profile_memory = bool(record_shapes), bool(profile_memory)
         self._events: list[FunctionEvent] = []
@@ -160,9 +166,9 @@ class profile(Instrument, ModeSwitch):
         """Microseconds spent in all events together."""
         return self.function_events.self_cpu_time_total
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_name_column_width: int = 55) -> str:
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **look: Any) -> str:
         """The sums by name as a table: see `EventAverages.table`."""
-        return self.function_events.table(sort_by, row_limit, max_name_column_width)
+        return self.function_events.table(sort_by, row_limit, **look)
 
     def export_chrome_trace(self, path: str | Path) -> Path:
         """Write a JSON file for chrome://tracing and ui.perfetto.dev: see `EventList.export_chrome_trace`."""
@@ -214,6 +220,25 @@ class record_function(ModeSwitch):
         _ranges.set(outer)
         for taken, event, before in reversed(begun):
             taken._end(event, before)
+
+
+# PyTorch's further options: what they may be here, and why nothing else. use_kineto and acc_events ask for nothing.
+_OTHERS = {
+    "use_cuda": (False, "everything runs on the CPU"),
+    "use_device": (None, "everything runs on the CPU"),
+    "use_cpu": (True, "everything runs on the CPU"),
+    "with_flops": (False, "floating-point operations are not counted"),
+    "with_stack": (False, "source lines are not kept"),
+    "with_modules": (False, "there are no modules"),
+}
+
+
+def _refuse(others: Mapping[str, Any]) -> None:
+    for name, value in others.items():
+        if name not in _OTHERS and name not in ("use_kineto", "acc_events"):
+            raise TypeError(f"profile() got an unexpected keyword argument {name!r}.")
+        if name in _OTHERS and value != _OTHERS[name][0]:
+            raise UnsupportedError(f"profile({name}={value!r}) is not available: {_OTHERS[name][1]}.")
 
 
 def _flat(args: Sequence[Any]) -> list[Any]:

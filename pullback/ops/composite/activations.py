@@ -8,6 +8,7 @@ from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.noise import rrelu
 
 __all__ = [
+    "_softplus_slope",
     "celu",
     "celu_",
     "elu",
@@ -35,7 +36,6 @@ __all__ = [
     "softmax_functional",
     "softmin",
     "softshrink",
-    "softsign",
     "tanh_functional",
     "tanhshrink",
     "threshold",
@@ -164,11 +164,6 @@ def hardswish(input, inplace=False, *, ops):
     )
 
 
-def softsign(input, *, ops):
-    """x / (1 + |x|)."""
-    return input / (ops.abs(input) + 1)
-
-
 def tanhshrink(input, *, ops):
     """x - tanh(x)."""
     return input - ops.tanh(input)
@@ -257,3 +252,9 @@ def log_softmax_functional(input, dim, dtype=None, *, ops):
 def softmin(input, dim, dtype=None, *, ops):
     """softmax(-x)."""
     return ops.softmax(-input, dim, dtype=dtype)
+
+
+def _softplus_slope(x, beta, threshold, *, ops):
+    """sigmoid(beta x), and 1 above the threshold."""
+    scaled = x * beta
+    return ops.where(ops.gt(scaled, threshold), 1.0, ops.logistic(scaled))

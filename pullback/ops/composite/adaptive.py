@@ -6,7 +6,7 @@ import numpy as np
 
 from pullback.arrays.numpy.spatial.maps import SparseMap, WindowSum
 from pullback.ops.composite.pooling import finished
-from pullback.ops.composite.sizes import batched, numbers, refuse, require_fractions
+from pullback.ops.composite.sizes import batched, numbers, refuse, require_arrays, require_fractions
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
@@ -48,18 +48,18 @@ def _sizes(name, dims, input, output_size, ops):
     """(input with a batch dimension, whether it had one, sizes in, sizes out); None is the size of input."""
     if isinstance(output_size, (tuple, list)) and len(output_size) != dims:
         raise refuse(name, f"output_size must be one number or {dims}, but got {tuple(output_size)}")
-    if not hasattr(input, "ndim") or input.ndim not in (dims + 1, dims + 2):
-        error = ValueError if dims > 1 and getattr(input, "ndim", 0) <= dims else RuntimeError
+    require_arrays(name, input=input)
+    if input.ndim not in (dims + 1, dims + 2):
+        error = ValueError if dims > 1 and input.ndim <= dims else RuntimeError
         raise error(
-            f"{name}(): input must have {dims + 1} or {dims + 2} dimensions, but has the shape "
-            f"{tuple(getattr(input, 'shape', ()))}."
+            f"{name}(): input must have {dims + 1} or {dims + 2} dimensions, but has the shape {tuple(input.shape)}."
         )
     x, has_batch = batched(name, input, dims, ops)
     size = tuple(x.shape[2:])
     if 0 in x.shape[1:]:
         raise refuse(name, f"only the batch of input may be empty, but its shape is {tuple(input.shape)}")
-    given = numbers(name, "output_size", output_size, dims)
-    out = tuple(n if m is None else m for n, m in zip(size, given, strict=True))
+    each = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * dims
+    out = numbers(name, "output_size", tuple(n if m is None else m for n, m in zip(size, each, strict=True)), dims)
     if min(out) < 0:
         raise refuse(name, f"output_size must not be negative, but got {out}")
     return x, has_batch, size, out
@@ -124,9 +124,11 @@ def _fractional(name, dims, input, kernel_size, output_size, output_ratio, retur
     x, has_batch = batched(name, input, dims, ops)
     size = tuple(x.shape[2:])
     if output_size is None:
-        ratio = numbers(name, "output_ratio", output_ratio, dims)
-        if not all(0 < r < 1 for r in ratio):
-            raise ValueError(f"{name}(): output_ratio must lie between 0 and 1, but got {output_ratio}.")
+        ratio = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * dims
+        if len(ratio) != dims or not all(isinstance(r, float) and 0 < r < 1 for r in ratio):
+            raise ValueError(
+                f"{name}(): output_ratio must be a number between 0 and 1, or {dims} of them, but got {output_ratio}."
+            )
         output_size = tuple(int(n * r) for n, r in zip(size, ratio, strict=True))
     out = numbers(name, "output_size", output_size, dims)
     if min(kernel) < 1 or min(out) < 1 or any(m + k - 1 > n for n, m, k in zip(size, out, kernel, strict=True)):

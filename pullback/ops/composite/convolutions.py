@@ -1,6 +1,6 @@
 """conv1d to conv_transpose3d, unfold and fold: checks of arguments, and calls of the general operators."""
 
-from pullback.ops.composite.sizes import batched, numbers, refuse
+from pullback.ops.composite.sizes import batched, numbers, refuse, require_arrays
 
 __all__ = [
     "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold",
@@ -90,19 +90,22 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
         raise refuse(name, f"output_padding {more} must be smaller than stride {stride} or dilation {dilation}")
     sizes = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, more, strict=True)
     size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, d, m in sizes)
-    if min(size) < 0:
-        raise refuse(name, f"padding {padding} would give the result the size {size}; make it smaller")
+    if min(size) < 1:
+        raise refuse(
+            name,
+            f"input of size {tuple(x.shape[2:])} with kernel {tuple(weight.shape[2:])} and padding {padding} would "
+            f"give the result the size {size}, which must be positive",
+        )
     out = ops.convolution(x, weight, bias, stride, padding, dilation, True, more, groups)
     return out if has_batch else ops.squeeze(out, 0)
 
 
 def _check_weight(name, dims, input, weight):
-    for argument, value in (("input", input), ("weight", weight)):
-        if not hasattr(value, "dtype"):
-            raise TypeError(f"{name}(): {argument} must be a Tensor or an ndarray, got {type(value).__name__}.")
+    require_arrays(name, input=input, weight=weight)
     if weight.ndim != dims + 2:
         raise refuse(
-            name, f"weight must have {dims + 2} dimensions, (out, in / groups, ...), but has the shape {weight.shape}"
+            name,
+            f"weight must have {dims + 2} dimensions, (out, in / groups, ...), but has the shape {tuple(weight.shape)}",
         )
 
 
@@ -112,7 +115,9 @@ def _check_groups(name, x, weight, bias, groups, transposed):
         raise refuse(name, f"groups must be positive, but got {groups}")
     if weight.shape[0] % groups or weight.shape[0] < groups:
         raise refuse(
-            name, f"weight must have a multiple of {groups} groups in dimension 0; its shape is {weight.shape}"
+            name,
+            f"the size of weight in dimension 0 must be a positive multiple of groups, {groups}; its shape is "
+            f"{tuple(weight.shape)}",
         )
     wanted = weight.shape[0] if transposed else weight.shape[1] * groups
     if x.shape[1] != wanted:
@@ -198,6 +203,9 @@ def _count_columns(name, size, kernel, dilation, padding, stride):
 
 def bilinear(input1, input2, weight, bias=None, *, ops):
     """sum over i, j of input1[..., i] weight[o, i, j] input2[..., j]."""
+    require_arrays("bilinear", input1=input1, input2=input2, weight=weight)
+    if input1.ndim == 0 or input2.ndim == 0:
+        raise refuse("bilinear", "input1 and input2 must have at least one dimension, but one of them is a number")
     if weight.ndim != 3 or (input1.shape[-1], input2.shape[-1]) != tuple(weight.shape[1:]):
         raise refuse(
             "bilinear",

@@ -7,7 +7,7 @@ import numpy as np
 
 from pullback.arrays.numpy.spatial.maps import Pick, SparseMap
 from pullback.ops.composite.adaptive import mean_map
-from pullback.ops.composite.sizes import refuse, require_fractions
+from pullback.ops.composite.sizes import integers, refuse, require_arrays, require_fractions
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
@@ -21,15 +21,21 @@ def interpolate(
     antialias=False, *, ops,
 ):  # fmt: skip
     """(N, C, ...) resampled to a size, or by a factor."""
-    name, dims = "interpolate", getattr(input, "ndim", 0) - 2
-    _check(name, mode, dims, align_corners, antialias, getattr(input, "shape", ()))
+    how = (size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    return _resampled("interpolate", input, *how, ops)
+
+
+def _resampled(name, input, size, scale_factor, mode, align_corners, recompute, antialias, ops):
+    require_arrays(name, input=input)
+    dims = input.ndim - 2
+    _check(name, mode, dims, align_corners, antialias, input.shape)
     sizes = tuple(input.shape[2:])
     if 0 in input.shape[1:]:
         raise refuse(name, f"only the batch of input may be empty, but its shape is {tuple(input.shape)}")
     out, factors = _sizes_out(name, sizes, size, scale_factor)
-    if recompute_scale_factor:
+    if recompute:
         if size is not None:
-            raise ValueError("interpolate(): recompute_scale_factor is meaningless with an explicit size.")
+            raise ValueError(f"{name}(): recompute_scale_factor is meaningless with an explicit size, {size}.")
         factors = (None,) * dims
     if min(out) < 1:
         raise refuse(name, f"input of size {sizes} and output of size {out} must both be positive")
@@ -63,9 +69,14 @@ def _sizes_out(name, sizes, size, scale_factor):
     given = size if scale_factor is None else scale_factor
     given = tuple(given) if isinstance(given, (tuple, list)) else (given,) * len(sizes)
     if len(given) != len(sizes):
-        raise ValueError(f"{name}(): {given} must have one number for each of the sizes {sizes}.")
+        argument = "size" if scale_factor is None else "scale_factor"
+        raise ValueError(f"{name}(): {argument} {given} must have one number for each of the sizes {sizes}.")
     if scale_factor is None:
-        return tuple(int(n) for n in given), (None,) * len(sizes)
+        return integers(name, "size", given, "an integer, or one for each dimension"), (None,) * len(sizes)
+    if not all(isinstance(f, (int, float, np.number)) for f in given):
+        raise TypeError(
+            f"{name}(): scale_factor must be a number, or one for each dimension, but got {scale_factor!r}."
+        )
     return tuple(math.floor(n * float(f)) for n, f in zip(sizes, given, strict=True)), tuple(float(f) for f in given)
 
 
@@ -131,14 +142,14 @@ def _smoothed(kind, n, m, scale):
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None, *, ops):
     """interpolate, under its former name."""
-    return interpolate(input, size, scale_factor, mode, align_corners, ops=ops)
+    return _resampled("upsample", input, size, scale_factor, mode, align_corners, None, False, ops)
 
 
 def upsample_nearest(input, size=None, scale_factor=None, *, ops):
     """interpolate to the nearest neighbours."""
-    return interpolate(input, size, scale_factor, ops=ops)
+    return _resampled("upsample_nearest", input, size, scale_factor, "nearest", None, None, False, ops)
 
 
 def upsample_bilinear(input, size=None, scale_factor=None, *, ops):
     """interpolate, bilinear, corners aligned."""
-    return interpolate(input, size, scale_factor, "bilinear", True, ops=ops)
+    return _resampled("upsample_bilinear", input, size, scale_factor, "bilinear", True, None, False, ops)

@@ -4,6 +4,7 @@ from pullback.core.modes import no_grad
 from pullback.ops.composite.checks import require_arrays
 
 __all__ = [
+    "_layer_norm_backward",
     "dropout",
     "embedding",
     "group_norm",
@@ -39,9 +40,12 @@ def embedding(
 
 
 def standardised(x, dims, eps, ops):
-    """x less its mean over dims, over its standard deviation."""
-    centred = x - ops.mean(x, dims, True)
-    return centred * ops.rsqrt(ops.mean(centred * centred, dims, True) + eps)
+    """x less its mean over the last `dims` dimensions, over its standard deviation."""
+    if x.dtype.char in "fd":
+        return ops._layer_norm(x, None, None, dims, eps)[0]
+    last = tuple(range(-dims, 0))
+    centred = x - ops.mean(x, last, True)
+    return centred * ops.rsqrt(ops.mean(centred * centred, last, True) + eps)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, ops):
@@ -55,9 +59,29 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, ops
     for name, given in (("weight", weight), ("bias", bias)):
         if given is not None and tuple(given.shape) != shape:
             raise RuntimeError(f"layer_norm(): {name} must have shape {shape}, but has {given.shape}.")
-    out = standardised(input, tuple(range(-len(shape), 0)), eps, ops)
+    if all(x is None or (x.dtype.char in "fd" and x.dtype == input.dtype) for x in (input, weight, bias)):
+        return ops._layer_norm(input, weight, bias, len(shape), eps)[0]
+    out = standardised(input, len(shape), eps, ops)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
+
+
+def _layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, *, ops):
+    """The gradients of _layer_norm, by operators that are differentiable: mean and deviation depend on the input."""
+    del mean, inverse
+    last = tuple(range(-dims, 0))
+    centred = input - ops.mean(input, last, True)
+    inverse = ops.rsqrt(ops.mean(centred * centred, last, True) + eps)
+    n = centred * inverse
+    h = grad_output if weight is None else grad_output * weight
+    to_input = inverse * (h - ops.mean(h, last, True) - n * ops.mean(h * n, last, True))
+    to_weight = None if weight is None else over_batch(grad_output * n, dims, ops)
+    return to_input, to_weight, over_batch(grad_output, dims, ops)
+
+
+def over_batch(x, dims, ops):
+    """The sum over all dimensions but the last `dims`."""
+    return ops.sum(x, tuple(range(x.ndim - dims))) if x.ndim > dims else x
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, *, ops):
@@ -72,7 +96,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, *, ops):
         if given is not None and tuple(given.shape) != (channels,):
             raise RuntimeError(f"group_norm(): {name} must have shape {(channels,)}, but has {given.shape}.")
     each = input.size // max(rows * num_groups, 1)
-    out = standardised(ops.reshape(input, (rows, num_groups, each)), -1, eps, ops)
+    out = standardised(ops.reshape(input, (rows, num_groups, each)), 1, eps, ops)
     out = ops.reshape(out, input.shape)
     per_channel = (channels,) + (1,) * (input.ndim - 2)
     out = out if weight is None else out * ops.reshape(weight, per_channel)

@@ -6,9 +6,9 @@ import numpy as np
 
 from pullback.core.modes import no_grad
 from pullback.ops.composite.checks import require_arrays
-from pullback.ops.composite.losses import check_reduction, cross_entropy, reduced
+from pullback.ops.composite.losses import check_reduction, reduced
 
-__all__ = ["ctc_loss", "gaussian_nll_loss", "linear_cross_entropy", "poisson_nll_loss"]
+__all__ = ["ctc_loss", "gaussian_nll_loss", "poisson_nll_loss"]
 
 
 def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-8, reduction="mean", ops):
@@ -47,53 +47,6 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     error = input - target
     loss = 0.5 * (ops.log(var) + error * error / var)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, ops)
-
-
-def linear_cross_entropy(
-    input,
-    linear_weight,
-    target,
-    *,
-    linear_bias=None,
-    weight=None,
-    reduction="mean",
-    ignore_index=None,
-    label_smoothing=0.0,
-    ops,
-):
-    """cross_entropy of linear(input, linear_weight, linear_bias); dimensions of the weight between follow classes."""
-    require_arrays("linear_cross_entropy", input=input, linear_weight=linear_weight, target=target)
-    check_linear(input, linear_weight, linear_bias)
-    between = linear_weight.shape[1:-1]
-    shape = (*input.shape[:-1], linear_weight.shape[0], *between)
-    if ignore_index is not None and tuple(target.shape) == shape:
-        raise RuntimeError("linear_cross_entropy(): ignore_index means nothing where target holds probabilities.")
-    if between:
-        linear_weight = ops.reshape(linear_weight, (-1, input.shape[-1]))
-        linear_bias = None if linear_bias is None else ops.reshape(linear_bias, (-1,))
-    scores = ops.reshape(ops.linear(input, linear_weight, linear_bias), shape)
-    ignored = -100 if ignore_index is None else ignore_index
-    how = {"reduction": reduction, "ignore_index": ignored, "label_smoothing": label_smoothing}
-    return cross_entropy(scores, target, weight, **how, ops=ops)
-
-
-def check_linear(input, linear_weight, linear_bias):
-    """Refuse shapes that linear_cross_entropy has no meaning for."""
-    if input.ndim not in (1, 2) or linear_weight.ndim < 2 or input.shape[-1] != linear_weight.shape[-1]:
-        raise RuntimeError(
-            "linear_cross_entropy(): input must have shape (N, F) or (F,) and linear_weight (C, ..., F), but they have "
-            f"{input.shape} and {linear_weight.shape}."
-        )
-    if linear_bias is not None and tuple(linear_bias.shape) != tuple(linear_weight.shape[:-1]):
-        raise RuntimeError(
-            f"linear_cross_entropy(): linear_bias must have shape {linear_weight.shape[:-1]}, but has "
-            f"{linear_bias.shape}."
-        )
-    if linear_weight.ndim > 2 and input.ndim == 1:
-        raise RuntimeError(
-            f"linear_cross_entropy(): linear_weight of shape {linear_weight.shape} needs input (N, F), but it has "
-            f"{input.shape}."
-        )
 
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False, *, ops):

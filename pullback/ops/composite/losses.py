@@ -1,5 +1,7 @@
 """The losses of `nn.functional` made of other operators."""
 
+import math
+
 import numpy as np
 
 from pullback.ops.composite.checks import require_arrays
@@ -42,10 +44,12 @@ def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0, ops):
     check_reduction("smooth_l1_loss", reduction)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss(): beta must not be negative, but got {beta}.")
-    error = ops.abs(input - target)
+    error = input - target
+    size = ops.abs(error)
     if beta:
-        error = ops.where(ops.lt(error, beta), 0.5 * error * error / beta, error - 0.5 * beta)
-    return reduced(error, reduction, ops)
+        inside = ops.lt(size, beta)
+        size = ops.where(inside, parabola(error) / beta, size - 0.5 * beta)
+    return reduced(size, reduction, ops)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, *, ops):
@@ -53,9 +57,15 @@ def huber_loss(input, target, reduction="mean", delta=1.0, *, ops):
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise RuntimeError(f"huber_loss(): delta must be positive, but got {delta}.")
-    error = ops.abs(input - target)
-    loss = ops.where(ops.le(error, delta), 0.5 * error * error, delta * (error - 0.5 * delta))
-    return reduced(loss, reduction, ops)
+    error = input - target
+    size = ops.abs(error)
+    inside = ops.le(size, delta)
+    return reduced(ops.where(inside, parabola(error), delta * (size - 0.5 * delta)), reduction, ops)
+
+
+def parabola(error):
+    """error**2 / 2; not that of |error|, whose slope at 0 is 0, so that the curvature there would be 0 too."""
+    return 0.5 * error * error
 
 
 def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="mean", label_smoothing=0.0, ops):
@@ -101,8 +111,8 @@ def cross_entropy_of_probabilities(log_p, target, weight, dim, reduction, label_
         scores = scores * per_class(weight, log_p.ndim, dim, ops)
     if reduction == "none":
         return -ops.sum(scores, dim)
-    rows = max(log_p.size // max(classes, 1), 1) if reduction == "mean" else 1
-    return -ops.sum(scores) / rows
+    rows = math.prod(n for d, n in enumerate(log_p.shape) if d != dim) if reduction == "mean" else 1
+    return -ops.sum(scores) / (rows or math.nan)  # as the mean of nothing
 
 
 def smoothing_loss(log_p, target, weight, dim, reduction, ignore_index, ops):
@@ -133,7 +143,7 @@ def binary_cross_entropy(input, target, weight=None, *, reduction="mean", ops):
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="mean", pos_weight=None, ops):
-    """Of scores: (1 - t) x - log(sigmoid(x))."""
+    """Of scores: (1 - t) log(1 + exp(x)) + t log(1 + exp(-x))."""
     check_reduction("binary_cross_entropy_with_logits", reduction)
     require_arrays("binary_cross_entropy_with_logits", input=input, target=target)
     if input.shape != target.shape:
@@ -141,10 +151,10 @@ def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="m
             f"binary_cross_entropy_with_logits(): input and target must have one shape, but have {input.shape} and "
             f"{target.shape}."
         )
-    miss = ops.softplus(-input, 1, FAR)  # -log(sigmoid(input))
-    if pos_weight is not None:
-        miss = miss * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input + miss
+    if pos_weight is None:
+        loss = ops.binary_cross_entropy_logit_elements(input, target)
+    else:
+        loss = (1 - target) * ops.softplus(input, 1, FAR) + pos_weight * target * ops.softplus(-input, 1, FAR)
     return reduced(loss if weight is None else loss * weight, reduction, ops)
 
 
@@ -153,8 +163,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, ops):
     require_arrays("cosine_similarity", x1=x1, x2=x2)
     shape = np.broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = ops.expand(x1, shape), ops.expand(x2, shape)
-    first, second = (ops.clamp_min(ops.sum(x * x, dim, True), eps * eps) for x in (x1, x2))
-    return ops.sum((x1 * ops.rsqrt(first)) * (x2 * ops.rsqrt(second)), dim)
+    first, second = (x / ops.clamp_min(ops.linalg_vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
+    return ops.sum(first * second, dim)
 
 
 def kl_div(input, target, *, reduction="mean", log_target=False, ops):

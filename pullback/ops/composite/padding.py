@@ -1,16 +1,19 @@
 """Padding: with a constant, or with what the array has at its borders."""
 
+import functools
+
 import numpy as np
 
 from pullback.arrays.numpy.spatial.maps import Pick
-from pullback.ops.composite.sizes import refuse
+from pullback.ops.composite.sizes import integers, refuse, require_arrays
 
 __all__ = ["pad"]
 
 
 def pad(input, pad, mode="constant", value=None, *, ops):
     """`pad` has two numbers a dimension, the last dimension first; negative ones cut off."""
-    amounts = list(pad)
+    require_arrays("pad", input=input)
+    amounts = list(integers("pad", "pad", pad))
     if len(amounts) % 2 or len(amounts) > 2 * input.ndim:
         raise refuse("pad", f"pad must have two numbers for each of at most {input.ndim} dimensions, got {amounts}")
     if mode == "constant":
@@ -29,12 +32,17 @@ def pad(input, pad, mode="constant", value=None, *, ops):
     sizes = tuple(input.shape[-dims:])
     for n, pair in zip(sizes, pairs, strict=True):
         _check(mode, n, pair, input.shape)
+    if mode == "replicate" and all(n + sum(pair) == 0 for n, pair in zip(sizes, pairs, strict=True)):
+        raise refuse("pad", f"padding {amounts} leaves nothing of an input of shape {tuple(input.shape)}")
     if all(pair == (0, 0) for pair in pairs):
         return ops.clone(input)
-    maps = tuple(
-        None if pair == (0, 0) else Pick(_INDICES[mode](n, *pair), n) for n, pair in zip(sizes, pairs, strict=True)
-    )
-    return ops.separable_map(input, maps)
+    return ops.separable_map(input, tuple(_pick(mode, n, *pair) for n, pair in zip(sizes, pairs, strict=True)))
+
+
+@functools.lru_cache(maxsize=128)
+def _pick(mode, n, before, after):
+    """The map that pads n numbers."""
+    return None if before == after == 0 else Pick(_INDICES[mode](n, before, after), n)
 
 
 def _check(mode, n, pair, shape):
@@ -45,7 +53,9 @@ def _check(mode, n, pair, shape):
         )
     if mode == "circular" and max(pair) > n:
         raise refuse("pad", f"circular padding may go around once, but got {pair} for {n} of {tuple(shape)}")
-    if n + before + after < (0 if mode == "circular" else 1) or (n == 0 and max(pair) > 0):
+    if mode == "circular" and n + min(before, 0) + min(after, 0) <= 0 < max(pair):
+        raise refuse("pad", f"padding {pair} cuts off all of a dimension of size {n} and leaves nothing to repeat")
+    if n + before + after < (1 if mode == "reflect" else 0) or (n == 0 and max(pair) > 0):
         raise refuse("pad", f"padding {pair} leaves nothing of a dimension of size {n} (shape {tuple(shape)})")
 
 

@@ -1,11 +1,12 @@
 """Pooling with windows of one size: average, power mean, maximum, and the way back from a maximum."""
 
+import functools
 import math
 
 import numpy as np
 
 from pullback.arrays.numpy.spatial.maps import WindowSum
-from pullback.ops.composite.sizes import batched, numbers, refuse
+from pullback.ops.composite.sizes import batched, numbers, refuse, require_arrays
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d",
@@ -22,7 +23,11 @@ def pooled_size(name, size, kernel, stride, padding, dilation, ceil_mode):
             count -= 1
         out.append(count)
     if min(out) < 1:
-        raise refuse(name, f"the output size {tuple(out)} is too small for input of size {tuple(size)}")
+        raise refuse(
+            name,
+            f"kernel_size {kernel} with dilation {dilation} and padding {padding} is too large, or stride {stride} too "
+            f"wide, for input of size {tuple(size)}: the output size {tuple(out)} is too small",
+        )
     return tuple(out)
 
 
@@ -36,7 +41,7 @@ def checked_windows(name, dims, input, kernel_size, stride, padding, dilation, o
             raise refuse(name, f"{argument} must be greater than zero, but got {given}")
     if min(pad) < 0:
         raise refuse(name, f"padding must be non-negative, but got {pad}")
-    if any(p > (d * (k - 1) + 1) // 2 for p, k, d in zip(pad, kernel, apart, strict=True)):
+    if any(p > k // 2 for p, k in zip(pad, kernel, strict=True)):
         raise refuse(name, f"padding must be at most half of the kernel, but got {pad} for kernel_size {kernel}")
     x, has_batch = batched(name, input, dims, ops)
     if 0 in x.shape[1:]:
@@ -68,7 +73,7 @@ def avg_pool3d(
 
 def _averaged(name, dims, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor, ops):
     if divisor is not None and divisor == 0:
-        raise refuse(name, "the divisor must not be zero")
+        raise refuse(name, "divisor_override must not be zero")
     x, has_batch, kernel, step, pad, _ = checked_windows(name, dims, input, kernel_size, stride, padding, 1, ops)
     size = tuple(x.shape[2:])
     out = pooled_size(name, size, kernel, step, pad, (1,) * dims, ceil_mode)
@@ -121,9 +126,15 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, op
 
 
 def _power_sum(name, dims, input, norm_type, kernel_size, stride, ceil_mode, ops):
+    require_arrays(name, input=input)
+    if not isinstance(norm_type, (int, float)) or norm_type == 0:
+        raise refuse(name, f"norm_type must be a number other than 0, but got {norm_type!r}")
     kernel = numbers(name, "kernel_size", kernel_size, dims)
+    if abs(norm_type) == math.inf:
+        sign = 1 if norm_type > 0 else -1
+        return sign * _largest(name, dims, sign * ops.abs(input), kernel, stride, 0, 1, ceil_mode, False, ops)
     how = (kernel, stride, 0, ceil_mode, True, None)
-    total = ops.relu(_averaged(name, dims, input**norm_type, *how, ops)) * math.prod(kernel)
+    total = _averaged(name, dims, input**norm_type, *how, ops) * math.prod(kernel)
     if norm_type == 1:
         return total
     empty = ops.eq(total, 0)  # the root has no slope there; like a norm of zeros it gets 0
@@ -153,7 +164,16 @@ def _largest(name, dims, input, kernel_size, stride, padding, dilation, ceil_mod
     x, has_batch, *how = checked_windows(name, dims, input, kernel_size, stride, padding, dilation, ops)
     out = pooled_size(name, x.shape[2:], *how, ceil_mode)
     places = tuple(np.arange(m)[:, None] * s - p + np.arange(k) * d for m, k, s, p, d in zip(out, *how, strict=True))
-    return finished(ops.windowed_max(x, places), has_batch, return_indices, ops)
+    values, indices = ops.windowed_max(x, places)
+    inside = [((p >= 0) & (p < n)).any(1) for p, n in zip(places, x.shape[2:], strict=True)]
+    if not all(one.all() for one in inside):  # a wide dilation may step over a short dimension
+        values = ops.where(functools.reduce(np.logical_and.outer, inside), values, _least(x.dtype))
+    return finished((values, indices), has_batch, return_indices, ops)
+
+
+def _least(dtype):
+    """The maximum of no numbers."""
+    return -math.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def finished(found, has_batch, return_indices, ops):
@@ -181,10 +201,11 @@ def _unpooled(name, dims, input, indices, kernel_size, stride, padding, output_s
     kernel, pad = numbers(name, "kernel_size", kernel_size, dims), numbers(name, "padding", padding, dims)
     step = kernel if stride is None or stride in ((), []) else numbers(name, "stride", stride, dims)
     batched(name, input, dims, ops)
+    require_arrays(name, indices=indices)
     if tuple(indices.shape) != tuple(input.shape):
         raise refuse(name, f"indices must have the shape of input, {tuple(input.shape)}, not {tuple(indices.shape)}")
-    if getattr(indices, "dtype", np.dtype(float)).kind not in "iu":
-        raise refuse(name, f"indices must be integers, but has the dtype {indices.dtype}")
+    if indices.dtype.kind not in "iu":
+        raise refuse(name, f"indices must be integers, but have the dtype {indices.dtype}")
     if min(step) <= 0:
         raise refuse(name, f"stride must be greater than zero, but got {step}")
     usual = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-dims:], step, pad, kernel, strict=True))

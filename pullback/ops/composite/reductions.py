@@ -4,8 +4,10 @@ from pullback.ops.composite.calculus import *  # noqa: F403
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.histograms import *  # noqa: F403
 from pullback.ops.composite.quantiles import *  # noqa: F403
+from pullback.ops.formulas.reductions import neighbour
 
 __all__ = [
+    "_products_of_others",
     "aminmax",
     "max_other",
     "min_other",
@@ -21,6 +23,15 @@ __all__ = [
     "var_mean_unbiased",
     "var_unbiased",
 ]
+
+
+def _products_of_others(self, dim, *, ops):
+    """For each element, the product of all others along `dim`: right at zeros, where result / self is not."""
+    if self.ndim == 0:
+        return ops.ones_like(self)
+    before = neighbour(ops.cumprod(self, dim), dim, 1, ops=ops)
+    after = neighbour(ops.cumprod(ops.flip(self, (dim,)), dim), dim, 1, ops=ops)
+    return before * ops.flip(after, (dim,))
 
 
 def nanmean(self, dim=None, keepdim=False, *, dtype=None, ops):

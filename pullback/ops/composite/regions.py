@@ -3,7 +3,7 @@
 import numpy as np
 
 from pullback.arrays.numpy.spatial.maps import SparseMap
-from pullback.ops.composite.sizes import numbers, refuse
+from pullback.ops.composite.sizes import numbers, refuse, require_arrays
 
 __all__ = ["roi_align", "roi_pool"]
 
@@ -70,6 +70,7 @@ def _bins(begin, end, count, n):
 
 
 def _checked(name, input, output_size):
+    require_arrays(name, input=input)
     if input.ndim != 4 or 0 in input.shape[2:]:
         raise refuse(name, f"input must be (N, C, H, W) and not empty, but its shape is {tuple(input.shape)}")
     size = numbers(name, "output_size", output_size, 2)
@@ -84,6 +85,8 @@ def _as_array(name, boxes):
         parts = [np.asarray(_plain(b)) for b in boxes]
         if any(b.ndim != 2 or b.shape[1] != 4 for b in parts):
             raise refuse(name, f"a list of boxes must have shapes (L, 4), but has {[b.shape for b in parts]}")
+        if not parts:
+            return np.zeros((0, 5))
         numbered = [np.concatenate([np.full((len(b), 1), i), b], 1) for i, b in enumerate(parts)]
         return np.concatenate(numbered).astype(float)
     found = np.asarray(_plain(boxes))

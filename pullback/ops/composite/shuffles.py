@@ -1,13 +1,13 @@
 """Channels to pixels and back: changes of shape and order alone."""
 
-from pullback.ops.composite.sizes import refuse
+from pullback.ops.composite.sizes import integer, refuse, require_arrays
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 
 
 def pixel_shuffle(self, upscale_factor, *, ops):
     """(*, C r r, H, W) -> (*, C, H r, W r)."""
-    r = _factor("pixel_shuffle", self, upscale_factor)
+    r = _factor("pixel_shuffle", self, "upscale_factor", upscale_factor)
     *lead, channels, height, width = self.shape
     if channels % (r * r):
         raise refuse("pixel_shuffle", f"the {channels} channels must be a multiple of {r} * {r} ({tuple(self.shape)})")
@@ -19,7 +19,7 @@ def pixel_shuffle(self, upscale_factor, *, ops):
 
 def pixel_unshuffle(self, downscale_factor, *, ops):
     """(*, C, H r, W r) -> (*, C r r, H, W)."""
-    r = _factor("pixel_unshuffle", self, downscale_factor)
+    r = _factor("pixel_unshuffle", self, "downscale_factor", downscale_factor)
     *lead, channels, height, width = self.shape
     if height % r or width % r:
         raise refuse("pixel_unshuffle", f"height and width of {tuple(self.shape)} must be multiples of {r}")
@@ -31,6 +31,8 @@ def pixel_unshuffle(self, downscale_factor, *, ops):
 
 def channel_shuffle(self, groups, *, ops):
     """(N, groups * n, ...) -> (N, n * groups, ...), channels in turn from each group."""
+    require_arrays("channel_shuffle", input=self)
+    groups = integer("channel_shuffle", "groups", groups)
     if self.ndim < 3:
         raise refuse("channel_shuffle", f"input must have at least 3 dimensions, but has the shape {tuple(self.shape)}")
     if groups <= 0 or self.shape[1] % groups:
@@ -40,9 +42,11 @@ def channel_shuffle(self, groups, *, ops):
     return ops.reshape(mixed, self.shape)
 
 
-def _factor(name, self, factor):
+def _factor(name, self, argument, given):
+    require_arrays(name, input=self)
+    factor = integer(name, argument, given)
     if self.ndim < 3:
         raise refuse(name, f"input must have at least 3 dimensions, but has the shape {tuple(self.shape)}")
     if factor <= 0:
-        raise refuse(name, f"the factor must be positive, but got {factor}")
+        raise refuse(name, f"{argument} must be positive, but got {factor}")
     return factor

@@ -4,7 +4,8 @@ Jacobi's formula, d det(A) = tr(adj(A) dA) (Magnus and Neudecker, Matrix Differe
 in place of det(A) A^-1 it holds for singular matrices too.
 """
 
-from pullback.ops.formulas.solves import adjoint_of
+from pullback.ops.formulas.sizes import sizes_of
+from pullback.ops.formulas.solves import adjoint_of, without_unused
 
 __all__ = [
     "adjugate_curve", "adjugate_slope_backward", "matrix_exp_slope", "slogdet_backward", "slogdet_jvp",
@@ -51,18 +52,20 @@ def adjugate_curve(A, dA, tangent, *, ops):
 
 
 def slogdet_backward(grad_sign, grad_log, A, sign, *, ops):
-    """(grad_log - i Im(conj(grad_sign) sign)) A^-H; of a singular matrix 0 for no cotangent, else nan."""
-    weight = grad_log
-    if sign.dtype.kind == "c":
-        weight = grad_log - ops.imag(ops.conj(grad_sign) * sign) * 1j
-    weight = _column(weight, ops)
-    inverse = adjoint_of(ops.linalg_inv_ex(A)[0], ops=ops)
-    unused = ops.eq(weight, 0)
-    return ops.where(unused, ops.zeros_like(inverse), inverse) * weight
+    """(grad_log - i Im(conj(grad_sign) sign)) A^-H; of a singular matrix nan, but 0 for grad_log 0."""
+    inverse, singular = ops.linalg_inv_ex(A)[0], ops.eq(sign, 0)
+    along = _column(grad_log, ops)
+    found = adjoint_of(without_unused(inverse, singular, along, ops=ops), ops=ops) * along
+    if sign.dtype.kind != "c":
+        return found
+    # The sign of a singular matrix, 0, has no phase to turn; a nan here would reach it when differentiated again.
+    inverse = without_unused(inverse, singular, sizes_of(_column(sign, ops)), ops=ops)
+    return found - adjoint_of(inverse, ops=ops) * _column(ops.imag(ops.conj(grad_sign) * sign) * 1j, ops)
 
 
 def slogdet_jvp(A, dA, sign, *, ops):
     """With c = tr(A^-1 dA): i Im(c) sign, Re(c)."""
+    A = without_unused(A, ops.eq(sign, 0), dA, instead=1, ops=ops)
     c = ops.sum(ops.diagonal(ops.linalg_solve_matrices(A, dA)[0], 0, -2, -1), -1)
     turned = ops.imag(c) * 1j * sign if sign.dtype.kind == "c" else ops.zeros_like(sign)
     return turned, ops.real(c)

@@ -1,271 +1,198 @@
-"""Helpers of the derivatives of eigenvalues, eigenvectors and singular values.
+"""Helpers of the derivatives of eigenvalues and eigenvectors.
 
 M. Giles, "An extended collection of matrix derivative results", 2008; complex matrices: C. Boeddeker et al., "On the
 computation of complex-valued gradients", 2017; and PyTorch's notes on gauge invariance: eigenvectors are fixed only up
-to a sign or phase, and those of equal eigenvalues only up to a rotation, so a loss that depends on the choice has no
-gradient. Where eigenvalues are equal the formulas meet 0/0. `over_gaps` says what becomes of it:
+to a sign or phase, so a loss that depends on the phase has no gradient. What becomes of equal eigenvalues, of which the
+vectors are fixed only up to a rotation, is in `equal_values`.
 
-* a loss of the eigenvalues alone is right at any order of multiplicity (the numerators vanish);
-* a loss of the vectors alone that a rotation within the equal ones does not change is right;
-* one that a rotation changes, or that mixes equal values and their vectors (V f(L) V^H: its derivative needs f', which
-  values and vectors of the single point do not hold), is refused.
+V are the vectors, W = V^-1 (V^H of Hermitian matrices), E_jk = L_k - L_j.
 """
 
 import numpy as np
 
 from pullback.core.errors import LinAlgError
+from pullback.ops.formulas.equal_values import gaps_of, over_gaps, refuse_phases, takes_part
+from pullback.ops.formulas.sizes import sizes_of
 from pullback.ops.formulas.solves import adjoint_of
 
 __all__ = [
-    "eig_backward", "eig_jvp", "eigh_backward", "eigh_values_jvp", "eigh_vectors_jvp", "eigvals_backward",
-    "eigvals_jvp", "eigvalsh_backward", "eigvalsh_jvp", "svd_backward", "svd_jvp", "svd_values_jvp",
-    "svdvals_backward", "svdvals_jvp",
+    "eig_backward", "eig_values_jvp", "eig_vectors_jvp", "eigenvalue_slope_backward", "eigenvalue_slope_jvp",
+    "eigenvalue_tangent_backward", "eigenvalue_tangent_jvp", "eigh_backward", "eigh_values_jvp", "eigh_vectors_jvp",
+    "eigvals_backward", "eigvals_jvp", "eigvalsh_backward", "eigvalsh_jvp",
 ]  # fmt: skip
-
-_REMEDY = (
-    "write it with functions of the matrix itself (matrix_exp, inv, pinv, eigvalsh, svdvals), or perturb the matrix"
-)
-
-
-def _refuse_phase(diagonal, scale, name, ops):
-    """Refuse a loss that turning the phase of a vector would change; `diagonal` has its slopes along the phases."""
-    if diagonal.dtype.kind != "c" or not diagonal.size:
-        return
-    # float32 rounding accumulates over long products: PyTorch allows 1e-2 here, but for an exact zero.
-    limit = (1e-2 if diagonal.dtype == np.complex64 else 1e-6) * ops.clamp_min(ops.amax(ops.abs(scale)), 1)
-    if bool(ops.amax(ops.abs(ops.imag(diagonal))) > limit):
-        raise LinAlgError(
-            f"{name}: the loss depends on the phases of the complex vectors, which are arbitrary, so it has no gradient"
-        )
-
-
-def over_gaps(numerators, gaps, largest, scale, mixed, name, *, ops):
-    """numerators / gaps off the diagonal, 0 on it and where equal values make both vanish.
-
-    Values count as equal when rounding could have parted them, by `largest`, the largest of their moduli; numerators as
-    0 by `scale`, what they are differences of. `mixed` is where the loss depends on values and on their vectors too.
-    """
-    n = gaps.shape[-1]
-    equal = _equal(gaps, largest, ops)
-    if not n or int(ops.count_nonzero(equal)) == equal.size // n:  # the diagonal alone
-        return _off_diagonal(numerators / _with_ones(gaps, equal, ops), ops)
-    numerators = _off_diagonal(numerators, ops)
-    tolerance = ops.amax(ops.abs(scale)) * (64 * n * np.finfo(numerators.dtype).eps)
-    ties = ops.logical_and(equal, ops.logical_not(ops.eye(n, dtype=np.dtype(bool))))
-    if bool(ops.any(ops.logical_and(ties, ops.logical_or(ops.gt(ops.abs(numerators), tolerance), mixed)))):
-        raise LinAlgError(
-            f"{name}: equal values, of which the loss depends on the single vectors or on vectors and "
-            f"values together: its derivative is not determined. Compute with distinct values, or {_REMEDY}."
-        )
-    zero = ops.zeros_like(numerators)
-    return ops.where(equal, zero, numerators) / _with_ones(gaps, equal, ops)
-
-
-def _equal(gaps, largest, ops):
-    """Which gaps rounding explains; those of the diagonal are 0."""
-    limit = 4 * gaps.shape[-1] * np.finfo(gaps.dtype).eps
-    return ops.le(ops.abs(gaps), ops.unsqueeze(ops.unsqueeze(largest * limit, -1), -1))
-
-
-def _largest(values, ops):
-    return ops.amax(ops.abs(values), -1) if values.shape[-1] else ops.sum(ops.abs(values), -1)
-
-
-def _with_ones(gaps, equal, ops):
-    return ops.where(equal, ops.ones_like(gaps), gaps)
-
-
-def _off_diagonal(x, ops):
-    return x - ops.diag_embed(ops.diagonal(x, 0, -2, -1))
-
-
-def _gaps(values, ops):
-    """values[k] - values[j] at row j, column k."""
-    return ops.unsqueeze(values, -2) - ops.unsqueeze(values, -1)
-
-
-def _safe_gaps(values, ops):
-    """The gaps with 1 on the diagonal; equal values keep 0, by which a tangent becomes infinite."""
-    n = values.shape[-1]
-    return _gaps(values, ops) + ops.eye(n, dtype=values.dtype)
-
-
-def _uses_both(grad_values, grad_vectors, ops):
-    """Where value j or k and vector j or k take part in the loss."""
-    values = ops.ne(grad_values, 0)
-    vectors = ops.any(ops.ne(grad_vectors, 0), -2)
-    pair_values = ops.logical_or(ops.unsqueeze(values, -1), ops.unsqueeze(values, -2))
-    pair_vectors = ops.logical_or(ops.unsqueeze(vectors, -1), ops.unsqueeze(vectors, -2))
-    return ops.logical_and(pair_values, pair_vectors)
 
 
 # -- Hermitian ---------------------------------------------------------------------------------------------------
 
 
-def eigh_backward(gL, gV, L, V, *, ops):
-    """V (diag(gL) + skew(V^H gV) / E) V^H with E_jk = L_k - L_j: Hermitian, as the matrices are."""
+def eigh_backward(gL, gV, A, L, V, *, ops):
+    """V (diag(gL) + skew(V^H gV) / E) V^H: Hermitian, as the matrices are. Without gL or gV, a loss of one alone."""
     Vh = adjoint_of(V, ops=ops)
+    straight = None if gL is None else ops.eigenvalue_slope(A, gL, L, V, Vh, True)
+    if gV is None:
+        return straight
     inner = ops.matmul(Vh, gV)
     skew = (inner - adjoint_of(inner, ops=ops)) * 0.5
-    _refuse_phase(ops.diagonal(inner, 0, -2, -1), inner, "linalg.eigh", ops)
-    gaps = _gaps(L, ops)
-    inner = over_gaps(skew, gaps, _largest(L, ops), inner, _uses_both(gL, gV, ops), "linalg.eigh", ops=ops)
-    return ops.matmul(V, ops.matmul(inner + ops.diag_embed(ops.real(gL)), Vh))
+    refuse_phases(ops.diagonal(inner, 0, -2, -1), inner, "linalg.eigh", ops=ops)
+    used = None if gL is None else takes_part(gL, gV)
+    inner = over_gaps(skew, L, "linalg.eigh", doubt=(skew, inner), used=used, ops=ops)
+    turned = ops.matmul(V, ops.matmul(inner, Vh))
+    return turned if straight is None else straight + turned
 
 
-def eigh_values_jvp(dA, V, *, ops):
+def eigh_values_jvp(A, dA, L, V, *, ops):
     """Re diag(V^H dA V)."""
-    return ops.sum(ops.real(ops.conj(V) * ops.matmul(dA, V)), -2)
+    return ops.eigenvalue_tangent(A, dA, L, V, adjoint_of(V, ops=ops), True)
 
 
 def eigh_vectors_jvp(dA, L, V, *, ops):
-    """V ((V^H dA V) / E), with no part of a vector along itself; infinite where equal values part."""
+    """V ((V^H dA V) / E), with no part of a vector along itself."""
     dP = ops.matmul(adjoint_of(V, ops=ops), ops.matmul(dA, V))
-    return ops.matmul(V, _off_diagonal(dP, ops) / _safe_gaps(L, ops))
+    return ops.matmul(V, over_gaps(dP, L, "linalg.eigh", case="tangent", ops=ops))
 
 
 def eigvalsh_backward(grad, A, UPLO, *, ops):
     """V diag(grad) V^H."""
-    _, V = ops.linalg_eigh(A, UPLO)
-    return ops.matmul(V * ops.unsqueeze(grad, -2), adjoint_of(V, ops=ops))
+    L, V = ops.linalg_eigh(A, UPLO)
+    return ops.eigenvalue_slope(A, grad, L, V, adjoint_of(V, ops=ops), True)
 
 
 def eigvalsh_jvp(A, dA, UPLO, *, ops):
     """Re diag(V^H dA V)."""
-    return eigh_values_jvp(dA, ops.linalg_eigh(A, UPLO)[1], ops=ops)
+    return eigh_values_jvp(A, dA, *ops.linalg_eigh(A, UPLO), ops=ops)
 
 
 # -- general -----------------------------------------------------------------------------------------------------
 
 
-def eig_backward(gL, gV, L, V, *, ops):
-    """V^-H (diag(gL) + (V^H gV - V^H V diag(Re V^H gV)) / E^*) V^H for vectors of length 1."""
-    Vh = adjoint_of(V, ops=ops)
+def _inverse_of(V, name, ops):
+    """W = V^-1; a defective matrix, whose eigenvectors are dependent, is refused."""
+    W = ops.linalg_inv_ex(V)[0]
+    n = V.shape[-1]
+    # The vectors have length 1, so that W tells how near V is to a singular matrix. nan is of a zero pivot.
+    if W.size and not bool(ops.amax(ops.abs(W)) < 1 / (4 * n * np.finfo(V.dtype).eps)):
+        raise LinAlgError(
+            f"{name}: the matrix is defective (its eigenvectors do not span the space): its eigenvalues have no "
+            "derivative, and a symmetric function of them depends on more than their slopes. Write that as det, or "
+            "as a trace of linalg.matrix_power or linalg.matrix_exp."
+        )
+    return W
+
+
+def _blur(V, W):
+    """How far rounding may move the eigenvalues, by the condition of their vectors (Bauer and Fike 1960)."""
+    lengths = [np.square(sizes_of(x)).sum((-2, -1), keepdims=True) for x in (V, W)]
+    return np.sqrt(lengths[0] * lengths[1]) / max(V.shape[-1], 1)
+
+
+def eig_backward(gL, gV, A, L, V, *, ops):
+    """W^H (diag(gL) + (V^H gV - V^H V diag(Re V^H gV)) / E^*) V^H for vectors of length 1."""
+    W, Vh = _inverse_of(V, "linalg.eig", ops), adjoint_of(V, ops=ops)
+    straight = None if gL is None else ops.eigenvalue_slope(A, gL, L, V, W, False)
+    if gV is None:
+        return straight
     inner = ops.matmul(Vh, gV)
     lengths = ops.diagonal(inner, 0, -2, -1)
-    _refuse_phase(lengths, inner, "linalg.eig", ops)
-    inner = inner - ops.matmul(Vh, V) * ops.unsqueeze(ops.real(lengths), -2)
-    gaps = ops.conj(_gaps(L, ops))
-    inner = over_gaps(inner, gaps, _largest(L, ops), inner, _uses_both(gL, gV, ops), "linalg.eig", ops=ops)
-    return ops.linalg_solve_matrices(Vh, ops.matmul(inner + ops.diag_embed(gL), Vh), True)[0]
+    refuse_phases(lengths, inner, "linalg.eig", ops=ops)
+    rest = inner - ops.matmul(Vh, V) * ops.unsqueeze(ops.real(lengths), -2)
+    used = None if gL is None else takes_part(gL, gV)
+    rest = over_gaps(rest, ops.conj(L), "linalg.eig", doubt=(rest, inner), used=used, blur=_blur(V, W), ops=ops)
+    turned = ops.matmul(adjoint_of(W, ops=ops), ops.matmul(rest, Vh))
+    return turned if straight is None else straight + turned
 
 
-def eig_jvp(dA, L, V, *, ops):
-    """dL = diag(V^-1 dA V), dV = V (that / E), with each vector's length kept."""
-    dP = ops.linalg_solve_matrices(V, ops.matmul(dA, V), True)[0]
-    moved = ops.matmul(V, _off_diagonal(dP, ops) / _safe_gaps(L, ops))
+def eig_values_jvp(A, dA, L, V, name, *, ops):
+    """diag(W dA V)."""
+    return ops.eigenvalue_tangent(A, dA, L, V, _inverse_of(V, name, ops), False)
+
+
+def eig_vectors_jvp(dA, L, V, *, ops):
+    """V ((W dA V) / E), with each vector's length kept."""
+    W = _inverse_of(V, "linalg.eig", ops)
+    dP = ops.matmul(W, ops.matmul(dA + ops.zeros_like(V), V))
+    moved = ops.matmul(V, over_gaps(dP, L, "linalg.eig", case="tangent", blur=_blur(V, W), ops=ops))
     stretch = ops.sum(ops.real(ops.conj(V) * moved), -2)
-    return ops.diagonal(dP, 0, -2, -1), moved - V * ops.unsqueeze(stretch, -2)
+    return moved - V * ops.unsqueeze(stretch, -2)
 
 
 def eigvals_backward(grad, A, *, ops):
-    """V^-H diag(grad) V^H."""
-    _, V = ops.linalg_eig(A)
-    Vh = adjoint_of(V, ops=ops)
-    return ops.linalg_solve_matrices(Vh, ops.unsqueeze(grad, -1) * Vh, True)[0]
+    """W^H diag(grad) V^H."""
+    L, V = ops.linalg_eig(A)
+    return ops.eigenvalue_slope(A, grad, L, V, _inverse_of(V, "linalg.eigvals", ops), False)
 
 
 def eigvals_jvp(A, dA, *, ops):
-    """diag(V^-1 dA V)."""
-    _, V = ops.linalg_eig(A)
-    return ops.diagonal(ops.linalg_solve_matrices(V, ops.matmul(dA + ops.zeros_like(V), V), True)[0], 0, -2, -1)
+    """diag(W dA V)."""
+    return eig_values_jvp(A, dA, *ops.linalg_eig(A), "linalg.eigvals", ops=ops)
 
 
-# -- singular values ---------------------------------------------------------------------------------------------
+# -- slopes and tangents of eigenvalues ----------------------------------------------------------------------------
+# Operators of their own: only as functions of the matrix have they a derivative that is right, or refused, for equal
+# eigenvalues. As functions of the vectors and values that a decomposition has found they would be silently wrong.
 
 
-def _thin(U, Vh, k):
-    """The first k columns of U and rows of Vh, and what is left of U and V (None if nothing)."""
-    rest_u = U[..., k:] if U.shape[-1] > k else None
-    rest_v = Vh[..., k:, :] if Vh.shape[-2] > k else None
-    return U[..., :k], Vh[..., :k, :], rest_u, rest_v
+def _name(hermitian):
+    return "linalg.eigvalsh" if hermitian else "linalg.eigvals"
 
 
-def svd_backward(gU, gS, gVh, A, U, S, Vh, *, ops):
-    """U (a / (S_k - S_j) + b / (S_k + S_j) + diag(gS)) V^H, and what leaves the spaces of U and V.
+def _inside(X, V, W, hermitian, ops):
+    """W X V, of the Hermitian part of X for Hermitian matrices."""
+    if hermitian:
+        X = (X + adjoint_of(X, ops=ops)) * 0.5
+    return ops.matmul(W, ops.matmul(X, V))
 
-    a and b are half the sum and half the difference of the skew parts of U^H gU and V^H gV. Only a, the slope along a
-    common rotation of both, is divided by the gap: it vanishes for U V^H, whose gradient is so right for equal values.
+
+def _sums_of(x, ops):
+    return ops.unsqueeze(x, -2) + ops.unsqueeze(x, -1)
+
+
+def _sums_of(x, ops):
+    return ops.unsqueeze(x, -2) + ops.unsqueeze(x, -1)
+
+
+def _sums_of(x, ops):
+    return ops.unsqueeze(x, -2) + ops.unsqueeze(x, -1)
+
+
+def _turned(K, slopes, L, V, W, hermitian, varying, ops):
+    """What W^H diag(slopes) V^H gains by the vectors' turn along X, K = W X V: divided differences of the slopes.
+
+    For equal values the differences are 0 if the slopes are equal constants; the limit if they vary is not known.
     """
-    k = S.shape[-1]
-    U, Vh, U_rest, Vh_rest = _thin(U, Vh, k)
-    gU_thin, gVh_thin = gU[..., :k], gVh[..., :k, :]
-    Uh, V = adjoint_of(U, ops=ops), adjoint_of(Vh, ops=ops)
-    if U_rest is not None:  # dU_rest = -U dU^H U_rest
-        gU_thin = gU_thin - ops.matmul(U_rest, ops.matmul(adjoint_of(gU[..., k:], ops=ops), U))
-    gV = adjoint_of(gVh_thin, ops=ops)
-    if Vh_rest is not None:
-        gV = gV - ops.matmul(adjoint_of(Vh_rest, ops=ops), ops.matmul(gVh[..., k:, :], V))
-    x, y = ops.matmul(Uh, gU_thin), ops.matmul(Vh, gV)
-    scale = ops.abs(x) + ops.abs(y)
-    x, y = x - adjoint_of(x, ops=ops), y - adjoint_of(y, ops=ops)
-    a, b = (x + y) * 0.5, (x - y) * 0.5
-    _refuse_phase(ops.diagonal(a, 0, -2, -1), scale, "linalg.svd", ops)
-    mixed = _uses_both(gS, ops.cat([gU_thin, gV], -2), ops)
-    inner = over_gaps(a, _gaps(S, ops), _largest(S, ops), scale, mixed, "linalg.svd", ops=ops) + _over_sums(b, S, ops)
-    inner = inner + ops.diag_embed(ops.real(gS))
-    found = ops.matmul(U, ops.matmul(inner, Vh))
-    if A.shape[-2] > k:
-        outside = _over_values(gU_thin, S, ops)
-        found = found + ops.matmul(outside - ops.matmul(U, ops.matmul(Uh, outside)), Vh)
-    if A.shape[-1] > k:
-        outside = adjoint_of(_over_values(gV, S, ops), ops=ops)
-        found = found + ops.matmul(U, outside - ops.matmul(ops.matmul(outside, V), Vh))
-    return found
+    slopes = ops.conj(slopes)
+    numerators = gaps_of(slopes, ops=ops) * K
+    doubt = (K, K) if varying else (numerators, K * _sums_of(ops.abs(slopes), ops))
+    blur = 1 if hermitian else _blur(V, W)
+    inner = over_gaps(numerators, L, _name(hermitian), doubt=doubt, case="slope", blur=blur, ops=ops)
+    return adjoint_of(ops.matmul(V, ops.matmul(inner, W)), ops=ops)
 
 
-def _over_sums(x, S, ops):
-    """x_jk / (S_j + S_k), 0 for 0/0."""
-    sums = ops.unsqueeze(S, -2) + ops.unsqueeze(S, -1)
-    return x / ops.where(ops.logical_and(ops.eq(sums, 0), ops.eq(x, 0)), ops.ones_like(sums), sums)
+def eigenvalue_slope_backward(grad, slopes, L, V, W, hermitian, mask, *, ops):
+    """A gets (V (D * K) W)^H, with K = W grad V and D the divided differences of the slopes; the slopes diag(K)."""
+    K = _inside(grad, V, W, hermitian, ops)
+    along = ops.diagonal(K, 0, -2, -1)
+    return (
+        _turned(K, slopes, L, V, W, hermitian, mask[1], ops) if mask[0] else None,
+        ops.real(along) if hermitian else along,
+    )
 
 
-def _over_values(x, S, ops):
-    """Columns divided by singular values, 0 for 0/0."""
-    S = ops.unsqueeze(S, -2)
-    return x / ops.where(ops.logical_and(ops.eq(S, 0), ops.eq(x, 0)), ops.ones_like(S), S)
+def eigenvalue_slope_jvp(A, dA, slopes, dslopes, L, V, W, hermitian, *, ops):
+    """The same map, which is its own adjoint, of dA; and the slopes' change."""
+    turned = _turned(_inside(dA, V, W, hermitian, ops), slopes, L, V, W, hermitian, True, ops)
+    return turned + ops.eigenvalue_slope(A, dslopes, L, V, W, hermitian)
 
 
-def svd_jvp(dA, A, U_all, S, Vh_all, *, ops):
-    """With P = U^H dA V, H and K its Hermitian and skew parts: rotations H / (S_k - S_j) +- K / (S_k + S_j)."""
-    k = S.shape[-1]
-    U, Vh, U_rest, Vh_rest = _thin(U_all, Vh_all, k)
-    Uh, V = adjoint_of(U, ops=ops), adjoint_of(Vh, ops=ops)
-    dA_V, Uh_dA = ops.matmul(dA, V), ops.matmul(Uh, dA)
-    P = ops.matmul(Uh, dA_V)
-    Ph = adjoint_of(P, ops=ops)
-    common = _off_diagonal((P + Ph) * 0.5, ops) / _safe_gaps(S, ops)
-    opposite = _over_sums((P - Ph) * 0.5, S, ops)
-    dU, dV = ops.matmul(U, common + opposite), ops.matmul(V, common - opposite)
-    if A.shape[-2] > k:
-        dU = dU + _over_values(dA_V - ops.matmul(U, P), S, ops)
-    if A.shape[-1] > k:
-        dV = dV + _over_values(adjoint_of(Uh_dA - ops.matmul(P, Vh), ops=ops), S, ops)
-    dVh = adjoint_of(dV, ops=ops)
-    if U_rest is not None:
-        dU = ops.cat([dU, -ops.matmul(U, ops.matmul(adjoint_of(dU, ops=ops), U_rest))], -1)
-    if Vh_rest is not None:
-        dVh = ops.cat([dVh, -ops.matmul(ops.matmul(Vh_rest, dV), Vh)], -2)
-    return dU, dVh
+def eigenvalue_tangent_backward(grad, tangent, L, V, W, hermitian, *, ops):
+    """What A gets: the turn of its vectors along the tangent, with grad as slopes."""
+    return _turned(_inside(tangent, V, W, hermitian, ops), grad, L, V, W, hermitian, True, ops)
 
 
-def svd_values_jvp(dA, U, S, Vh, *, ops):
-    """Re diag(U^H dA V)."""
-    U, Vh, _, _ = _thin(U, Vh, S.shape[-1])
-    return ops.sum(ops.real(ops.conj(U) * ops.matmul(dA, adjoint_of(Vh, ops=ops))), -2)
-
-
-def svdvals_backward(grad, A, S, *, ops):
-    """U diag(grad) V^H, without the values that are 0."""
-    U, _, Vh = ops.linalg_svd(A, full_matrices=False)
-    return ops.matmul(U * ops.unsqueeze(_where_positive(grad, S, ops), -2), Vh)
-
-
-def svdvals_jvp(A, dA, S, *, ops):
-    """Re diag(U^H dA V), 0 for the values that are 0."""
-    U, _, Vh = ops.linalg_svd(A, full_matrices=False)
-    return _where_positive(svd_values_jvp(dA, U, S, Vh, ops=ops), S, ops)
-
-
-def _where_positive(x, S, ops):
-    return ops.where(ops.eq(S, 0), ops.zeros_like(x), x)
+def eigenvalue_tangent_jvp(A, dA, tangent, dtangent, L, V, W, hermitian, *, ops):
+    """diag(W dtangent V + K C - C K) with K = W tangent V and C = (W dA V) / E."""
+    K = _inside(tangent, V, W, hermitian, ops)
+    P = _inside(dA, V, W, hermitian, ops)
+    C = over_gaps(P, L, _name(hermitian), case="slope", blur=1 if hermitian else _blur(V, W), ops=ops)
+    moved = ops.sum(K * ops.transpose(C, -2, -1) - C * ops.transpose(K, -2, -1), -1)
+    straight = ops.eigenvalue_tangent(A, dtangent, L, V, W, hermitian)
+    return straight + (ops.real(moved) if hermitian else moved)

@@ -11,4 +11,4 @@ def logit_slope(x, eps, *, ops):
     low, high = (eps, 1 - eps) if clamped else (0, 1)
     inside = ops.logical_and(ops.ge(x, low), ops.le(x, high))
     x = ops.where(inside, x, 0.5)  # chosen before dividing, so that no infinity enters a later derivative
-    return ops.where(inside, 1 / (x * (1 - x)), 0.0 if clamped else math.nan)
+    return ops.where(inside, 1 / ops.times_complement(x), 0.0 if clamped else math.nan)

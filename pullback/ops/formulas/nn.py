@@ -4,6 +4,7 @@ import math
 
 __all__ = [
     "bce_input_slope",
+    "bce_logit_slope",
     "bce_target_slope",
     "centred",
     "cross_entropy_curvature",
@@ -13,7 +14,7 @@ __all__ = [
     "linear_jvp",
     "mse_loss_backward",
     "mse_loss_jvp",
-    "softplus_slope",
+    "softsign_product",
     "sum_of_rows",
     "trained_rows",
 ]
@@ -92,16 +93,18 @@ def gelu_second(x, approximate, *, ops):
     square = x * x
     if approximate == "none":
         return ops.exp(square * -0.5) * INV_SQRT_TAU * (2 - square)
-    t = ops.tanh(SQRT_2_PI * x * (1 + 0.044715 * square))
+    twice = 2 * SQRT_2_PI * x * (1 + 0.044715 * square)
+    p, q = ops.logistic(twice), ops.logistic(-twice)  # (1 + t) / 2 and (1 - t) / 2 for t = tanh, without cancelling
     slope, curve = SQRT_2_PI * (1 + 3 * 0.044715 * square), SQRT_2_PI * 6 * 0.044715 * x
-    sech = 1 - t * t
-    return sech * (slope + 0.5 * x * curve - x * t * slope * slope)
+    return 4 * p * q * (slope + 0.5 * x * curve - x * (p - q) * slope * slope)
 
 
-def softplus_slope(x, beta, threshold, *, ops):
-    """sigmoid(beta x), and 1 above the threshold."""
-    scaled = x * beta
-    return ops.where(ops.gt(scaled, threshold), 1.0, ops.sigmoid(scaled))
+def softsign_product(movement, x, *, ops):
+    """How x / (1 + |x|) moves with x; for real x not by the quotient rule, whose two terms cancel."""
+    shrink = ops.reciprocal(ops.abs(x) + 1)
+    if x.dtype.kind != "c":
+        return movement * (shrink * shrink)
+    return movement * shrink - ops.sgn(x) * (ops.real(conj(x) * movement) * (shrink * shrink))
 
 
 # -- losses ----------------------------------------------------------------------------------------------------------
@@ -136,6 +139,11 @@ def cross_entropy_curvature(x, grad_output, scores, target, reduction, ignore_in
 def bce_input_slope(input, target, *, ops):
     """(p - t) / (p (1 - p)); the divisor is at least 1e-12, so that it is finite at 0 and 1."""
     return (input - target) / ops.clamp_min((1 - input) * input, 1e-12)
+
+
+def bce_logit_slope(x, target, *, ops):
+    """sigmoid(x) - t, in which nothing cancels."""
+    return (1 - target) * ops.logistic(x) - target * ops.logistic(-x)
 
 
 def bce_target_slope(input, *, ops):

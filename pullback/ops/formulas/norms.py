@@ -33,10 +33,11 @@ def norm_slope(x, ord, norm, dim, ops):
         largest = ops.eq(size, norm)
         shares = ops.sum(ops.to(largest, size.dtype), dim, True)
         return ops.sgn(x) * (ops.to(largest, size.dtype) / shares)
-    ratio = size / _nonzero(norm, ops)
-    # Chosen before the power, so that 0 to a negative power never enters a later derivative.
-    rising = ops.where(ops.eq(size, 0), ops.ones_like(ratio), ratio)
-    return ops.sgn(x) * rising ** (ord - 1)
+    # Chosen before dividing and before the power, so that no infinity enters a later derivative. A norm of negative
+    # order is 0, and flat but for the kink, where any element is.
+    regular = ops.logical_and(ops.ne(size, 0), ops.ne(norm, 0))
+    ratio = ops.where(regular, size, 1.0) / ops.where(ops.eq(norm, 0), 1.0, norm)
+    return ops.where(regular, ops.sgn(x) * ratio ** (ord - 1), 0.0)
 
 
 def _nonzero(norm, ops):
@@ -60,27 +61,27 @@ def vector_norm_jvp(self, tangent, ord, dim, keepdim, dtype, result, *, ops):
 
 
 def _renorm_parts(self, p, dim, maxnorm, ops):
-    """The other dimensions, the factor on self, its derivative in the norm, and the norm's slope."""
+    """The other dimensions, the factor f on self, -f' shifted and what is shifted, the norm's slope."""
     others = [d for d in range(self.ndim) if d != dim % self.ndim]
     norms = ops.linalg_vector_norm(self, p, others, True)
     beyond, shifted = ops.gt(norms, maxnorm), norms + 1e-7
     factor = ops.where(beyond, maxnorm / shifted, ops.ones_like(norms))
-    falling = ops.where(beyond, -maxnorm / shifted / shifted, ops.zeros_like(norms))
-    return others, factor, falling, norm_slope(self, p, norms, others, ops)
+    falling = ops.where(beyond, factor, ops.zeros_like(norms))
+    return others, factor, falling, shifted, norm_slope(self, p, norms, others, ops)
 
 
 def renorm_backward(grad, self, p, dim, maxnorm, *, ops):
     """grad f(|x|) + slope f'(|x|) Re <x, grad> for x f(|x|)."""
-    others, factor, falling, slope = _renorm_parts(self, p, dim, maxnorm, ops)
-    along = ops.sum(ops.real(ops.conj(self) * grad), others, True)
-    return grad * factor + slope * (falling * along)
+    others, factor, falling, shifted, slope = _renorm_parts(self, p, dim, maxnorm, ops)
+    along = ops.sum(ops.real(ops.conj(self / shifted) * grad), others, True)
+    return grad * factor - slope * (falling * along)
 
 
 def renorm_jvp(self, tangent, p, dim, maxnorm, *, ops):
     """t f(|x|) + x f'(|x|) Re <slope, t>."""
-    others, factor, falling, slope = _renorm_parts(self, p, dim, maxnorm, ops)
+    others, factor, falling, shifted, slope = _renorm_parts(self, p, dim, maxnorm, ops)
     along = ops.sum(ops.real(ops.conj(slope) * tangent), others, True)
-    return tangent * factor + self * (falling * along)
+    return tangent * factor - self / shifted * (falling * along)
 
 
 def _differences(x1, x2, ops):

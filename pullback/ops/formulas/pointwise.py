@@ -9,13 +9,13 @@ import math
 __all__ = [
     "above",
     "angle_slope",
-    "asinh_slope",
     "below",
     "clamp_direction",
     "halved_at_ties",
     "log_argument",
     "log_ratio",
     "nonzero_or_inf",
+    "over_hypot",
     "over_square_norm",
     "pow_direction",
     "pow_exponent_slope",
@@ -25,7 +25,12 @@ __all__ = [
     "times_factor",
     "within",
     "xlogy_divisor",
+    "zero_at_infinity",
 ]  # fmt: skip
+
+
+# By the code of the dtype; the reciprocals of smaller numbers overflow.
+SMALLEST_NORMAL = {"e": 6.2e-5, "f": 1.2e-38, "F": 1.2e-38, "d": 2.3e-308, "D": 2.3e-308}
 
 
 def is_complex(x):
@@ -54,8 +59,10 @@ def pow_slope(self, exponent, *, ops):
         if exponent == 0:
             return ops.zeros_like(self)
         return exponent * ops.pow(self, exponent - 1)
-    # Only 0 * 0**-1 needs care. The base is replaced there alone, so that mixed second derivatives stay right.
-    base = ops.where(ops.logical_and(ops.eq(exponent, 0), ops.eq(self, 0)), 1, self)
+    # Only 0 * x**-1 needs care, where that is not finite. The base is replaced there alone, so that mixed second
+    # derivatives stay right.
+    vanishing = ops.logical_not(ops.gt(ops.abs(self), SMALLEST_NORMAL.get(self.dtype.char, 0.0)))
+    base = ops.where(ops.logical_and(ops.eq(exponent, 0), vanishing), 1, self)
     return exponent * ops.pow(base, exponent - 1.0)  # 1.0: an unsigned 0 - 1 would wrap around
 
 
@@ -100,6 +107,11 @@ def xlogy_divisor(self, other, *, ops):
     return ops.where(ops.logical_and(ops.eq(self, 0), ops.eq(other, 0)), 1, other)
 
 
+def zero_at_infinity(x, *, ops):
+    """x, and 0 where it is infinite: a factor of what vanishes there faster."""
+    return ops.where(ops.isinf(x), 0, x)
+
+
 # Distances and angles
 
 
@@ -114,9 +126,9 @@ def over_square_norm(part, y, x, *, ops):
     return part / r / r
 
 
-def asinh_slope(x, *, ops):
-    """1 / sqrt(x**2 + 1), for real x without forming the square."""
-    return ops.rsqrt(x * x + 1) if is_complex(x) else 1 / ops.hypot(x, 1.0)
+def over_hypot(part, y, x, *, ops):
+    """part / hypot(y, x), 0 at the origin."""
+    return part / nonzero_or_inf(ops.hypot(y, x), ops=ops)
 
 
 def angle_slope(z, *, ops):

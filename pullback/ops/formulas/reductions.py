@@ -9,14 +9,11 @@ __all__ = [
     "cummax_backward",
     "cumprod_backward",
     "cumprod_jvp",
-    "cumsum_backward",
-    "exclusive_prod",
     "expand_reduced",
     "gather_along",
     "gather_running",
     "log_decay",
     "log_weight",
-    "logsumexp_weight",
     "mean_backward",
     "mean_of_ties",
     "neighbour",
@@ -143,43 +140,27 @@ def neighbour(x, dim, fill, *, ops):
     return ops.cat([first, ops.narrow(x, dim, 0, length - 1)], dim)
 
 
-def exclusive_prod(x, dim, *, ops):
-    """For each element, the product of all others along `dim`: right at zeros, where result / x is not."""
-    if x.ndim == 0:
-        return ops.ones_like(x)
-    before = neighbour(ops.cumprod(x, dim), dim, 1, ops=ops)
-    after = neighbour(ops.cumprod(ops.flip(x, (dim,)), dim), dim, 1, ops=ops)
-    return before * ops.flip(after, (dim,))
-
-
 def exclusive_prod_over(x, dims, *, ops):
-    """exclusive_prod over several dimensions at once: moved to the end, they are one."""
+    """For each element the product of all others over several dimensions: moved to the end, they are one."""
     dims = [d % x.ndim for d in dims]
     order = [i for i in range(x.ndim) if i not in dims] + dims
     moved = ops.permute(x, order)
     rest = moved.shape[: x.ndim - len(dims)]
     flat = ops.reshape(moved, (*rest, math.prod(moved.shape[len(rest) :])))
-    others = ops.reshape(exclusive_prod(flat, len(rest), ops=ops), moved.shape)
+    others = ops.reshape(ops._products_of_others(flat, len(rest)), moved.shape)
     return ops.permute(others, sorted(range(x.ndim), key=order.__getitem__))
 
 
 def prod_backward(grad, x, dim, keepdim, *, ops):
     """grad times the product of the others."""
     if isinstance(dim, int) or x.ndim == 0:
-        others = exclusive_prod(x, dim, ops=ops)
+        others = ops._products_of_others(x, dim)
     else:
         others = exclusive_prod_over(x, dim or range(x.ndim), ops=ops)
     return restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) * others.conj()
 
 
 # -- accumulations ---------------------------------------------------------------------------------------------------
-def cumsum_backward(grad, dim, *, ops):
-    """The sum of grad from each position to the end."""
-    if grad.ndim == 0:
-        return grad
-    return ops.flip(ops.cumsum(ops.flip(grad, (dim,)), dim), (dim,))
-
-
 def cumprod_backward(grad, x, result, dim, *, ops):
     """Exact at zeros, in linear time, without a division.
 
@@ -230,11 +211,6 @@ def log_decay(result, dim, *, ops):
         return ops.zeros_like(result)
     before = neighbour(result, dim, -inf, ops=ops)
     return ops.exp(before - ops.where(ops.eq(result, -inf), 0, result))
-
-
-def logsumexp_weight(x, result, dim, keepdim, *, ops):
-    """exp(x - result), the softmax; 0 over a slice of -inf alone, where the difference would be nan."""
-    return log_weight(x, restore_reduced(result, x.ndim, dim, keepdim, ops=ops), ops=ops)
 
 
 def cummax_backward(grad, dim, indices, *, ops):

@@ -4,9 +4,14 @@ After M. Giles, "An extended collection of matrix derivative results for forward
 pseudoinverse after G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10(2), 1973. X^H is the conjugate transpose.
 """
 
+import numpy as np
+
+from pullback.ops.formulas.sizes import sizes_of
+
 __all__ = [
-    "adjoint_of", "ldl_solve_backward", "lstsq_backward", "lstsq_residuals_jvp", "lstsq_solution_jvp", "pinv_backward",
-    "pinv_jvp", "solve_backward", "solve_triangular_backward", "solve_triangular_jvp", "triangle_of",
+    "adjoint_of", "inv_backward", "inv_jvp", "ldl_solve_backward", "lstsq_backward", "lstsq_residuals_jvp",
+    "lstsq_solution_jvp", "pinv_backward", "pinv_jvp", "solve_backward", "solve_jvp", "solve_triangular_backward",
+    "solve_triangular_jvp", "triangle_of", "without_unused",
 ]  # fmt: skip
 
 
@@ -16,10 +21,44 @@ def adjoint_of(x, *, ops):
     return ops.conj(flipped) if x.dtype.kind == "c" else flipped
 
 
-def solve_backward(grad, A, X, mask, *, ops):
+def without_unused(matrices, singular, *directions, instead=0, ops):
+    """`matrices`, with `instead` (a number on the diagonal) for singular ones of which no direction moves.
+
+    So a singular matrix in a batch, whose inverse is nan, spoils no gradient that does not depend on it.
+    """
+    if not np.any(sizes_of(singular)):
+        return matrices
+    moves = np.zeros((1, 1), bool)
+    for x in directions:
+        moves = moves | (sizes_of(x) != 0).any((-2, -1), keepdims=True)
+    return ops.where(moves, matrices, np.asarray(instead * np.eye(*matrices.shape[-2:]), matrices.dtype))
+
+
+def inv_backward(grad, inverse, info, *, ops):
+    """-A^-H grad A^-H."""
+    adjoint = adjoint_of(without_unused(inverse, info, grad, ops=ops), ops=ops)
+    return -ops.matmul(adjoint, ops.matmul(grad, adjoint))
+
+
+def inv_jvp(dA, inverse, info, *, ops):
+    """-A^-1 dA A^-1."""
+    inverse = without_unused(inverse, info, dA, ops=ops)
+    return -ops.matmul(inverse, ops.matmul(dA, inverse))
+
+
+def solve_backward(grad, A, X, info, mask, *, ops):
     """B gets A^-H grad; A minus that times X^H."""
+    A = without_unused(A, info, grad, instead=1, ops=ops)
+    X = without_unused(X, info, grad, ops=ops)
     found = ops.linalg_solve_matrices(adjoint_of(A, ops=ops), grad)[0]
     return (-ops.matmul(found, adjoint_of(X, ops=ops)) if mask[0] else None), found
+
+
+def solve_jvp(A, dA, dB, X, info, *, ops):
+    """A^-1 (dB - dA X)."""
+    A = without_unused(A, info, dA, dB, instead=1, ops=ops)
+    X = without_unused(X, info, dA, dB, ops=ops)
+    return ops.linalg_solve_matrices(A, dB - ops.matmul(dA, X))[0]
 
 
 def ldl_solve_backward(grad, LD, pivots, hermitian, *, ops):

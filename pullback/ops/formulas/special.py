@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["beta_density_slope", "degree", "log1p_argument", "log1p_divisor"]
+__all__ = ["beta_density_slope", "degree", "log1p_argument", "log1p_divisor", "mills_decay"]
 
 
 def log1p_argument(self, other, *, ops):
@@ -13,6 +13,14 @@ def log1p_argument(self, other, *, ops):
 def log1p_divisor(self, other, *, ops):
     """1 + other as the divisor in d xlog1py / d other: 1 where self and it are 0."""
     return ops.where(ops.logical_and(ops.eq(self, 0), ops.eq(other, -1)), 1, other + 1)
+
+
+def mills_decay(x, mills, *, ops):
+    """x + mills, the rate at which the inverse Mills ratio falls; by integrals of erfc where that cancels."""
+    positive = ops.gt(x, 0)
+    z = ops.where(positive, 0.0, x) * -0.7071067811865476
+    below = 1.4142135623730951 * ops.scaled_repeated_erfc(z, 1) / ops.special_erfcx(z)
+    return ops.where(positive, ops.where(ops.isinf(x), 0, x) + mills, below)
 
 
 def degree(n, less=0.0, *, ops):

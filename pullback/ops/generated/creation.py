@@ -2,7 +2,7 @@
 
 from pullback.core.arguments import UNSET, int_list, number_type
 from pullback.core.dispatch import Operator, created, dispatch, explain
-from pullback.core.mutation import write_out
+from pullback.core.out import write_out
 from pullback.arrays import numpy as kernels
 
 
@@ -68,7 +68,7 @@ def full(size, fill_value, *, dtype=None, device="cpu", requires_grad=False, out
 OP_empty = Operator("empty", "empty", ())
 
 
-def empty(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False):
+def empty(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False, out=None):
     """A shape of whatever the memory holds.
 
     empty(int[] size, *, ScalarType? dtype=None) -> Tensor
@@ -76,6 +76,8 @@ def empty(*size_, dtype=None, size=UNSET, device="cpu", requires_grad=False):
     size = int_list("empty", "size", size_, size, UNSET)
     if dtype is not None:
         dtype = number_type("empty", dtype)
+    if out is not None:
+        return write_out(OP_empty, (size, dtype), out)
     try:
         result = kernels.empty(size, dtype)
     except Exception as error:
@@ -210,13 +212,15 @@ def scalar_tensor(s, *, dtype=None, device="cpu", requires_grad=False):
 OP_arange = Operator("arange", "arange", ())
 
 
-def arange_plain(end, *, dtype=None, device="cpu", requires_grad=False):
+def arange_plain(end, *, dtype=None, device="cpu", requires_grad=False, out=None):
     """0, 1, 2, ... below end.
 
     arange(Scalar end, *, ScalarType? dtype=None) -> Tensor
     """
     if dtype is not None:
         dtype = number_type("arange", dtype)
+    if out is not None:
+        return write_out(OP_arange, (end, dtype), out)
     try:
         result = kernels.arange(end, dtype)
     except Exception as error:
@@ -227,13 +231,15 @@ def arange_plain(end, *, dtype=None, device="cpu", requires_grad=False):
 OP_arange_start = Operator("arange.start", "arange_start", ())
 
 
-def arange_start(start, end, step=1, *, dtype=None, device="cpu", requires_grad=False):
+def arange_start(start, end, step=1, *, dtype=None, device="cpu", requires_grad=False, out=None):
     """start, start + step, ... before end.
 
     arange.start(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None) -> Tensor
     """
     if dtype is not None:
         dtype = number_type("arange", dtype)
+    if out is not None:
+        return write_out(OP_arange_start, (start, end, step, dtype), out)
     try:
         result = kernels.arange_start(start, end, step, dtype)
     except Exception as error:
@@ -244,39 +250,45 @@ def arange_start(start, end, step=1, *, dtype=None, device="cpu", requires_grad=
 OP_linspace = Operator("linspace", "linspace", ((0, "start"), (1, "end")))
 
 
-def linspace(start, end, steps, *, dtype=None, device="cpu", requires_grad=False):
+def linspace(start, end, steps, *, dtype=None, device="cpu", requires_grad=False, out=None):
     """steps numbers from start to end, both included, equally far apart.
 
     linspace(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None) -> Tensor
     """
     if dtype is not None:
         dtype = number_type("linspace", dtype)
+    if out is not None:
+        return write_out(OP_linspace, (start, end, steps, dtype), out)
     return created(dispatch(OP_linspace, (start, end, steps, dtype)), device, requires_grad)
 
 
 OP_logspace = Operator("logspace", "logspace", ((0, "start"), (1, "end")))
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, device="cpu", requires_grad=False):
+def logspace(start, end, steps, base=10.0, *, dtype=None, device="cpu", requires_grad=False, out=None):
     """base ** x for x in linspace(start, end, steps).
 
     logspace(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None) -> Tensor
     """
     if dtype is not None:
         dtype = number_type("logspace", dtype)
+    if out is not None:
+        return write_out(OP_logspace, (start, end, steps, base, dtype), out)
     return created(dispatch(OP_logspace, (start, end, steps, base, dtype)), device, requires_grad)
 
 
 OP_eye = Operator("eye", "eye", ())
 
 
-def eye(n, m=None, *, dtype=None, device="cpu", requires_grad=False):
+def eye(n, m=None, *, dtype=None, device="cpu", requires_grad=False, out=None):
     """Ones on the main diagonal, zeros elsewhere.
 
     eye(int n, int? m=None, *, ScalarType? dtype=None) -> Tensor
     """
     if dtype is not None:
         dtype = number_type("eye", dtype)
+    if out is not None:
+        return write_out(OP_eye, (n, m, dtype), out)
     try:
         result = kernels.eye(n, m, dtype)
     except Exception as error:

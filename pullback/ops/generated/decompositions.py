@@ -5,8 +5,9 @@ from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument, number_type, tensor_list
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.mutation import assign, inplace, write_out
+from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
@@ -16,18 +17,26 @@ from pullback.ops.formulas.determinants import (
     slogdet_backward,
     times_adjoint_adjugate,
 )
+from pullback.ops.formulas.eigenpairs import eigenpairs_backward
 from pullback.ops.formulas.eigenvalues import (
     eig_backward,
+    eigenvalue_slope_backward,
+    eigenvalue_tangent_backward,
     eigh_backward,
     eigvals_backward,
     eigvalsh_backward,
-    svd_backward,
-    svdvals_backward,
 )
 from pullback.ops.formulas.factorisations import cholesky_backward, lu_backward, qr_backward
 from pullback.ops.formulas.norms import cdist_backward, renorm_backward, vector_norm_backward
+from pullback.ops.formulas.singular_values import (
+    singular_value_slope_backward,
+    singular_value_turn,
+    svd_backward,
+    svdvals_backward,
+)
 from pullback.ops.formulas.solves import (
     adjoint_of,
+    inv_backward,
     ldl_solve_backward,
     lstsq_backward,
     pinv_backward,
@@ -44,7 +53,7 @@ class LinalgInvExBackward0(MultiNode):
     Generated from the entry `linalg_inv_ex` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_inverse", "version_inverse")
+    __slots__ = ("saved_info", "saved_inverse", "version_info", "version_inverse")
     arity = 1
     output_names = ("inverse", "info")
     differentiable_outputs = (True, False)
@@ -53,11 +62,14 @@ class LinalgInvExBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         grad = grads[0]
         inverse = unpack(self.saved_inverse, self.version_inverse, self)
-        return (-ops.matmul(adjoint_of(inverse, ops=ops), ops.matmul(grad, adjoint_of(inverse, ops=ops))),)
+        info = unpack(self.saved_info, self.version_info, self)
+        return (inv_backward(grad, inverse, info, ops=ops),)
 
     def release(self):
         self.version_inverse = Released
         self.saved_inverse = None
+        self.version_info = Released
+        self.saved_info = None
 
 
 def record_linalg_inv_ex(out, A, check_errors):
@@ -66,6 +78,8 @@ def record_linalg_inv_ex(out, A, check_errors):
     node._next0 = A._fn if A._extra is None else port(A)
     node.saved_inverse = out[0]._array
     node.version_inverse = watch_output(out[0])
+    node.saved_info = out[1]._array
+    node.version_info = watch_output(out[1])
 
 
 OP_linalg_inv_ex = Operator(
@@ -77,11 +91,13 @@ OP_linalg_inv_ex = Operator(
 )
 
 
-def linalg_inv_ex(A, *, check_errors=False):
+def linalg_inv_ex(A, *, check_errors=False, out=None):
     """The inverse of matrices, nan for singular ones, and for each 0 or the place of a zero pivot.
 
     linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
     """
+    if out is not None:
+        return write_out(OP_linalg_inv_ex, (A, check_errors), out)
     return dispatch(OP_linalg_inv_ex, (A, check_errors))
 
 
@@ -93,7 +109,7 @@ def linalg_inv(A, *, out=None):
     return (
         composite_decompositions.linalg_inv(A, ops=TENSOR)
         if out is None
-        else assign(out, composite_decompositions.linalg_inv(A, ops=TENSOR), "linalg_inv(out=...)", out=True)
+        else assign_out(out, composite_decompositions.linalg_inv(A, ops=TENSOR), "linalg_inv")
     )
 
 
@@ -105,17 +121,17 @@ def inverse(input, *, out=None):
     return (
         composite_decompositions.inverse(input, ops=TENSOR)
         if out is None
-        else assign(out, composite_decompositions.inverse(input, ops=TENSOR), "inverse(out=...)", out=True)
+        else assign_out(out, composite_decompositions.inverse(input, ops=TENSOR), "inverse")
     )
 
 
-class LinalgSolveMatricesBackward0(MultiNode):
+class LinalgSolveExBackward0(MultiNode):
     """linalg_solve_matrices(Tensor A, Tensor B, bool check_errors=False) -> (Tensor result, Tensor info)
 
     Generated from the entry `linalg_solve_matrices` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_A", "saved_result", "version_A", "version_result")
+    __slots__ = ("saved_A", "saved_info", "saved_result", "version_A", "version_info", "version_result")
     arity = 2
     output_names = ("result", "info")
     differentiable_outputs = (True, False)
@@ -125,8 +141,9 @@ class LinalgSolveMatricesBackward0(MultiNode):
         grad = grads[0]
         A = unpack(self.saved_A, self.version_A, self)
         result_ = unpack(self.saved_result, self.version_result, self)
+        info = unpack(self.saved_info, self.version_info, self)
         grad_of_A, grad_of_B = solve_backward(
-            grad, A, result_, (self._next0 is not None, self._next1 is not None), ops=ops
+            grad, A, result_, info, (self._next0 is not None, self._next1 is not None), ops=ops
         )
         return grad_of_A, grad_of_B
 
@@ -135,17 +152,21 @@ class LinalgSolveMatricesBackward0(MultiNode):
         self.saved_A = None
         self.version_result = Released
         self.saved_result = None
+        self.version_info = Released
+        self.saved_info = None
 
 
 def record_linalg_solve_matrices(out, A, B, check_errors):
-    """Make each of `out` an output of a LinalgSolveMatricesBackward0 node."""
-    node = start_multi(LinalgSolveMatricesBackward0, out, (True, False))
+    """Make each of `out` an output of a LinalgSolveExBackward0 node."""
+    node = start_multi(LinalgSolveExBackward0, out, (True, False))
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
     node.saved_A = A
     node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
     node.saved_result = out[0]._array
     node.version_result = watch_output(out[0])
+    node.saved_info = out[1]._array
+    node.version_info = watch_output(out[1])
 
 
 OP_linalg_solve_matrices = Operator(
@@ -166,12 +187,20 @@ def linalg_solve_matrices(A, B, check_errors=False):
     return dispatch(OP_linalg_solve_matrices, (A, B, check_errors))
 
 
-def linalg_solve_ex(A, B, *, left=True, check_errors=False):
+def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """The solution of linear equations, nan for a singular A, and for each A 0 or the place of a zero pivot.
 
     linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
     """
-    return composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR)
+    return (
+        composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR),
+            "linalg_solve_ex",
+        )
+    )
 
 
 def linalg_solve(A, B, *, left=True, out=None):
@@ -182,9 +211,7 @@ def linalg_solve(A, B, *, left=True, out=None):
     return (
         composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR)
         if out is None
-        else assign(
-            out, composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR), "linalg_solve(out=...)", out=True
-        )
+        else assign_out(out, composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR), "linalg_solve")
     )
 
 
@@ -280,12 +307,20 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
     return dispatch(OP_linalg_solve_triangular, (A, B, upper, left, unitriangular))
 
 
-def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """X with A X = self, of one triangle of A; and a copy of A.
 
     triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
     """
-    return composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR)
+    return (
+        composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR),
+            "triangular_solve",
+        )
+    )
 
 
 def linalg_tensorinv(input, ind=2, *, out=None):
@@ -296,12 +331,7 @@ def linalg_tensorinv(input, ind=2, *, out=None):
     return (
         composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR),
-            "linalg_tensorinv(out=...)",
-            out=True,
-        )
+        else assign_out(out, composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR), "linalg_tensorinv")
     )
 
 
@@ -313,16 +343,13 @@ def linalg_tensorsolve(input, other, dims=None, *, out=None):
     return (
         composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR),
-            "linalg_tensorsolve(out=...)",
-            out=True,
+        else assign_out(
+            out, composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR), "linalg_tensorsolve"
         )
     )
 
 
-class LinalgPinvMatricesBackward0(Node):
+class LinalgPinvBackward0(Node):
     """linalg_pinv_matrices(Tensor self, any atol=None, any rtol=None, bool hermitian=False) -> Tensor
 
     Generated from the entry `linalg_pinv_matrices` of derivatives.yaml; edit there.
@@ -344,8 +371,8 @@ class LinalgPinvMatricesBackward0(Node):
 
 
 def record_linalg_pinv_matrices(out, input, atol, rtol, hermitian):
-    """Make `out` the result of a LinalgPinvMatricesBackward0 node."""
-    node = new(LinalgPinvMatricesBackward0)
+    """Make `out` the result of a LinalgPinvBackward0 node."""
+    node = new(LinalgPinvBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -392,11 +419,10 @@ def linalg_pinv(input, rcond=None, hermitian=False, *, atol=None, rtol=None, out
     return (
         composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
-            "linalg_pinv(out=...)",
-            out=True,
+            "linalg_pinv",
         )
     )
 
@@ -409,7 +435,7 @@ def pinverse(input, rcond=1e-15):
     return composite_decompositions.pinverse(input, rcond, ops=TENSOR)
 
 
-class LinalgLstsqMatricesBackward0(MultiNode):
+class LinalgLstsqBackward0(MultiNode):
     """linalg_lstsq_matrices(Tensor self, Tensor b, float? rcond=None, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
 
     Generated from the entry `linalg_lstsq_matrices` of derivatives.yaml; edit there.
@@ -455,8 +481,8 @@ class LinalgLstsqMatricesBackward0(MultiNode):
 
 
 def record_linalg_lstsq_matrices(out, input, b, rcond, driver):
-    """Make each of `out` an output of a LinalgLstsqMatricesBackward0 node."""
-    node = start_multi(LinalgLstsqMatricesBackward0, out, (True, True, False, False))
+    """Make each of `out` an output of a LinalgLstsqBackward0 node."""
+    node = start_multi(LinalgLstsqBackward0, out, (True, True, False, False))
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = b._fn if type(b) is Tensor and b._extra is None else port(b)
     node.saved_self = input
@@ -486,12 +512,18 @@ def linalg_lstsq_matrices(input, b, rcond=None, driver=None):
     return dispatch(OP_linalg_lstsq_matrices, (input, b, rcond, driver))
 
 
-def linalg_lstsq(input, b, rcond=None, *, driver=None):
+def linalg_lstsq(input, b, rcond=None, *, driver=None, out=None):
     """The X of least norm among those that minimise |self X - b|; squared residuals, rank and singular values.
 
     linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
     """
-    return composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR)
+    return (
+        composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out, composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR), "linalg_lstsq"
+        )
+    )
 
 
 class LinalgCholeskyExBackward0(MultiNode):
@@ -534,11 +566,13 @@ OP_linalg_cholesky_ex = Operator(
 )
 
 
-def linalg_cholesky_ex(input, *, upper=False, check_errors=False):
+def linalg_cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     """L with L L^H = self, and 0 or the order of a leading minor that is not positive.
 
     linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
     """
+    if out is not None:
+        return write_out(OP_linalg_cholesky_ex, (input, upper, check_errors), out)
     return dispatch(OP_linalg_cholesky_ex, (input, upper, check_errors))
 
 
@@ -550,11 +584,8 @@ def linalg_cholesky(input, *, upper=False, out=None):
     return (
         composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR),
-            "linalg_cholesky(out=...)",
-            out=True,
+        else assign_out(
+            out, composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR), "linalg_cholesky"
         )
     )
 
@@ -567,7 +598,7 @@ def cholesky(input, upper=False, *, out=None):
     return (
         composite_decompositions.cholesky(input, upper, ops=TENSOR)
         if out is None
-        else assign(out, composite_decompositions.cholesky(input, upper, ops=TENSOR), "cholesky(out=...)", out=True)
+        else assign_out(out, composite_decompositions.cholesky(input, upper, ops=TENSOR), "cholesky")
     )
 
 
@@ -579,11 +610,8 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
     return (
         composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR),
-            "cholesky_solve(out=...)",
-            out=True,
+        else assign_out(
+            out, composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR), "cholesky_solve"
         )
     )
 
@@ -596,12 +624,7 @@ def cholesky_inverse(input, upper=False, *, out=None):
     return (
         composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR),
-            "cholesky_inverse(out=...)",
-            out=True,
-        )
+        else assign_out(out, composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR), "cholesky_inverse")
     )
 
 
@@ -649,20 +672,26 @@ OP_linalg_lu_factor_ex = Operator(
 )
 
 
-def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False):
+def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """The factors of A = P L U in one matrix, the exchanges of rows, and 0 or the place of a zero pivot.
 
     linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
     """
+    if out is not None:
+        return write_out(OP_linalg_lu_factor_ex, (A, pivot, check_errors), out)
     return dispatch(OP_linalg_lu_factor_ex, (A, pivot, check_errors))
 
 
-def linalg_lu_factor(A, *, pivot=True):
+def linalg_lu_factor(A, *, pivot=True, out=None):
     """The factors of A = P L U in one matrix, and the exchanges of rows.
 
     linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
     """
-    return composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR)
+    return (
+        composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR), "linalg_lu_factor")
+    )
 
 
 OP_lu_permutation = Operator("lu_permutation", "lu_permutation", ((0, "pivots"),))
@@ -687,28 +716,44 @@ def lu_permutation(pivots, size):
     return dispatch(OP_lu_permutation, (pivots, size))
 
 
-def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """P, L and U of the results of lu_factor.
 
     lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
     """
-    return composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR)
+    return (
+        composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR),
+            "lu_unpack",
+        )
+    )
 
 
-def linalg_lu(A, *, pivot=True):
+def linalg_lu(A, *, pivot=True, out=None):
     """A permutation P, a unit lower triangular L and an upper triangular U with P L U = A.
 
     linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
     """
-    return composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR)
+    return (
+        composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR), "linalg_lu")
+    )
 
 
-def lu(A, pivot=True, get_infos=False):
+def lu(A, pivot=True, get_infos=False, *, out=None):
     """LU and pivots, as linalg.lu_factor gives them, with info if asked for.
 
     lu(Tensor A, bool pivot=True, bool get_infos=False) -> Tensor[]
     """
-    return composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR)
+    return (
+        composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR), "lu")
+    )
 
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
@@ -719,11 +764,10 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     return (
         composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR),
-            "linalg_lu_solve(out=...)",
-            out=True,
+            "linalg_lu_solve",
         )
     )
 
@@ -736,9 +780,7 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None):
     return (
         composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR)
         if out is None
-        else assign(
-            out, composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR), "lu_solve(out=...)", out=True
-        )
+        else assign_out(out, composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR), "lu_solve")
     )
 
 
@@ -754,21 +796,29 @@ OP_linalg_ldl_factor_ex = Operator(
 )
 
 
-def linalg_ldl_factor_ex(input, *, hermitian=False, check_errors=False):
+def linalg_ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     """The factors of a symmetric or Hermitian self = L D L^H in one matrix, LAPACK's pivots, and 0 or the place of a zero
     in D.
 
     linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)
     """
+    if out is not None:
+        return write_out(OP_linalg_ldl_factor_ex, (input, hermitian, check_errors), out)
     return dispatch(OP_linalg_ldl_factor_ex, (input, hermitian, check_errors))
 
 
-def linalg_ldl_factor(input, *, hermitian=False):
+def linalg_ldl_factor(input, *, hermitian=False, out=None):
     """The factors of a symmetric or Hermitian self = L D L^H in one matrix, and LAPACK's pivots.
 
     linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)
     """
-    return composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR)
+    return (
+        composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out, composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR), "linalg_ldl_factor"
+        )
+    )
 
 
 class LinalgLdlSolveBackward0(Node):
@@ -908,20 +958,26 @@ OP_linalg_qr = Operator(
 )
 
 
-def linalg_qr(A, mode="reduced"):
+def linalg_qr(A, mode="reduced", *, out=None):
     """Q with orthonormal columns and upper triangular R with Q R = A; mode is reduced, complete or r (R alone).
 
     linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)
     """
+    if out is not None:
+        return write_out(OP_linalg_qr, (A, mode), out)
     return dispatch(OP_linalg_qr, (A, mode))
 
 
-def qr(input, some=True):
+def qr(input, some=True, *, out=None):
     """Q with orthonormal columns and upper triangular R with Q R = self.
 
     qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)
     """
-    return composite_decompositions.qr(input, some, ops=TENSOR)
+    return (
+        composite_decompositions.qr(input, some, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_decompositions.qr(input, some, ops=TENSOR), "qr")
+    )
 
 
 record_geqrf = not_implemented("geqrf")
@@ -930,11 +986,13 @@ record_geqrf = not_implemented("geqrf")
 OP_geqrf = Operator("geqrf", "geqrf", ((0, "input"),), record=record_geqrf, multi=namedtuple("geqrf", ["a", "tau"]))
 
 
-def geqrf(input):
+def geqrf(input, *, out=None):
     """R and, below it, Householder's reflections of self; and their factors tau.
 
     geqrf(Tensor self) -> (Tensor a, Tensor tau)
     """
+    if out is not None:
+        return write_out(OP_geqrf, (input,), out)
     return dispatch(OP_geqrf, (input,))
 
 
@@ -946,11 +1004,10 @@ def linalg_householder_product(input, tau, *, out=None):
     return (
         composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR),
-            "linalg_householder_product(out=...)",
-            out=True,
+            "linalg_householder_product",
         )
     )
 
@@ -963,7 +1020,7 @@ def orgqr(input, input2, *, out=None):
     return (
         composite_decompositions.orgqr(input, input2, ops=TENSOR)
         if out is None
-        else assign(out, composite_decompositions.orgqr(input, input2, ops=TENSOR), "orgqr(out=...)", out=True)
+        else assign_out(out, composite_decompositions.orgqr(input, input2, ops=TENSOR), "orgqr")
     )
 
 
@@ -976,11 +1033,8 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     return (
         composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR),
-            "ormqr(out=...)",
-            out=True,
+        else assign_out(
+            out, composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR), "ormqr"
         )
     )
 
@@ -991,18 +1045,27 @@ class LinalgEighBackward0(MultiNode):
     Generated from the entry `linalg_eigh` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_eigenvalues", "saved_eigenvectors", "version_eigenvalues", "version_eigenvectors")
+    __slots__ = (
+        "saved_eigenvalues",
+        "saved_eigenvectors",
+        "saved_self",
+        "version_eigenvalues",
+        "version_eigenvectors",
+        "version_self",
+    )
     arity = 1
     output_names = ("eigenvalues", "eigenvectors")
     differentiable_outputs = (True, True)
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
+        self_ = unpack(self.saved_self, self.version_self, self)
         eigenvalues = unpack(self.saved_eigenvalues, self.version_eigenvalues, self)
         eigenvectors = unpack(self.saved_eigenvectors, self.version_eigenvectors, self)
-        return (eigh_backward(grads[0], grads[1], eigenvalues, eigenvectors, ops=ops),)
+        return (eigh_backward(grads[0], grads[1], self_, eigenvalues, eigenvectors, ops=ops),)
 
     def release(self):
+        self.version_self = Released
+        self.saved_self = None
         self.version_eigenvalues = Released
         self.saved_eigenvalues = None
         self.version_eigenvectors = Released
@@ -1013,6 +1076,8 @@ def record_linalg_eigh(out, input, UPLO):
     """Make each of `out` an output of a LinalgEighBackward0 node."""
     node = start_multi(LinalgEighBackward0, out, (True, True))
     node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
     node.saved_eigenvalues = out[0]._array
     node.version_eigenvalues = watch_output(out[0])
     node.saved_eigenvectors = out[1]._array
@@ -1025,15 +1090,19 @@ OP_linalg_eigh = Operator(
     ((0, "input"),),
     record=record_linalg_eigh,
     multi=namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"]),
+    saves_self=True,
 )
 
 
-def linalg_eigh(input, UPLO="L"):
-    """Ascending eigenvalues and the eigenvectors of Hermitian matrices; a loss must not depend on the choice of the
-    vectors.
+def linalg_eigh(input, UPLO="L", *, out=None):
+    """Ascending eigenvalues and the eigenvectors of Hermitian matrices. A loss must not depend on the choice of the
+    vectors; where eigenvalues are equal, one of values alone or of vectors alone has a gradient, one of both together,
+    such as V f(W) V^H, is refused, and linalg.matrix_function has it (Magnus 1985; Lewis 1999).
 
     linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)
     """
+    if out is not None:
+        return write_out(OP_linalg_eigh, (input, UPLO), out)
     return dispatch(OP_linalg_eigh, (input, UPLO))
 
 
@@ -1075,7 +1144,8 @@ OP_linalg_eigvalsh = Operator(
 
 
 def linalg_eigvalsh(input, UPLO="L", *, out=None):
-    """Ascending eigenvalues of Hermitian matrices.
+    """Ascending eigenvalues of Hermitian matrices. A symmetric function of equal ones has its gradient, one of them a
+    generalised gradient (Lewis 1999).
 
     linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor
     """
@@ -1103,18 +1173,27 @@ class LinalgEigBackward0(MultiNode):
     Generated from the entry `linalg_eig` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_eigenvalues", "saved_eigenvectors", "version_eigenvalues", "version_eigenvectors")
+    __slots__ = (
+        "saved_eigenvalues",
+        "saved_eigenvectors",
+        "saved_self",
+        "version_eigenvalues",
+        "version_eigenvectors",
+        "version_self",
+    )
     arity = 1
     output_names = ("eigenvalues", "eigenvectors")
     differentiable_outputs = (True, True)
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
+        self_ = unpack(self.saved_self, self.version_self, self)
         eigenvalues = unpack(self.saved_eigenvalues, self.version_eigenvalues, self)
         eigenvectors = unpack(self.saved_eigenvectors, self.version_eigenvectors, self)
-        return (eig_backward(grads[0], grads[1], eigenvalues, eigenvectors, ops=ops),)
+        return (eig_backward(grads[0], grads[1], self_, eigenvalues, eigenvectors, ops=ops),)
 
     def release(self):
+        self.version_self = Released
+        self.saved_self = None
         self.version_eigenvalues = Released
         self.saved_eigenvalues = None
         self.version_eigenvectors = Released
@@ -1125,6 +1204,8 @@ def record_linalg_eig(out, input):
     """Make each of `out` an output of a LinalgEigBackward0 node."""
     node = start_multi(LinalgEigBackward0, out, (True, True))
     node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
     node.saved_eigenvalues = out[0]._array
     node.version_eigenvalues = watch_output(out[0])
     node.saved_eigenvectors = out[1]._array
@@ -1137,14 +1218,18 @@ OP_linalg_eig = Operator(
     ((0, "input"),),
     record=record_linalg_eig,
     multi=namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"]),
+    saves_self=True,
 )
 
 
-def linalg_eig(input):
-    """Complex eigenvalues and eigenvectors; a loss must not depend on the choice of the vectors.
+def linalg_eig(input, *, out=None):
+    """Complex eigenvalues and eigenvectors. A loss must not depend on the choice of the vectors; where eigenvalues are
+    equal, as for eigh; defective matrices have no derivative.
 
     linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)
     """
+    if out is not None:
+        return write_out(OP_linalg_eig, (input,), out)
     return dispatch(OP_linalg_eig, (input,))
 
 
@@ -1207,6 +1292,368 @@ def linalg_eigvals(input, *, out=None):
     return dispatch(OP_linalg_eigvals, (input,))
 
 
+class LobpcgPairsBackward0(MultiNode):
+    """lobpcg_pairs(Tensor A, Tensor? B, Tensor X, Tensor? iK, int k, int? niter, float tol, bool largest) -> (Tensor eigenvalues, Tensor eigenvectors)
+
+    Generated from the entry `lobpcg_pairs` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "saved_A",
+        "saved_B",
+        "saved_eigenvalues",
+        "saved_eigenvectors",
+        "version_A",
+        "version_B",
+        "version_eigenvalues",
+        "version_eigenvectors",
+    )
+    arity = 2
+    output_names = ("eigenvalues", "eigenvectors")
+    differentiable_outputs = (True, True)
+
+    def apply(self, ops, grads, unpack):
+        A = unpack(self.saved_A, self.version_A, self)
+        B = unpack(self.saved_B, self.version_B, self)
+        eigenvalues = unpack(self.saved_eigenvalues, self.version_eigenvalues, self)
+        eigenvectors = unpack(self.saved_eigenvectors, self.version_eigenvectors, self)
+        grad_of_A, grad_of_B = eigenpairs_backward(
+            grads[0],
+            grads[1],
+            A,
+            B,
+            eigenvalues,
+            eigenvectors,
+            (self._next0 is not None, self._next1 is not None),
+            ops=ops,
+        )
+        return grad_of_A, grad_of_B
+
+    def release(self):
+        self.version_A = Released
+        self.saved_A = None
+        self.version_B = Released
+        self.saved_B = None
+        self.version_eigenvalues = Released
+        self.saved_eigenvalues = None
+        self.version_eigenvectors = Released
+        self.saved_eigenvectors = None
+
+
+def record_lobpcg_pairs(out, A, B, X, iK, k, niter, tol, largest):
+    """Make each of `out` an output of a LobpcgPairsBackward0 node."""
+    node = start_multi(LobpcgPairsBackward0, out, (True, True))
+    node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
+    node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
+    node.saved_A = A
+    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    node.saved_B = B
+    node.version_B = B._counter and B._counter.n if type(B) is Tensor else version_when_saved(B)
+    node.saved_eigenvalues = out[0]._array
+    node.version_eigenvalues = watch_output(out[0])
+    node.saved_eigenvectors = out[1]._array
+    node.version_eigenvectors = watch_output(out[1])
+
+
+OP_lobpcg_pairs = Operator(
+    "lobpcg_pairs",
+    "lobpcg_pairs",
+    ((0, "A"), (1, "B"), (2, "X"), (3, "iK")),
+    record=record_lobpcg_pairs,
+    multi=namedtuple("lobpcg_pairs", ["eigenvalues", "eigenvectors"]),
+    saves_self=True,
+)
+
+
+def lobpcg_pairs(A, B, X, iK, k, niter, tol, largest):
+    """lobpcg of Hermitian matrices from the vectors X on.
+
+    lobpcg_pairs(Tensor A, Tensor? B, Tensor X, Tensor? iK, int k, int? niter, float tol, bool largest) -> (Tensor eigenvalues, Tensor eigenvectors)
+    """
+    return dispatch(OP_lobpcg_pairs, (A, B, X, iK, k, niter, tol, largest))
+
+
+def lobpcg(
+    A,
+    k=None,
+    B=None,
+    X=None,
+    n=None,
+    iK=None,
+    niter=None,
+    tol=None,
+    largest=None,
+    method=None,
+    tracker=None,
+    ortho_iparams=None,
+    ortho_fparams=None,
+    ortho_bparams=None,
+):
+    """The k largest eigenvalues (smallest if not largest) of A x = d B x with symmetric (A + A^H) / 2, and their vectors,
+    by LOBPCG; the gradient needs no other eigenpair.
+
+    lobpcg(Tensor A, int? k=None, Tensor? B=None, Tensor? X=None, int? n=None, Tensor? iK=None, int? niter=None, float? tol=None, bool? largest=None, str? method=None, any tracker=None, any ortho_iparams=None, any ortho_fparams=None, any ortho_bparams=None) -> (Tensor eigenvalues, Tensor eigenvectors)
+    """
+    return composite_decompositions.lobpcg(
+        A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams, ops=TENSOR
+    )
+
+
+class EigenvalueSlopeBackward0(Node):
+    """eigenvalue_slope(Tensor A, Tensor slopes, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor
+
+    Generated from the entry `eigenvalue_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_hermitian",
+        "saved_inverse",
+        "saved_slopes",
+        "saved_values",
+        "saved_vectors",
+        "version_inverse",
+        "version_slopes",
+        "version_values",
+        "version_vectors",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        slopes = unpack(self.saved_slopes, self.version_slopes, self)
+        values = unpack(self.saved_values, self.version_values, self)
+        vectors = unpack(self.saved_vectors, self.version_vectors, self)
+        inverse = unpack(self.saved_inverse, self.version_inverse, self)
+        grad_of_A, grad_of_slopes = eigenvalue_slope_backward(
+            grad,
+            slopes,
+            values,
+            vectors,
+            inverse,
+            self.arg_hermitian,
+            (self._next0 is not None, self._next1 is not None),
+            ops=ops,
+        )
+        return grad_of_A, grad_of_slopes
+
+    def release(self):
+        self.version_slopes = Released
+        self.saved_slopes = None
+        self.version_values = Released
+        self.saved_values = None
+        self.version_vectors = Released
+        self.saved_vectors = None
+        self.version_inverse = Released
+        self.saved_inverse = None
+
+
+def record_eigenvalue_slope(out, A, slopes, values, vectors, inverse, hermitian):
+    """Make `out` the result of a EigenvalueSlopeBackward0 node."""
+    node = new(EigenvalueSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
+    node._next1 = slopes._fn if type(slopes) is Tensor and slopes._extra is None else port(slopes)
+    node.saved_slopes = slopes
+    node.version_slopes = (
+        slopes._counter and slopes._counter.n if type(slopes) is Tensor else version_when_saved(slopes)
+    )
+    node.saved_values = values
+    node.version_values = (
+        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
+    )
+    node.saved_vectors = vectors
+    node.version_vectors = (
+        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
+    )
+    node.saved_inverse = inverse
+    node.version_inverse = (
+        inverse._counter and inverse._counter.n if type(inverse) is Tensor else version_when_saved(inverse)
+    )
+    node.arg_hermitian = hermitian
+
+
+OP_eigenvalue_slope = Operator(
+    "eigenvalue_slope",
+    "eigenvalue_slope",
+    ((0, "A"), (1, "slopes"), (2, "values"), (3, "vectors"), (4, "inverse")),
+    record=record_eigenvalue_slope,
+)
+
+
+def eigenvalue_slope(A, slopes, values, vectors, inverse, hermitian):
+    """inverse^H diag(slopes) vectors^H, the gradient of a loss of A's eigenvalues, as a function of A.
+
+    eigenvalue_slope(Tensor A, Tensor slopes, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor
+    """
+    if (
+        type(A) is Tensor
+        and type(slopes) is Tensor
+        and slopes._level == A._level
+        and type(values) is Tensor
+        and values._level == A._level
+        and type(vectors) is Tensor
+        and vectors._level == A._level
+        and type(inverse) is Tensor
+        and inverse._level == A._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.eigenvalue_slope(
+                A._array, slopes._array, values._array, vectors._array, inverse._array, hermitian
+            )
+        except Exception as error:
+            raise explain(OP_eigenvalue_slope, (A, slopes, values, vectors, inverse, hermitian), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = A._level
+        if (
+            A._requires_grad
+            or slopes._requires_grad
+            or values._requires_grad
+            or vectors._requires_grad
+            or inverse._requires_grad
+        ) and (state.records_all or state.records(A._level)):
+            record_eigenvalue_slope(out, A, slopes, values, vectors, inverse, hermitian)
+        return out
+    return dispatch(OP_eigenvalue_slope, (A, slopes, values, vectors, inverse, hermitian))
+
+
+class EigenvalueTangentBackward0(Node):
+    """eigenvalue_tangent(Tensor A, Tensor tangent, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor
+
+    Generated from the entry `eigenvalue_tangent` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_hermitian",
+        "saved_A",
+        "saved_inverse",
+        "saved_tangent",
+        "saved_values",
+        "saved_vectors",
+        "version_A",
+        "version_inverse",
+        "version_tangent",
+        "version_values",
+        "version_vectors",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        values = unpack(self.saved_values, self.version_values, self)
+        vectors = unpack(self.saved_vectors, self.version_vectors, self)
+        inverse = unpack(self.saved_inverse, self.version_inverse, self)
+        grad_of_A = grad_of_tangent = None
+        if self._next0 is not None:
+            tangent = unpack(self.saved_tangent, self.version_tangent, self)
+            grad_of_A = eigenvalue_tangent_backward(
+                grad, tangent, values, vectors, inverse, self.arg_hermitian, ops=ops
+            )
+        if self._next1 is not None:
+            A = unpack(self.saved_A, self.version_A, self)
+            grad_of_tangent = ops.eigenvalue_slope(A, grad, values, vectors, inverse, self.arg_hermitian)
+        return grad_of_A, grad_of_tangent
+
+    def release(self):
+        self.version_A = Released
+        self.saved_A = None
+        self.version_tangent = Released
+        self.saved_tangent = None
+        self.version_values = Released
+        self.saved_values = None
+        self.version_vectors = Released
+        self.saved_vectors = None
+        self.version_inverse = Released
+        self.saved_inverse = None
+
+
+def record_eigenvalue_tangent(out, A, tangent, values, vectors, inverse, hermitian):
+    """Make `out` the result of a EigenvalueTangentBackward0 node."""
+    node = new(EigenvalueTangentBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
+    node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
+    node.saved_values = values
+    node.version_values = (
+        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
+    )
+    node.saved_vectors = vectors
+    node.version_vectors = (
+        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
+    )
+    node.saved_inverse = inverse
+    node.version_inverse = (
+        inverse._counter and inverse._counter.n if type(inverse) is Tensor else version_when_saved(inverse)
+    )
+    node.arg_hermitian = hermitian
+    if node._next1 is not None:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    if node._next0 is not None:
+        node.saved_tangent = tangent
+        node.version_tangent = (
+            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
+        )
+
+
+OP_eigenvalue_tangent = Operator(
+    "eigenvalue_tangent",
+    "eigenvalue_tangent",
+    ((0, "A"), (1, "tangent"), (2, "values"), (3, "vectors"), (4, "inverse")),
+    record=record_eigenvalue_tangent,
+    saves_self=True,
+)
+
+
+def eigenvalue_tangent(A, tangent, values, vectors, inverse, hermitian):
+    """diag(inverse tangent vectors), the tangents of A's eigenvalues, as a function of A.
+
+    eigenvalue_tangent(Tensor A, Tensor tangent, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor
+    """
+    if (
+        type(A) is Tensor
+        and type(tangent) is Tensor
+        and tangent._level == A._level
+        and type(values) is Tensor
+        and values._level == A._level
+        and type(vectors) is Tensor
+        and vectors._level == A._level
+        and type(inverse) is Tensor
+        and inverse._level == A._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.eigenvalue_tangent(
+                A._array, tangent._array, values._array, vectors._array, inverse._array, hermitian
+            )
+        except Exception as error:
+            raise explain(OP_eigenvalue_tangent, (A, tangent, values, vectors, inverse, hermitian), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = A._level
+        if (
+            A._requires_grad
+            or tangent._requires_grad
+            or values._requires_grad
+            or vectors._requires_grad
+            or inverse._requires_grad
+        ) and (state.records_all or state.records(A._level)):
+            record_eigenvalue_tangent(out, A, tangent, values, vectors, inverse, hermitian)
+        return out
+    return dispatch(OP_eigenvalue_tangent, (A, tangent, values, vectors, inverse, hermitian))
+
+
 class LinalgSvdBackward0(MultiNode):
     """linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
 
@@ -1219,7 +1666,6 @@ class LinalgSvdBackward0(MultiNode):
     differentiable_outputs = (True, True, True)
 
     def apply(self, ops, grads, unpack):
-        grads = self.materialize(grads, ops)
         A = unpack(self.saved_A, self.version_A, self)
         U = unpack(self.saved_U, self.version_U, self)
         S = unpack(self.saved_S, self.version_S, self)
@@ -1261,11 +1707,15 @@ OP_linalg_svd = Operator(
 )
 
 
-def linalg_svd(A, full_matrices=True):
-    """U diag(S) Vh = A with descending singular values S; a loss must not depend on the choice of the vectors.
+def linalg_svd(A, full_matrices=True, *, out=None):
+    """U diag(S) Vh = A with descending singular values S. A loss must not depend on the choice of the vectors; where
+    values are equal or 0, one of values alone, of U V^H or of a projector has a gradient, one of vectors and values
+    together is refused.
 
     linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
     """
+    if out is not None:
+        return write_out(OP_linalg_svd, (A, full_matrices), out)
     return dispatch(OP_linalg_svd, (A, full_matrices))
 
 
@@ -1311,7 +1761,8 @@ OP_linalg_svdvals = Operator(
 
 
 def linalg_svdvals(A, *, out=None):
-    """Singular values in descending order; one that is 0 has slope 0.
+    """Singular values in descending order; one that is 0 has slope 0. A symmetric function of equal ones has its gradient,
+    one of them a generalised gradient (Lewis and Sendov 2005).
 
     linalg_svdvals(Tensor A) -> Tensor
     """
@@ -1333,12 +1784,241 @@ def linalg_svdvals(A, *, out=None):
     return dispatch(OP_linalg_svdvals, (A,))
 
 
-def svd(input, some=True, compute_uv=True):
+class SingularValueSlopeBackward0(Node):
+    """singular_value_slope(Tensor A, Tensor slopes, Tensor U, Tensor S, Tensor Vh) -> Tensor
+
+    Generated from the entry `singular_value_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "saved_A",
+        "saved_S",
+        "saved_U",
+        "saved_Vh",
+        "saved_slopes",
+        "version_A",
+        "version_S",
+        "version_U",
+        "version_Vh",
+        "version_slopes",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        A = unpack(self.saved_A, self.version_A, self)
+        slopes = unpack(self.saved_slopes, self.version_slopes, self)
+        U = unpack(self.saved_U, self.version_U, self)
+        S = unpack(self.saved_S, self.version_S, self)
+        Vh = unpack(self.saved_Vh, self.version_Vh, self)
+        grad_of_A, grad_of_slopes = singular_value_slope_backward(
+            grad, A, slopes, U, S, Vh, (self._next0 is not None, self._next1 is not None), ops=ops
+        )
+        return grad_of_A, grad_of_slopes
+
+    def release(self):
+        self.version_A = Released
+        self.saved_A = None
+        self.version_slopes = Released
+        self.saved_slopes = None
+        self.version_U = Released
+        self.saved_U = None
+        self.version_S = Released
+        self.saved_S = None
+        self.version_Vh = Released
+        self.saved_Vh = None
+
+
+def record_singular_value_slope(out, A, slopes, U, S, Vh):
+    """Make `out` the result of a SingularValueSlopeBackward0 node."""
+    node = new(SingularValueSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
+    node._next1 = slopes._fn if type(slopes) is Tensor and slopes._extra is None else port(slopes)
+    node.saved_A = A
+    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    node.saved_slopes = slopes
+    node.version_slopes = (
+        slopes._counter and slopes._counter.n if type(slopes) is Tensor else version_when_saved(slopes)
+    )
+    node.saved_U = U
+    node.version_U = U._counter and U._counter.n if type(U) is Tensor else version_when_saved(U)
+    node.saved_S = S
+    node.version_S = S._counter and S._counter.n if type(S) is Tensor else version_when_saved(S)
+    node.saved_Vh = Vh
+    node.version_Vh = Vh._counter and Vh._counter.n if type(Vh) is Tensor else version_when_saved(Vh)
+
+
+OP_singular_value_slope = Operator(
+    "singular_value_slope",
+    "singular_value_slope",
+    ((0, "A"), (1, "slopes"), (2, "U"), (3, "S"), (4, "Vh")),
+    record=record_singular_value_slope,
+    saves_self=True,
+)
+
+
+def singular_value_slope(A, slopes, U, S, Vh):
+    """U diag(slopes) Vh, the gradient of a loss of A's singular values, as a function of A.
+
+    singular_value_slope(Tensor A, Tensor slopes, Tensor U, Tensor S, Tensor Vh) -> Tensor
+    """
+    if (
+        type(A) is Tensor
+        and type(slopes) is Tensor
+        and slopes._level == A._level
+        and type(U) is Tensor
+        and U._level == A._level
+        and type(S) is Tensor
+        and S._level == A._level
+        and type(Vh) is Tensor
+        and Vh._level == A._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.singular_value_slope(A._array, slopes._array, U._array, S._array, Vh._array)
+        except Exception as error:
+            raise explain(OP_singular_value_slope, (A, slopes, U, S, Vh), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = A._level
+        if (
+            A._requires_grad or slopes._requires_grad or U._requires_grad or S._requires_grad or Vh._requires_grad
+        ) and (state.records_all or state.records(A._level)):
+            record_singular_value_slope(out, A, slopes, U, S, Vh)
+        return out
+    return dispatch(OP_singular_value_slope, (A, slopes, U, S, Vh))
+
+
+class SingularValueTangentBackward0(Node):
+    """singular_value_tangent(Tensor A, Tensor tangent, Tensor U, Tensor S, Tensor Vh) -> Tensor
+
+    Generated from the entry `singular_value_tangent` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "saved_A",
+        "saved_S",
+        "saved_U",
+        "saved_Vh",
+        "saved_tangent",
+        "version_A",
+        "version_S",
+        "version_U",
+        "version_Vh",
+        "version_tangent",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        A = unpack(self.saved_A, self.version_A, self)
+        U = unpack(self.saved_U, self.version_U, self)
+        S = unpack(self.saved_S, self.version_S, self)
+        Vh = unpack(self.saved_Vh, self.version_Vh, self)
+        grad_of_A = grad_of_tangent = None
+        if self._next0 is not None:
+            tangent = unpack(self.saved_tangent, self.version_tangent, self)
+            grad_of_A = singular_value_turn(tangent, grad, A, U, S, Vh, True, ops=ops)
+        if self._next1 is not None:
+            grad_of_tangent = ops.singular_value_slope(A, grad, U, S, Vh)
+        return grad_of_A, grad_of_tangent
+
+    def release(self):
+        self.version_A = Released
+        self.saved_A = None
+        self.version_tangent = Released
+        self.saved_tangent = None
+        self.version_U = Released
+        self.saved_U = None
+        self.version_S = Released
+        self.saved_S = None
+        self.version_Vh = Released
+        self.saved_Vh = None
+
+
+def record_singular_value_tangent(out, A, tangent, U, S, Vh):
+    """Make `out` the result of a SingularValueTangentBackward0 node."""
+    node = new(SingularValueTangentBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
+    node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
+    node.saved_A = A
+    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    node.saved_U = U
+    node.version_U = U._counter and U._counter.n if type(U) is Tensor else version_when_saved(U)
+    node.saved_S = S
+    node.version_S = S._counter and S._counter.n if type(S) is Tensor else version_when_saved(S)
+    node.saved_Vh = Vh
+    node.version_Vh = Vh._counter and Vh._counter.n if type(Vh) is Tensor else version_when_saved(Vh)
+    if node._next0 is not None:
+        node.saved_tangent = tangent
+        node.version_tangent = (
+            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
+        )
+
+
+OP_singular_value_tangent = Operator(
+    "singular_value_tangent",
+    "singular_value_tangent",
+    ((0, "A"), (1, "tangent"), (2, "U"), (3, "S"), (4, "Vh")),
+    record=record_singular_value_tangent,
+    saves_self=True,
+)
+
+
+def singular_value_tangent(A, tangent, U, S, Vh):
+    """Re diag(U^H tangent V), the tangents of A's singular values, as a function of A.
+
+    singular_value_tangent(Tensor A, Tensor tangent, Tensor U, Tensor S, Tensor Vh) -> Tensor
+    """
+    if (
+        type(A) is Tensor
+        and type(tangent) is Tensor
+        and tangent._level == A._level
+        and type(U) is Tensor
+        and U._level == A._level
+        and type(S) is Tensor
+        and S._level == A._level
+        and type(Vh) is Tensor
+        and Vh._level == A._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.singular_value_tangent(A._array, tangent._array, U._array, S._array, Vh._array)
+        except Exception as error:
+            raise explain(OP_singular_value_tangent, (A, tangent, U, S, Vh), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = A._level
+        if (
+            A._requires_grad or tangent._requires_grad or U._requires_grad or S._requires_grad or Vh._requires_grad
+        ) and (state.records_all or state.records(A._level)):
+            record_singular_value_tangent(out, A, tangent, U, S, Vh)
+        return out
+    return dispatch(OP_singular_value_tangent, (A, tangent, U, S, Vh))
+
+
+def svd(input, some=True, compute_uv=True, *, out=None):
     """U diag(S) V^H = self.
 
     svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
     """
-    return composite_decompositions.svd(input, some, compute_uv, ops=TENSOR)
+    return (
+        composite_decompositions.svd(input, some, compute_uv, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_decompositions.svd(input, some, compute_uv, ops=TENSOR), "svd")
+    )
 
 
 def svd_lowrank(A, q=6, niter=2, M=None):
@@ -1602,11 +2282,13 @@ OP_linalg_slogdet = Operator(
 )
 
 
-def linalg_slogdet(A):
+def linalg_slogdet(A, *, out=None):
     """Sign and logarithm of the modulus of determinants, without overflow.
 
     linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
     """
+    if out is not None:
+        return write_out(OP_linalg_slogdet, (A,), out)
     return dispatch(OP_linalg_slogdet, (A,))
 
 
@@ -1624,6 +2306,315 @@ def logdet(input):
     logdet(Tensor self) -> Tensor
     """
     return composite_decompositions.logdet(input, ops=TENSOR)
+
+
+class HermitianMapBackward0(MultiNode):
+    """hermitian_map(Tensor A, any function, str UPLO="L") -> (Tensor result, Tensor values, Tensor vectors)
+
+    Generated from the entry `hermitian_map` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_function",
+        "saved_A",
+        "saved_values",
+        "saved_vectors",
+        "version_A",
+        "version_values",
+        "version_vectors",
+    )
+    arity = 1
+    output_names = ("result", "values", "vectors")
+    differentiable_outputs = (True, False, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        A = unpack(self.saved_A, self.version_A, self)
+        values = unpack(self.saved_values, self.version_values, self)
+        vectors = unpack(self.saved_vectors, self.version_vectors, self)
+        return (ops.hermitian_map_slope(A, grad, values, vectors, self.arg_function),)
+
+    def release(self):
+        self.version_A = Released
+        self.saved_A = None
+        self.version_values = Released
+        self.saved_values = None
+        self.version_vectors = Released
+        self.saved_vectors = None
+
+
+def record_hermitian_map(out, A, function, UPLO):
+    """Make each of `out` an output of a HermitianMapBackward0 node."""
+    node = start_multi(HermitianMapBackward0, out, (True, False, False))
+    node._next0 = A._fn if A._extra is None else port(A)
+    node.saved_A = A
+    node.version_A = A._counter and A._counter.n
+    node.arg_function = function
+    node.saved_values = out[1]._array
+    node.version_values = watch_output(out[1])
+    node.saved_vectors = out[2]._array
+    node.version_vectors = watch_output(out[2])
+
+
+OP_hermitian_map = Operator(
+    "hermitian_map",
+    "hermitian_map",
+    ((0, "A"),),
+    record=record_hermitian_map,
+    multi=namedtuple("hermitian_map", ["result", "values", "vectors"]),
+    saves_self=True,
+)
+
+
+def hermitian_map(A, function, UPLO="L"):
+    """V diag(f(w)) V^H of Hermitian A = V diag(w) V^H; then w and V. See linalg.matrix_function.
+
+    hermitian_map(Tensor A, any function, str UPLO="L") -> (Tensor result, Tensor values, Tensor vectors)
+    """
+    return dispatch(OP_hermitian_map, (A, function, UPLO))
+
+
+class HermitianMapSlopeBackward0(Node):
+    """hermitian_map_slope(Tensor A, Tensor direction, Tensor values, Tensor vectors, any function) -> Tensor
+
+    Generated from the entry `hermitian_map_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_function",
+        "saved_A",
+        "saved_direction",
+        "saved_values",
+        "saved_vectors",
+        "version_A",
+        "version_direction",
+        "version_values",
+        "version_vectors",
+    )
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        A = unpack(self.saved_A, self.version_A, self)
+        values = unpack(self.saved_values, self.version_values, self)
+        vectors = unpack(self.saved_vectors, self.version_vectors, self)
+        grad_of_A = grad_of_direction = None
+        if self._next0 is not None:
+            direction = unpack(self.saved_direction, self.version_direction, self)
+            grad_of_A = ops.hermitian_map_curve(A, grad, direction, values, vectors, self.arg_function)
+        if self._next1 is not None:
+            grad_of_direction = ops.hermitian_map_slope(A, grad, values, vectors, self.arg_function)
+        return grad_of_A, grad_of_direction
+
+    def release(self):
+        self.version_A = Released
+        self.saved_A = None
+        self.version_direction = Released
+        self.saved_direction = None
+        self.version_values = Released
+        self.saved_values = None
+        self.version_vectors = Released
+        self.saved_vectors = None
+
+
+def record_hermitian_map_slope(out, A, direction, values, vectors, function):
+    """Make `out` the result of a HermitianMapSlopeBackward0 node."""
+    node = new(HermitianMapSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
+    node._next1 = direction._fn if type(direction) is Tensor and direction._extra is None else port(direction)
+    node.saved_A = A
+    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    node.saved_values = values
+    node.version_values = (
+        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
+    )
+    node.saved_vectors = vectors
+    node.version_vectors = (
+        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
+    )
+    node.arg_function = function
+    if node._next0 is not None:
+        node.saved_direction = direction
+        node.version_direction = (
+            direction._counter and direction._counter.n if type(direction) is Tensor else version_when_saved(direction)
+        )
+
+
+OP_hermitian_map_slope = Operator(
+    "hermitian_map_slope",
+    "hermitian_map_slope",
+    ((0, "A"), (1, "direction"), (2, "values"), (3, "vectors")),
+    record=record_hermitian_map_slope,
+    saves_self=True,
+)
+
+
+def hermitian_map_slope(A, direction, values, vectors, function):
+    """The derivative of f(A) along a direction, by divided differences.
+
+    hermitian_map_slope(Tensor A, Tensor direction, Tensor values, Tensor vectors, any function) -> Tensor
+    """
+    if (
+        type(A) is Tensor
+        and type(direction) is Tensor
+        and direction._level == A._level
+        and type(values) is Tensor
+        and values._level == A._level
+        and type(vectors) is Tensor
+        and vectors._level == A._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.hermitian_map_slope(A._array, direction._array, values._array, vectors._array, function)
+        except Exception as error:
+            raise explain(OP_hermitian_map_slope, (A, direction, values, vectors, function), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = A._level
+        if (A._requires_grad or direction._requires_grad or values._requires_grad or vectors._requires_grad) and (
+            state.records_all or state.records(A._level)
+        ):
+            record_hermitian_map_slope(out, A, direction, values, vectors, function)
+        return out
+    return dispatch(OP_hermitian_map_slope, (A, direction, values, vectors, function))
+
+
+class HermitianMapCurveBackward0(Node):
+    """hermitian_map_curve(Tensor A, Tensor direction, Tensor other, Tensor values, Tensor vectors, any function) -> Tensor
+
+    Generated from the entry `hermitian_map_curve` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_function",
+        "saved_A",
+        "saved_direction",
+        "saved_other",
+        "saved_values",
+        "saved_vectors",
+        "version_A",
+        "version_direction",
+        "version_other",
+        "version_values",
+        "version_vectors",
+    )
+
+    def apply(self, ops, grad, unpack):
+        A = unpack(self.saved_A, self.version_A, self)
+        values = unpack(self.saved_values, self.version_values, self)
+        vectors = unpack(self.saved_vectors, self.version_vectors, self)
+        grad_of_A = grad_of_direction = grad_of_other = None
+        if self._nexts[0] is not None:
+            raise derivative_not_implemented(self, "hermitian_map_curve", "A")
+        if self._nexts[1] is not None:
+            other = unpack(self.saved_other, self.version_other, self)
+            grad_of_direction = ops.hermitian_map_curve(A, grad, other, values, vectors, self.arg_function)
+        if self._nexts[2] is not None:
+            direction = unpack(self.saved_direction, self.version_direction, self)
+            grad_of_other = ops.hermitian_map_curve(A, grad, direction, values, vectors, self.arg_function)
+        return grad_of_A, grad_of_direction, grad_of_other
+
+    def release(self):
+        self.version_A = Released
+        self.saved_A = None
+        self.version_direction = Released
+        self.saved_direction = None
+        self.version_other = Released
+        self.saved_other = None
+        self.version_values = Released
+        self.saved_values = None
+        self.version_vectors = Released
+        self.saved_vectors = None
+
+
+def record_hermitian_map_curve(out, A, direction, other, values, vectors, function):
+    """Make `out` the result of a HermitianMapCurveBackward0 node."""
+    node = new(HermitianMapCurveBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._nexts = (
+        port(A),
+        port(direction),
+        port(other),
+    )
+    node.saved_A = A
+    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    node.saved_values = values
+    node.version_values = (
+        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
+    )
+    node.saved_vectors = vectors
+    node.version_vectors = (
+        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
+    )
+    node.arg_function = function
+    if node._nexts[2] is not None:
+        node.saved_direction = direction
+        node.version_direction = (
+            direction._counter and direction._counter.n if type(direction) is Tensor else version_when_saved(direction)
+        )
+    if node._nexts[1] is not None:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+
+
+OP_hermitian_map_curve = Operator(
+    "hermitian_map_curve",
+    "hermitian_map_curve",
+    ((0, "A"), (1, "direction"), (2, "other"), (3, "values"), (4, "vectors")),
+    record=record_hermitian_map_curve,
+    saves_self=True,
+)
+
+
+def hermitian_map_curve(A, direction, other, values, vectors, function):
+    """The second derivative of f(A) along two directions, by divided differences.
+
+    hermitian_map_curve(Tensor A, Tensor direction, Tensor other, Tensor values, Tensor vectors, any function) -> Tensor
+    """
+    if (
+        type(A) is Tensor
+        and type(direction) is Tensor
+        and direction._level == A._level
+        and type(other) is Tensor
+        and other._level == A._level
+        and type(values) is Tensor
+        and values._level == A._level
+        and type(vectors) is Tensor
+        and vectors._level == A._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.hermitian_map_curve(
+                A._array, direction._array, other._array, values._array, vectors._array, function
+            )
+        except Exception as error:
+            raise explain(OP_hermitian_map_curve, (A, direction, other, values, vectors, function), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = A._level
+        if (
+            A._requires_grad
+            or direction._requires_grad
+            or other._requires_grad
+            or values._requires_grad
+            or vectors._requires_grad
+        ) and (state.records_all or state.records(A._level)):
+            record_hermitian_map_curve(out, A, direction, other, values, vectors, function)
+        return out
+    return dispatch(OP_hermitian_map_curve, (A, direction, other, values, vectors, function))
 
 
 class LinalgMatrixExpBackward0(Node):
@@ -1699,12 +2690,7 @@ def linalg_matrix_power(input, n, *, out=None):
     return (
         composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR),
-            "linalg_matrix_power(out=...)",
-            out=True,
-        )
+        else assign_out(out, composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR), "linalg_matrix_power")
     )
 
 
@@ -1716,16 +2702,24 @@ def matrix_power(input, n, *, out=None):
     return (
         composite_decompositions.matrix_power(input, n, ops=TENSOR)
         if out is None
-        else assign(out, composite_decompositions.matrix_power(input, n, ops=TENSOR), "matrix_power(out=...)", out=True)
+        else assign_out(out, composite_decompositions.matrix_power(input, n, ops=TENSOR), "matrix_power")
     )
 
 
-def linalg_matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None):
+def linalg_matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values are above max(atol, rtol * the largest).
 
     linalg_matrix_rank(Tensor self, any tol=None, bool hermitian=False, *, any atol=None, any rtol=None) -> Tensor
     """
-    return composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
+    return (
+        composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
+            "linalg_matrix_rank",
+        )
+    )
 
 
 def linalg_cond(input, p=None, *, out=None):
@@ -1736,7 +2730,7 @@ def linalg_cond(input, p=None, *, out=None):
     return (
         composite_decompositions.linalg_cond(input, p, ops=TENSOR)
         if out is None
-        else assign(out, composite_decompositions.linalg_cond(input, p, ops=TENSOR), "linalg_cond(out=...)", out=True)
+        else assign_out(out, composite_decompositions.linalg_cond(input, p, ops=TENSOR), "linalg_cond")
     )
 
 
@@ -1845,11 +2839,10 @@ def linalg_matrix_norm(
     return (
         composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
-            "linalg_matrix_norm(out=...)",
-            out=True,
+            "linalg_matrix_norm",
         )
     )
 
@@ -1868,11 +2861,8 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=UN
     return (
         composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
-            "linalg_norm(out=...)",
-            out=True,
+        else assign_out(
+            out, composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR), "linalg_norm"
         )
     )
 
@@ -1891,9 +2881,7 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=UNSET, kee
     return (
         composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR)
         if out is None
-        else assign(
-            out, composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR), "norm(out=...)", out=True
-        )
+        else assign_out(out, composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR), "norm")
     )
 
 
@@ -1942,7 +2930,7 @@ def record_renorm(out, input, p, dim, maxnorm):
 OP_renorm = Operator("renorm", "renorm", ((0, "input"),), record=record_renorm, saves_self=True)
 
 
-def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET):
+def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET, out=None):
     """Each slice along dim whose p-norm exceeds maxnorm, scaled down to it.
 
     renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor
@@ -1953,6 +2941,8 @@ def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET):
         raise missing_argument("renorm", "dim")
     if maxnorm is UNSET:
         raise missing_argument("renorm", "maxnorm")
+    if out is not None:
+        return write_out(OP_renorm, (input, p, dim, maxnorm), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.renorm(input._array, p, dim, maxnorm)
@@ -1980,7 +2970,7 @@ def inplace_renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET):
     return inplace(OP_renorm, (input, p, dim, maxnorm))
 
 
-class CdistRowsBackward0(Node):
+class CdistBackward0(Node):
     """cdist_rows(Tensor x1, Tensor x2, float p=2.0) -> Tensor
 
     Generated from the entry `cdist_rows` of derivatives.yaml; edit there.
@@ -2008,8 +2998,8 @@ class CdistRowsBackward0(Node):
 
 
 def record_cdist_rows(out, x1, x2, p):
-    """Make `out` the result of a CdistRowsBackward0 node."""
-    node = new(CdistRowsBackward0)
+    """Make `out` the result of a CdistBackward0 node."""
+    node = new(CdistBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -2090,9 +3080,7 @@ def linalg_matmul(input, other, *, out=None):
     return (
         composite_decompositions.linalg_matmul(input, other, ops=TENSOR)
         if out is None
-        else assign(
-            out, composite_decompositions.linalg_matmul(input, other, ops=TENSOR), "linalg_matmul(out=...)", out=True
-        )
+        else assign_out(out, composite_decompositions.linalg_matmul(input, other, ops=TENSOR), "linalg_matmul")
     )
 
 
@@ -2104,9 +3092,7 @@ def linalg_multi_dot(tensors, *, out=None):
     return (
         composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR)
         if out is None
-        else assign(
-            out, composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR), "linalg_multi_dot(out=...)", out=True
-        )
+        else assign_out(out, composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR), "linalg_multi_dot")
     )
 
 
@@ -2129,9 +3115,7 @@ def linalg_vecdot(x, y, *, dim=-1, axis=UNSET, out=None):
     return (
         composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR)
         if out is None
-        else assign(
-            out, composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR), "linalg_vecdot(out=...)", out=True
-        )
+        else assign_out(out, composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR), "linalg_vecdot")
     )
 
 
@@ -2145,12 +3129,7 @@ def linalg_cross(input, other, *, dim=-1, axis=UNSET, out=None):
     return (
         composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR),
-            "linalg_cross(out=...)",
-            out=True,
-        )
+        else assign_out(out, composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR), "linalg_cross")
     )
 
 

@@ -5,190 +5,263 @@ from pullback.core.arguments import UNSET, missing_argument
 from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.out import assign_out
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.fft import c2r_adjoint, r2c_adjoint
 from pullback.arrays.numpy import fft as kernels
 from pullback.ops.composite import fft as composite_fft
 
 
-def fft_fft(input, n=None, dim=-1, norm=None, *, axis=UNSET):
+def fft_fft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """The discrete Fourier transform along one dimension.
 
     fft_fft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_fft(input, n, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_fft(input, n, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_fft(input, n, dim, norm, ops=TENSOR), "fft_fft")
+    )
 
 
-def fft_fft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET):
+def fft_fft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """The discrete Fourier transform along two dimensions.
 
     fft_fft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_fft2(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_fft2(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_fft2(input, s, dim, norm, ops=TENSOR), "fft_fft2")
+    )
 
 
-def fft_fftn(input, s=None, dim=None, norm=None, *, axis=UNSET):
+def fft_fftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """The discrete Fourier transform along several dimensions, by default all.
 
     fft_fftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_fftn(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_fftn(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_fftn(input, s, dim, norm, ops=TENSOR), "fft_fftn")
+    )
 
 
-def fft_ifft(input, n=None, dim=-1, norm=None, *, axis=UNSET):
+def fft_ifft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """The inverse discrete Fourier transform along one dimension.
 
     fft_ifft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_ifft(input, n, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_ifft(input, n, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_ifft(input, n, dim, norm, ops=TENSOR), "fft_ifft")
+    )
 
 
-def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET):
+def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """The inverse discrete Fourier transform along two dimensions.
 
     fft_ifft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_ifft2(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_ifft2(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_ifft2(input, s, dim, norm, ops=TENSOR), "fft_ifft2")
+    )
 
 
-def fft_ifftn(input, s=None, dim=None, norm=None, *, axis=UNSET):
+def fft_ifftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """The inverse discrete Fourier transform along several dimensions, by default all.
 
     fft_ifftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_ifftn(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_ifftn(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_ifftn(input, s, dim, norm, ops=TENSOR), "fft_ifftn")
+    )
 
 
-def fft_rfft(input, n=None, dim=-1, norm=None, *, axis=UNSET):
+def fft_rfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """Half the Fourier transform of real numbers along one dimension.
 
     fft_rfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_rfft(input, n, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_rfft(input, n, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_rfft(input, n, dim, norm, ops=TENSOR), "fft_rfft")
+    )
 
 
-def fft_rfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET):
+def fft_rfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """Half the Fourier transform of real numbers along two dimensions.
 
     fft_rfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_rfft2(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_rfft2(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_rfft2(input, s, dim, norm, ops=TENSOR), "fft_rfft2")
+    )
 
 
-def fft_rfftn(input, s=None, dim=None, norm=None, *, axis=UNSET):
+def fft_rfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """Half the Fourier transform of real numbers along several dimensions, by default all.
 
     fft_rfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_rfftn(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_rfftn(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_rfftn(input, s, dim, norm, ops=TENSOR), "fft_rfftn")
+    )
 
 
-def fft_irfft(input, n=None, dim=-1, norm=None, *, axis=UNSET):
+def fft_irfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """The real inverse of rfft along one dimension.
 
     fft_irfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_irfft(input, n, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_irfft(input, n, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_irfft(input, n, dim, norm, ops=TENSOR), "fft_irfft")
+    )
 
 
-def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET):
+def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """The real inverse of rfft along two dimensions.
 
     fft_irfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_irfft2(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_irfft2(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_irfft2(input, s, dim, norm, ops=TENSOR), "fft_irfft2")
+    )
 
 
-def fft_irfftn(input, s=None, dim=None, norm=None, *, axis=UNSET):
+def fft_irfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """The real inverse of rfft along several dimensions, by default all.
 
     fft_irfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_irfftn(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_irfftn(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_irfftn(input, s, dim, norm, ops=TENSOR), "fft_irfftn")
+    )
 
 
-def fft_hfft(input, n=None, dim=-1, norm=None, *, axis=UNSET):
+def fft_hfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """The real Fourier transform of half a Hermitian signal along one dimension.
 
     fft_hfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_hfft(input, n, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_hfft(input, n, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_hfft(input, n, dim, norm, ops=TENSOR), "fft_hfft")
+    )
 
 
-def fft_hfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET):
+def fft_hfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """The real Fourier transform of half a Hermitian signal along two dimensions.
 
     fft_hfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_hfft2(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_hfft2(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_hfft2(input, s, dim, norm, ops=TENSOR), "fft_hfft2")
+    )
 
 
-def fft_hfftn(input, s=None, dim=None, norm=None, *, axis=UNSET):
+def fft_hfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """The real Fourier transform of half a Hermitian signal along several dimensions, by default all.
 
     fft_hfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_hfftn(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_hfftn(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_hfftn(input, s, dim, norm, ops=TENSOR), "fft_hfftn")
+    )
 
 
-def fft_ihfft(input, n=None, dim=-1, norm=None, *, axis=UNSET):
+def fft_ihfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """Half the inverse Fourier transform of real numbers along one dimension.
 
     fft_ihfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_ihfft(input, n, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_ihfft(input, n, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_ihfft(input, n, dim, norm, ops=TENSOR), "fft_ihfft")
+    )
 
 
-def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET):
+def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """Half the inverse Fourier transform of real numbers along two dimensions.
 
     fft_ihfft2(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_ihfft2(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_ihfft2(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_ihfft2(input, s, dim, norm, ops=TENSOR), "fft_ihfft2")
+    )
 
 
-def fft_ihfftn(input, s=None, dim=None, norm=None, *, axis=UNSET):
+def fft_ihfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """Half the inverse Fourier transform of real numbers along several dimensions, by default all.
 
     fft_ihfftn(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_ihfftn(input, s, dim, norm, ops=TENSOR)
+    return (
+        composite_fft.fft_ihfftn(input, s, dim, norm, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_fft.fft_ihfftn(input, s, dim, norm, ops=TENSOR), "fft_ihfftn")
+    )
 
 
 def fft_fftshift(input, dim=None, *, axis=UNSET):
@@ -265,7 +338,7 @@ def istft(
     )
 
 
-class FftC2cBackward0(Node):
+class FftC2CBackward0(Node):
     """fft_c2c(Tensor self, int[] dim, str scale, bool forward) -> Tensor
 
     Generated from the entry `fft_c2c` of derivatives.yaml; edit there.
@@ -279,8 +352,8 @@ class FftC2cBackward0(Node):
 
 
 def record_fft_c2c(out, input, dim, scale, forward):
-    """Make `out` the result of a FftC2cBackward0 node."""
-    node = new(FftC2cBackward0)
+    """Make `out` the result of a FftC2CBackward0 node."""
+    node = new(FftC2CBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -324,7 +397,7 @@ def fft_c2c(input, dim=UNSET, scale=UNSET, forward=UNSET, *, axis=UNSET):
     return dispatch(OP_fft_c2c, (input, dim, scale, forward))
 
 
-class FftR2cBackward0(Node):
+class FftR2CBackward0(Node):
     """fft_r2c(Tensor self, int[] dim, str scale, bool onesided) -> Tensor
 
     Generated from the entry `fft_r2c` of derivatives.yaml; edit there.
@@ -338,8 +411,8 @@ class FftR2cBackward0(Node):
 
 
 def record_fft_r2c(out, input, dim, scale, onesided):
-    """Make `out` the result of a FftR2cBackward0 node."""
-    node = new(FftR2cBackward0)
+    """Make `out` the result of a FftR2CBackward0 node."""
+    node = new(FftR2CBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -384,7 +457,7 @@ def fft_r2c(input, dim=UNSET, scale=UNSET, onesided=UNSET, *, axis=UNSET):
     return dispatch(OP_fft_r2c, (input, dim, scale, onesided))
 
 
-class FftC2rBackward0(Node):
+class FftC2RBackward0(Node):
     """fft_c2r(Tensor self, int[] dim, str scale, int last_dim_size) -> Tensor
 
     Generated from the entry `fft_c2r` of derivatives.yaml; edit there.
@@ -398,8 +471,8 @@ class FftC2rBackward0(Node):
 
 
 def record_fft_c2r(out, input, dim, scale, last_dim_size):
-    """Make `out` the result of a FftC2rBackward0 node."""
-    node = new(FftC2rBackward0)
+    """Make `out` the result of a FftC2RBackward0 node."""
+    node = new(FftC2RBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array

@@ -2,11 +2,13 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
+from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, int_list, missing_argument
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import not_implemented
@@ -31,7 +33,7 @@ from pullback.arrays import numpy as kernels
 from pullback.ops.composite import indexing as composite_indexing
 
 
-class SliceViewBackward0(Node):
+class SliceBackward0(Node):
     """slice_view(Tensor(a) self, any index) -> Tensor(a)
 
     Generated from the entry `slice_view` of derivatives.yaml; edit there.
@@ -45,8 +47,8 @@ class SliceViewBackward0(Node):
 
 
 def record_slice_view(out, input, index):
-    """Make `out` the result of a SliceViewBackward0 node."""
-    node = new(SliceViewBackward0)
+    """Make `out` the result of a SliceBackward0 node."""
+    node = new(SliceBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -77,7 +79,7 @@ def slice_view(input, index):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_slice_view(out, input, index)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_slice_view, (input, index))
@@ -132,7 +134,7 @@ def slice_backward(input, shape, index):
     return dispatch(OP_slice_backward, (input, shape, index))
 
 
-class AdvancedIndexBackward0(Node):
+class IndexBackward0(Node):
     """advanced_index(Tensor self, any index) -> Tensor
 
     Generated from the entry `advanced_index` of derivatives.yaml; edit there.
@@ -142,12 +144,13 @@ class AdvancedIndexBackward0(Node):
     arity = 1
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         return (ops.index_accumulate(grad, self.self_shape, self.arg_index),)
 
 
 def record_advanced_index(out, input, index):
-    """Make `out` the result of a AdvancedIndexBackward0 node."""
-    node = new(AdvancedIndexBackward0)
+    """Make `out` the result of a IndexBackward0 node."""
+    node = new(IndexBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -241,6 +244,7 @@ class SetitemBackward0(Node):
     arity = 2
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         grad_of_self = grad_of_value = None
         if self._next0 is not None:
             grad_of_self = ops.setitem(grad, self.arg_index, 0)
@@ -426,7 +430,7 @@ def record_gather(out, input, dim, index, sparse_grad):
 OP_gather = Operator("gather", "gather", ((0, "input"), (2, "index")), record=record_gather)
 
 
-def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET):
+def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=None):
     """out[i][j][k] = self[index[i][j][k]][j][k] for dim = 0, and so on.
 
     gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor
@@ -437,6 +441,8 @@ def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET):
         raise missing_argument("gather", "dim")
     if index is UNSET:
         raise missing_argument("gather", "index")
+    if out is not None:
+        return write_out(OP_gather, (input, dim, index, sparse_grad), out)
     a, b = type(input), type(index)
     if (
         a is Tensor
@@ -541,6 +547,21 @@ def gather_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
     return dispatch(OP_gather_backward, (input, shape, dim, index))
 
 
+def _placed_along(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
+    """Zeros of the given shape with self at an index along dim that names no position twice; the derivative of sort and
+    topk.
+
+    _placed_along(Tensor self, int[] shape, int dim, Tensor index) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("_placed_along", "dim")
+    if index is UNSET:
+        raise missing_argument("_placed_along", "index")
+    return composite_indexing._placed_along(input, shape, dim, index, ops=TENSOR)
+
+
 class ScatterBackward0(Node):
     """scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor
 
@@ -583,7 +604,7 @@ def record_scatter(out, input, dim, index, src):
 OP_scatter = Operator("scatter", "scatter", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter)
 
 
-def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
+def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=None):
     """A copy of self with out[index[i][j][k]][j][k] = src[i][j][k] for dim = 0, and so on; src may be a number.
 
     scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor
@@ -596,6 +617,8 @@ def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if out is not None:
+        return write_out(OP_scatter, (input, dim, index, src), out)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -669,7 +692,7 @@ def record_scatter_value(out, input, dim, index, value):
 OP_scatter_value = Operator("scatter.value", "scatter_value", ((0, "input"), (2, "index")), record=record_scatter_value)
 
 
-def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
+def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out=None):
     """A copy of self with a number at the positions that index names along dim.
 
     scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
@@ -682,6 +705,8 @@ def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
         raise missing_argument("scatter", "index")
     if value is UNSET:
         raise missing_argument("scatter", "value")
+    if out is not None:
+        return write_out(OP_scatter_value, (input, dim, index, value), out)
     a, b = type(input), type(index)
     if (
         a is Tensor
@@ -731,7 +756,7 @@ OP_scatter_reduction = Operator(
 )
 
 
-def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNSET):
+def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=UNSET, out=None):
     """A copy of self with src added to (reduce "add") or multiplied into ("multiply") the positions index names.
 
     scatter.reduction(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
@@ -744,6 +769,8 @@ def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if out is not None:
+        return write_out(OP_scatter_reduction, (input, dim, index, src, reduce), out)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -827,7 +854,7 @@ OP_scatter_add = Operator(
 )
 
 
-def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
+def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=None):
     """A copy of self with out[index[i][j][k]][j][k] += src[i][j][k] for dim = 0, and so on.
 
     scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor
@@ -840,6 +867,8 @@ def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET):
         raise missing_argument("scatter_add", "index")
     if src is UNSET:
         raise missing_argument("scatter_add", "src")
+    if out is not None:
+        return write_out(OP_scatter_add, (input, dim, index, src), out)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -914,7 +943,7 @@ def record_index_select(out, input, dim, index):
 OP_index_select = Operator("index_select", "index_select", ((0, "input"), (2, "index")), record=record_index_select)
 
 
-def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
+def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET, out=None):
     """The slices of self at the positions index along dim.
 
     index_select(Tensor self, int dim, Tensor index) -> Tensor
@@ -925,6 +954,8 @@ def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("index_select", "dim")
     if index is UNSET:
         raise missing_argument("index_select", "index")
+    if out is not None:
+        return write_out(OP_index_select, (input, dim, index), out)
     a, b = type(input), type(index)
     if (
         a is Tensor
@@ -1075,7 +1106,7 @@ def record_index_add(out, input, dim, index, source, alpha):
 OP_index_add = Operator("index_add", "index_add", ((0, "input"), (2, "index"), (3, "source")), record=record_index_add)
 
 
-def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSET):
+def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSET, out=None):
     """A copy of self with alpha times the slices of source added to those at the positions index along dim.
 
     index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
@@ -1088,6 +1119,8 @@ def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSE
         raise missing_argument("index_add", "index")
     if source is UNSET:
         raise missing_argument("index_add", "source")
+    if out is not None:
+        return write_out(OP_index_add, (input, dim, index, source, alpha), out)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -1170,7 +1203,7 @@ OP_index_copy = Operator(
 )
 
 
-def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET):
+def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET, out=None):
     """A copy of self with the slices of source over those at the positions index along dim.
 
     index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor
@@ -1183,6 +1216,8 @@ def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET):
         raise missing_argument("index_copy", "index")
     if source is UNSET:
         raise missing_argument("index_copy", "source")
+    if out is not None:
+        return write_out(OP_index_copy, (input, dim, index, source), out)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -1350,11 +1385,13 @@ def record_take(out, input, index):
 OP_take = Operator("take", "take", ((0, "input"), (1, "index")), record=record_take)
 
 
-def take(input, index):
+def take(input, index, *, out=None):
     """The elements of the flattened self at the positions index, in index's shape.
 
     take(Tensor self, Tensor index) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_take, (input, index), out)
     a, b = type(input), type(index)
     if (
         a is Tensor
@@ -1525,14 +1562,18 @@ def inplace_put(input, index, source, accumulate=False):
     return inplace(OP_put, (input, index, source, accumulate))
 
 
-def take_along_dim(input, indices, dim=None, *, axis=UNSET):
+def take_along_dim(input, indices, dim=None, *, axis=UNSET, out=None):
     """gather, with self and indices broadcast against each other except along dim.
 
     take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR)
+    return (
+        composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR), "take_along_dim")
+    )
 
 
 class MaskedFillBackward0(Node):
@@ -1545,6 +1586,7 @@ class MaskedFillBackward0(Node):
     arity = 2
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         grad_of_self = grad_of_value = None
         if self._next0 is not None:
@@ -1622,6 +1664,7 @@ class MaskedSelectBackward0(Node):
     arity = 1
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         return (ops.masked_select_backward(grad, self.self_shape, mask),)
 
@@ -1647,11 +1690,13 @@ def record_masked_select(out, input, mask):
 OP_masked_select = Operator("masked_select", "masked_select", ((0, "input"), (1, "mask")), record=record_masked_select)
 
 
-def masked_select(input, mask):
+def masked_select(input, mask, *, out=None):
     """The elements of self where mask is True, as a vector.
 
     masked_select(Tensor self, Tensor mask) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_masked_select, (input, mask), out)
     a, b = type(input), type(mask)
     if (
         a is Tensor
@@ -1756,6 +1801,7 @@ class MaskedScatterBackward0(Node):
     arity = 2
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         grad_of_self = grad_of_source = None
         if self._next0 is not None:
@@ -1838,14 +1884,20 @@ def select_scatter(input, src, dim=UNSET, index=UNSET, *, axis=UNSET):
     return composite_indexing.select_scatter(input, src, dim, index, ops=TENSOR)
 
 
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=UNSET):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=UNSET, out=None):
     """A copy of self with src at the positions start:end:step of dimension dim.
 
     slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR)
+    return (
+        composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out, composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR), "slice_scatter"
+        )
+    )
 
 
 class DiagonalScatterBackward0(Node):
@@ -1917,12 +1969,16 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     return dispatch(OP_diagonal_scatter, (input, src, offset, dim1, dim2))
 
 
-def nonzero(input, *, as_tuple=False):
+def nonzero(input, *, as_tuple=False, out=None):
     """Where self is not zero, a matrix with a row for each position; with as_tuple a vector for each dimension.
 
     nonzero(Tensor self, *, bool as_tuple=False) -> Tensor
     """
-    return composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR)
+    return (
+        composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR), "nonzero")
+    )
 
 
 OP_argwhere = Operator("argwhere", "argwhere", ((0, "input"),))
@@ -1962,7 +2018,7 @@ class SortBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         grad = grads[0]
         indices = unpack(self.saved_indices, self.version_indices, self)
-        return (ops.gather_backward(grad, self.self_shape, self.arg_dim, indices),)
+        return (ops._placed_along(grad, self.self_shape, self.arg_dim, indices),)
 
     def release(self):
         self.version_indices = Released
@@ -1982,13 +2038,15 @@ def record_sort(out, input, dim, descending, stable):
 OP_sort = Operator("sort", "sort", ((0, "input"),), record=record_sort, multi=namedtuple("sort", ["values", "indices"]))
 
 
-def sort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
+def sort(input, dim=-1, descending=False, *, stable=None, axis=UNSET, out=None):
     """(values, indices) of self sorted along dim; equal elements keep their order.
 
     sort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> (Tensor values, Tensor indices)
     """
     if axis is not UNSET:
         dim = axis
+    if out is not None:
+        return write_out(OP_sort, (input, dim, descending, stable), out)
     return dispatch(OP_sort, (input, dim, descending, stable))
 
 
@@ -2016,12 +2074,16 @@ def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
     return dispatch(OP_argsort, (input, dim, descending, stable))
 
 
-def msort(input):
+def msort(input, *, out=None):
     """self sorted along its first dimension.
 
     msort(Tensor self) -> Tensor
     """
-    return composite_indexing.msort(input, ops=TENSOR)
+    return (
+        composite_indexing.msort(input, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_indexing.msort(input, ops=TENSOR), "msort")
+    )
 
 
 class TopkBackward0(MultiNode):
@@ -2039,7 +2101,7 @@ class TopkBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         grad = grads[0]
         indices = unpack(self.saved_indices, self.version_indices, self)
-        return (ops.gather_backward(grad, self.self_shape, self.arg_dim, indices),)
+        return (ops._placed_along(grad, self.self_shape, self.arg_dim, indices),)
 
     def release(self):
         self.version_indices = Released
@@ -2059,13 +2121,15 @@ def record_topk(out, input, k, dim, largest, sorted):
 OP_topk = Operator("topk", "topk", ((0, "input"),), record=record_topk, multi=namedtuple("topk", ["values", "indices"]))
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET):
+def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET, out=None):
     """(values, indices) of the k largest (or smallest) elements along dim, in order.
 
     topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
     """
     if axis is not UNSET:
         dim = axis
+    if out is not None:
+        return write_out(OP_topk, (input, k, dim, largest, sorted), out)
     return dispatch(OP_topk, (input, k, dim, largest, sorted))
 
 
@@ -2121,12 +2185,20 @@ def _consecutive(input, dim=UNSET, *, axis=UNSET):
     return dispatch(OP__consecutive, (input, dim))
 
 
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Which elements are among test_elements.
 
     isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
     """
-    return composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
+    return (
+        composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR),
+            "isin",
+        )
+    )
 
 
 OP__isin = Operator("_isin", "isin", ((0, "elements"), (1, "test_elements")))
@@ -2168,13 +2240,23 @@ def _isin(elements, test_elements, assume_unique, invert):
     return dispatch(OP__isin, (elements, test_elements, assume_unique, invert))
 
 
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where in a sorted vector (or in each row of a sorted tensor) the numbers would stay in order, before equal ones.
 
     searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
     """
-    return composite_indexing.searchsorted(
-        sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
+    return (
+        composite_indexing.searchsorted(
+            sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
+        )
+        if out is None
+        else assign_out(
+            out,
+            composite_indexing.searchsorted(
+                sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
+            ),
+            "searchsorted",
+        )
     )
 
 
@@ -2208,12 +2290,20 @@ def _searchsorted(sorted_sequence, input, right, sorter, out_int32):
     return dispatch(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32))
 
 
-def bucketize(input, boundaries, *, out_int32=False, right=False):
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The number of the bucket, between sorted boundaries, in which each element is.
 
     bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
     """
-    return composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
+    return (
+        composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR),
+            "bucketize",
+        )
+    )
 
 
 def unravel_index(indices, shape):
@@ -2378,7 +2468,7 @@ OP_scatter_reduce = Operator(
 )
 
 
-def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET):
+def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET, out=None):
     """A copy of self, reduced (sum, prod, mean, amax, amin) at out[index[i][j][k]][j][k] with src[i][j][k], for dim = 0.
 
     scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
@@ -2393,6 +2483,8 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, in
         raise missing_argument("scatter_reduce", "src")
     if reduce is UNSET:
         raise missing_argument("scatter_reduce", "reduce")
+    if out is not None:
+        return write_out(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), out)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -2515,7 +2607,7 @@ OP_index_reduce = Operator(
 )
 
 
-def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET):
+def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, include_self=True, axis=UNSET, out=None):
     """A copy of self, reduced (prod, mean, amax, amin) at the positions index along dim with the slices of source.
 
     index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
@@ -2530,6 +2622,8 @@ def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, i
         raise missing_argument("index_reduce", "source")
     if reduce is UNSET:
         raise missing_argument("index_reduce", "reduce")
+    if out is not None:
+        return write_out(OP_index_reduce, (input, dim, index, source, reduce, include_self), out)
     if (
         type(input) is Tensor
         and type(index) is Tensor

@@ -3,6 +3,7 @@
 from pullback.core.arguments import UNSET, tensor_list
 from pullback.core.dispatch import Operator, TENSOR, attribute, dispatch
 from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.out import assign_out, write_out
 from pullback.core.tensor import new
 from pullback.ops.formulas.joining import cat_backward
 from pullback.ops.composite import joining as composite_joining
@@ -36,13 +37,15 @@ def record_cat(out, tensors, dim):
 OP_cat = Operator("cat", "cat", (), lists=((0, "tensors"),), record=record_cat)
 
 
-def cat(tensors, dim=0, *, axis=UNSET):
+def cat(tensors, dim=0, *, axis=UNSET, out=None):
     """The tensors one after another along dim.
 
     cat(Tensor[] tensors, int dim=0) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
+    if out is not None:
+        return write_out(OP_cat, (tensors, dim), out)
     return dispatch(OP_cat, (tensors, dim))
 
 
@@ -73,46 +76,64 @@ def record_stack(out, tensors, dim):
 OP_stack = Operator("stack", "stack", (), lists=((0, "tensors"),), record=record_stack)
 
 
-def stack(tensors, dim=0, *, axis=UNSET):
+def stack(tensors, dim=0, *, axis=UNSET, out=None):
     """The tensors side by side along a new dimension dim.
 
     stack(Tensor[] tensors, int dim=0) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
+    if out is not None:
+        return write_out(OP_stack, (tensors, dim), out)
     return dispatch(OP_stack, (tensors, dim))
 
 
-def hstack(tensors):
+def hstack(tensors, *, out=None):
     """The tensors one after another along dimension 1 (0 for vectors).
 
     hstack(Tensor[] tensors) -> Tensor
     """
-    return composite_joining.hstack(tensors, ops=TENSOR)
+    return (
+        composite_joining.hstack(tensors, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_joining.hstack(tensors, ops=TENSOR), "hstack")
+    )
 
 
-def vstack(tensors):
+def vstack(tensors, *, out=None):
     """The tensors one below another; vectors count as rows.
 
     vstack(Tensor[] tensors) -> Tensor
     """
-    return composite_joining.vstack(tensors, ops=TENSOR)
+    return (
+        composite_joining.vstack(tensors, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_joining.vstack(tensors, ops=TENSOR), "vstack")
+    )
 
 
-def dstack(tensors):
+def dstack(tensors, *, out=None):
     """The tensors one behind another along dimension 2.
 
     dstack(Tensor[] tensors) -> Tensor
     """
-    return composite_joining.dstack(tensors, ops=TENSOR)
+    return (
+        composite_joining.dstack(tensors, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_joining.dstack(tensors, ops=TENSOR), "dstack")
+    )
 
 
-def column_stack(tensors):
+def column_stack(tensors, *, out=None):
     """The tensors side by side along dimension 1; vectors count as columns.
 
     column_stack(Tensor[] tensors) -> Tensor
     """
-    return composite_joining.column_stack(tensors, ops=TENSOR)
+    return (
+        composite_joining.column_stack(tensors, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_joining.column_stack(tensors, ops=TENSOR), "column_stack")
+    )
 
 
 def meshgrid(*tensors_, indexing="ij", tensors=UNSET):

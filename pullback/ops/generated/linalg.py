@@ -4,8 +4,9 @@ from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, tensor_list
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.mutation import assign, inplace, write_out
+from pullback.core.mutation import assign, inplace
 from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.linalg import cross_dim, einsum_pair_backward, flip_pair, matmul_other, matmul_self, scaled
@@ -294,11 +295,13 @@ def record_mv(out, input, vec):
 OP_mv = Operator("mv", "mv", ((0, "input"), (1, "vec")), record=record_mv, saves_self=True)
 
 
-def mv(input, vec):
+def mv(input, vec, *, out=None):
     """The product of a matrix and a vector.
 
     mv(Tensor self, Tensor vec) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_mv, (input, vec), out)
     a, b = type(input), type(vec)
     if (
         a is Tensor
@@ -372,11 +375,13 @@ def record_dot(out, input, tensor):
 OP_dot = Operator("dot", "dot", ((0, "input"), (1, "tensor")), record=record_dot, saves_self=True)
 
 
-def dot(input, tensor):
+def dot(input, tensor, *, out=None):
     """The sum of products of two vectors, without conjugation.
 
     dot(Tensor self, Tensor tensor) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_dot, (input, tensor), out)
     a, b = type(input), type(tensor)
     if (
         a is Tensor
@@ -454,11 +459,13 @@ def record_vdot(out, input, other):
 OP_vdot = Operator("vdot", "vdot", ((0, "input"), (1, "other")), record=record_vdot, saves_self=True)
 
 
-def vdot(input, other):
+def vdot(input, other, *, out=None):
     """The sum of products of two vectors, the first conjugated.
 
     vdot(Tensor self, Tensor other) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_vdot, (input, other), out)
     a, b = type(input), type(other)
     if (
         a is Tensor
@@ -485,12 +492,16 @@ def vdot(input, other):
     return dispatch(OP_vdot, (input, other))
 
 
-def inner(input, other):
+def inner(input, other, *, out=None):
     """Sums of products over the last dimension of both.
 
     inner(Tensor self, Tensor other) -> Tensor
     """
-    return composite_linalg.inner(input, other, ops=TENSOR)
+    return (
+        composite_linalg.inner(input, other, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_linalg.inner(input, other, ops=TENSOR), "inner")
+    )
 
 
 class OuterBackward0(Node):
@@ -540,11 +551,13 @@ def record_outer(out, input, vec2):
 OP_outer = Operator("outer", "outer", ((0, "input"), (1, "vec2")), record=record_outer, saves_self=True)
 
 
-def outer(input, vec2):
+def outer(input, vec2, *, out=None):
     """The matrix of all products of two vectors' elements.
 
     outer(Tensor self, Tensor vec2) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_outer, (input, vec2), out)
     a, b = type(input), type(vec2)
     if (
         a is Tensor
@@ -661,20 +674,28 @@ def _einsum_pair(input, other, equation):
     return dispatch(OP__einsum_pair, (input, other, equation))
 
 
-def tensordot(a, b, dims=2):
+def tensordot(a, b, dims=2, *, out=None):
     """Sums of products over pairs of dimensions, the last `dims` of a with the first of b, or two lists of them.
 
     tensordot(Tensor a, Tensor b, any dims=2) -> Tensor
     """
-    return composite_linalg.tensordot(a, b, dims, ops=TENSOR)
+    return (
+        composite_linalg.tensordot(a, b, dims, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_linalg.tensordot(a, b, dims, ops=TENSOR), "tensordot")
+    )
 
 
-def kron(input, other):
+def kron(input, other, *, out=None):
     """The Kronecker product.
 
     kron(Tensor self, Tensor other) -> Tensor
     """
-    return composite_linalg.kron(input, other, ops=TENSOR)
+    return (
+        composite_linalg.kron(input, other, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_linalg.kron(input, other, ops=TENSOR), "kron")
+    )
 
 
 class AddmmBackward0(Node):
@@ -730,11 +751,13 @@ def record_addmm(out, input, mat1, mat2, beta, alpha):
 OP_addmm = Operator("addmm", "addmm", ((0, "input"), (1, "mat1"), (2, "mat2")), record=record_addmm)
 
 
-def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta * self + alpha * (mat1 @ mat2).
 
     addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_addmm, (input, mat1, mat2, beta, alpha), out)
     if (
         type(input) is Tensor
         and type(mat1) is Tensor
@@ -765,12 +788,16 @@ def inplace_addmm(input, mat1, mat2, *, beta=1, alpha=1):
     return inplace(OP_addmm, (input, mat1, mat2, beta, alpha))
 
 
-def addmv(input, mat, vec, *, beta=1, alpha=1):
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta * self + alpha * (mat @ vec).
 
     addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
-    return composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR)
+    return (
+        composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR), "addmv")
+    )
 
 
 def inplace_addmv(input, mat, vec, *, beta=1, alpha=1):
@@ -778,12 +805,16 @@ def inplace_addmv(input, mat, vec, *, beta=1, alpha=1):
     return assign(input, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR), "addmv_")
 
 
-def addr(input, vec1, vec2, *, beta=1, alpha=1):
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """beta * self + alpha * outer(vec1, vec2).
 
     addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
-    return composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR)
+    return (
+        composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR), "addr")
+    )
 
 
 def inplace_addr(input, vec1, vec2, *, beta=1, alpha=1):
@@ -791,12 +822,18 @@ def inplace_addr(input, vec1, vec2, *, beta=1, alpha=1):
     return assign(input, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR), "addr_")
 
 
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * self + alpha * (the sum of the matrix products of two batches).
 
     addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
-    return composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR)
+    return (
+        composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out, composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR), "addbmm"
+        )
+    )
 
 
 def inplace_addbmm(input, batch1, batch2, *, beta=1, alpha=1):
@@ -861,11 +898,13 @@ def record_baddbmm(out, input, batch1, batch2, beta, alpha):
 OP_baddbmm = Operator("baddbmm", "baddbmm", ((0, "input"), (1, "batch1"), (2, "batch2")), record=record_baddbmm)
 
 
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * self + alpha * (batch1 @ batch2) for batches of matrices.
 
     baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_baddbmm, (input, batch1, batch2, beta, alpha), out)
     if (
         type(input) is Tensor
         and type(batch1) is Tensor
@@ -945,12 +984,16 @@ def trace(input):
     return dispatch(OP_trace, (input,))
 
 
-def diag(input, diagonal=0):
+def diag(input, diagonal=0, *, out=None):
     """The matrix with a vector on its diagonal, or a copy of the diagonal of a matrix.
 
     diag(Tensor self, int diagonal=0) -> Tensor
     """
-    return composite_linalg.diag(input, diagonal, ops=TENSOR)
+    return (
+        composite_linalg.diag(input, diagonal, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_linalg.diag(input, diagonal, ops=TENSOR), "diag")
+    )
 
 
 class DiagEmbedBackward0(Node):
@@ -1012,7 +1055,7 @@ def diagflat(input, offset=0):
     return composite_linalg.diagflat(input, offset, ops=TENSOR)
 
 
-class CrossBackward0(Node):
+class LinalgCrossBackward0(Node):
     """cross(Tensor self, Tensor other, int? dim=None) -> Tensor
 
     Generated from the entry `cross` of derivatives.yaml; edit there.
@@ -1039,8 +1082,8 @@ class CrossBackward0(Node):
 
 
 def record_cross(out, input, other, dim):
-    """Make `out` the result of a CrossBackward0 node."""
-    node = new(CrossBackward0)
+    """Make `out` the result of a LinalgCrossBackward0 node."""
+    node = new(LinalgCrossBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -1059,13 +1102,15 @@ def record_cross(out, input, other, dim):
 OP_cross = Operator("cross", "cross", ((0, "input"), (1, "other")), record=record_cross, saves_self=True)
 
 
-def cross(input, other, dim=None, *, axis=UNSET):
+def cross(input, other, dim=None, *, axis=UNSET, out=None):
     """The cross products of vectors of 3 along dim (by default the first dimension of size 3), broadcast over the others.
 
     cross(Tensor self, Tensor other, int? dim=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
+    if out is not None:
+        return write_out(OP_cross, (input, other, dim), out)
     a, b = type(input), type(other)
     if (
         a is Tensor

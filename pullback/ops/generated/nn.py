@@ -7,11 +7,14 @@ from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
+from pullback.ops.formulas.linear_losses import linear_cross_entropy_backward
 from pullback.ops.formulas.nn import (
     bce_input_slope,
+    bce_logit_slope,
     bce_target_slope,
     centred,
     cross_entropy_curvature,
@@ -19,7 +22,7 @@ from pullback.ops.formulas.nn import (
     gelu_second,
     linear_backward,
     mse_loss_backward,
-    softplus_slope,
+    softsign_product,
     sum_of_rows,
     trained_rows,
 )
@@ -82,11 +85,13 @@ OP_linear = Operator(
 )
 
 
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """input @ weight.T + bias, for input (..., in_features), weight (out_features, in_features), bias (out_features,).
 
     linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_linear, (input, weight, bias), out)
     if (
         type(input) is Tensor
         and type(weight) is Tensor
@@ -168,7 +173,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return composite_nn.dropout(input, p, training, inplace, ops=TENSOR)
 
 
-class EmbeddingRowsBackward0(Node):
+class EmbeddingBackward0(Node):
     """embedding_rows(Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor
 
     Generated from the entry `embedding_rows` of derivatives.yaml; edit there.
@@ -191,8 +196,8 @@ class EmbeddingRowsBackward0(Node):
 
 
 def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
-    """Make `out` the result of a EmbeddingRowsBackward0 node."""
-    node = new(EmbeddingRowsBackward0)
+    """Make `out` the result of a EmbeddingBackward0 node."""
+    node = new(EmbeddingBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -361,6 +366,98 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     return composite_nn.layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
 
 
+class LayerNormBackward0(MultiNode):
+    """_layer_norm(Tensor input, Tensor? weight, Tensor? bias, int dims, float eps) -> (Tensor output, Tensor mean, Tensor inverse)
+
+    Generated from the entry `_layer_norm` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_dims",
+        "arg_eps",
+        "saved_input",
+        "saved_inverse",
+        "saved_mean",
+        "saved_weight",
+        "version_input",
+        "version_inverse",
+        "version_mean",
+        "version_weight",
+    )
+    output_names = ("output", "mean", "inverse")
+    differentiable_outputs = (True, False, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        input = unpack(self.saved_input, self.version_input, self)
+        weight = unpack(self.saved_weight, self.version_weight, self)
+        mean = unpack(self.saved_mean, self.version_mean, self)
+        inverse = unpack(self.saved_inverse, self.version_inverse, self)
+        grad_of_input, grad_of_weight, grad_of_bias = ops._layer_norm_backward(
+            grad, input, weight, mean, inverse, self.arg_dims, self.arg_eps
+        )
+        return grad_of_input, grad_of_weight, grad_of_bias
+
+    def release(self):
+        self.version_input = Released
+        self.saved_input = None
+        self.version_weight = Released
+        self.saved_weight = None
+        self.version_mean = Released
+        self.saved_mean = None
+        self.version_inverse = Released
+        self.saved_inverse = None
+
+
+def record__layer_norm(out, input, weight, bias, dims, eps):
+    """Make each of `out` an output of a LayerNormBackward0 node."""
+    node = start_multi(LayerNormBackward0, out, (True, False, False))
+    node._nexts = (
+        port(input),
+        port(weight),
+        port(bias),
+    )
+    node.saved_input = input
+    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_weight = weight
+    node.version_weight = (
+        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+    )
+    node.arg_dims = dims
+    node.arg_eps = eps
+    node.saved_mean = out[1]._array
+    node.version_mean = watch_output(out[1])
+    node.saved_inverse = out[2]._array
+    node.version_inverse = watch_output(out[2])
+
+
+OP__layer_norm = Operator(
+    "_layer_norm",
+    "_layer_norm",
+    ((0, "input"), (1, "weight"), (2, "bias")),
+    record=record__layer_norm,
+    multi=namedtuple("_layer_norm", ["output", "mean", "inverse"]),
+    saves_self=True,
+)
+
+
+def _layer_norm(input, weight, bias, dims, eps):
+    """layer_norm over the last `dims` dimensions, the means, and 1 / sqrt(variance + eps).
+
+    _layer_norm(Tensor input, Tensor? weight, Tensor? bias, int dims, float eps) -> (Tensor output, Tensor mean, Tensor inverse)
+    """
+    return dispatch(OP__layer_norm, (input, weight, bias, dims, eps))
+
+
+def _layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps):
+    """The gradients of _layer_norm to input, weight and bias.
+
+    _layer_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor mean, Tensor inverse, int dims, float eps) -> (Tensor to_input, Tensor to_weight, Tensor to_bias)
+    """
+    return composite_nn._layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, ops=TENSOR)
+
+
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Groups of channels to mean 0 and variance 1, then each channel scaled and shifted.
 
@@ -409,6 +506,7 @@ class GeluBackward0(Node):
 
     __slots__ = ("arg_approximate", "saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -441,11 +539,13 @@ def record_gelu(out, input, approximate):
 OP_gelu = Operator("gelu", "gelu", ((0, "input"),), record=record_gelu, saves_self=True)
 
 
-def gelu(input, *, approximate="none"):
+def gelu(input, *, approximate="none", out=None):
     """x times the normal distribution function of x, or its approximation by tanh.
 
     gelu(Tensor self, *, str approximate="none") -> Tensor
     """
+    if out is not None:
+        return write_out(OP_gelu, (input, approximate), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.gelu(input._array, approximate)
@@ -478,6 +578,7 @@ class GeluBackwardBackward0(Node):
         "version_self",
     )
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -565,6 +666,14 @@ def gelu_backward(grad_output, input, output, *, approximate="none"):
     return dispatch(OP_gelu_backward, (grad_output, input, output, approximate))
 
 
+def _softplus_slope(input, beta, threshold):
+    """sigmoid(beta * self), and 1 where beta * self exceeds the threshold; the derivative of softplus.
+
+    _softplus_slope(Tensor self, Scalar beta, Scalar threshold) -> Tensor
+    """
+    return composite_nn._softplus_slope(input, beta, threshold, ops=TENSOR)
+
+
 class SoftplusBackward0(Node):
     """softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor
 
@@ -573,10 +682,11 @@ class SoftplusBackward0(Node):
 
     __slots__ = ("arg_beta", "arg_threshold", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * softplus_slope(self_, self.arg_beta, self.arg_threshold, ops=ops),)
+        return (grad * ops._softplus_slope(self_, self.arg_beta, self.arg_threshold),)
 
     def release(self):
         self.version_self = Released
@@ -601,11 +711,13 @@ def record_softplus(out, input, beta, threshold):
 OP_softplus = Operator("softplus", "softplus", ((0, "input"),), record=record_softplus, saves_self=True)
 
 
-def softplus(input, beta=1, threshold=20):
+def softplus(input, beta=1, threshold=20, *, out=None):
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold.
 
     softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_softplus, (input, beta, threshold), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.softplus(input._array, beta, threshold)
@@ -622,12 +734,16 @@ def softplus(input, beta=1, threshold=20):
     return dispatch(OP_softplus, (input, beta, threshold))
 
 
-def logsigmoid(input):
+def logsigmoid(input, *, out=None):
     """log(sigmoid(x)), without underflow.
 
     logsigmoid(Tensor input) -> Tensor
     """
-    return composite_nn.logsigmoid(input, ops=TENSOR)
+    return (
+        composite_nn.logsigmoid(input, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_nn.logsigmoid(input, ops=TENSOR), "logsigmoid")
+    )
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -718,12 +834,60 @@ def hardswish(input, inplace=False):
     return composite_nn.hardswish(input, inplace, ops=TENSOR)
 
 
+class SoftsignBackward0(Node):
+    """softsign(Tensor self) -> Tensor
+
+    Generated from the entry `softsign` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_self", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (softsign_product(grad, self_, ops=ops),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+
+
+def record_softsign(out, input):
+    """Make `out` the result of a SoftsignBackward0 node."""
+    node = new(SoftsignBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+
+
+OP_softsign = Operator("softsign", "softsign", ((0, "input"),), record=record_softsign, saves_self=True)
+
+
 def softsign(input):
     """x / (1 + |x|).
 
-    softsign(Tensor input) -> Tensor
+    softsign(Tensor self) -> Tensor
     """
-    return composite_nn.softsign(input, ops=TENSOR)
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.softsign(input._array)
+        except Exception as error:
+            raise explain(OP_softsign, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_softsign(out, input)
+        return out
+    return dispatch(OP_softsign, (input,))
 
 
 def tanhshrink(input):
@@ -734,20 +898,28 @@ def tanhshrink(input):
     return composite_nn.tanhshrink(input, ops=TENSOR)
 
 
-def softshrink(input, lambd=0.5):
+def softshrink(input, lambd=0.5, *, out=None):
     """x moved towards 0 by lambd; 0 within lambd of it.
 
     softshrink(Tensor input, float lambd=0.5) -> Tensor
     """
-    return composite_nn.softshrink(input, lambd, ops=TENSOR)
+    return (
+        composite_nn.softshrink(input, lambd, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_nn.softshrink(input, lambd, ops=TENSOR), "softshrink")
+    )
 
 
-def hardshrink(input, lambd=0.5):
+def hardshrink(input, lambd=0.5, *, out=None):
     """x; 0 within lambd of 0.
 
     hardshrink(Tensor input, float lambd=0.5) -> Tensor
     """
-    return composite_nn.hardshrink(input, lambd, ops=TENSOR)
+    return (
+        composite_nn.hardshrink(input, lambd, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_nn.hardshrink(input, lambd, ops=TENSOR), "hardshrink")
+    )
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -869,7 +1041,7 @@ def record_softmax(out, input, dim, dtype):
 OP_softmax = Operator("softmax", "softmax", ((0, "input"),), record=record_softmax)
 
 
-def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
+def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
     """exp(self) / sum(exp(self)) along dim.
 
     softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
@@ -880,6 +1052,8 @@ def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
         dtype = number_type("softmax", dtype)
     if dim is UNSET:
         raise missing_argument("softmax", "dim")
+    if out is not None:
+        return write_out(OP_softmax, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.softmax(input._array, dim, dtype)
@@ -1037,7 +1211,7 @@ def record_log_softmax(out, input, dim, dtype):
 OP_log_softmax = Operator("log_softmax", "log_softmax", ((0, "input"),), record=record_log_softmax)
 
 
-def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
+def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
     """log(softmax(self)) along dim, without overflow or loss of digits.
 
     log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
@@ -1048,6 +1222,8 @@ def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET):
         dtype = number_type("log_softmax", dtype)
     if dim is UNSET:
         raise missing_argument("log_softmax", "dim")
+    if out is not None:
+        return write_out(OP_log_softmax, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.log_softmax(input._array, dim, dtype)
@@ -1179,27 +1355,27 @@ def softmin(input, dim=UNSET, dtype=None, *, axis=UNSET):
 
 
 class MseLossBackward0(Node):
-    """mse_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
+    """mse_loss(Tensor self, Tensor target, *, str reduction="mean") -> Tensor
 
     Generated from the entry `mse_loss` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_reduction", "saved_input", "saved_target", "version_input", "version_target")
+    __slots__ = ("arg_reduction", "saved_self", "saved_target", "version_self", "version_target")
     arity = 2
 
     def apply(self, ops, grad, unpack):
-        input = unpack(self.saved_input, self.version_input, self)
+        self_ = unpack(self.saved_self, self.version_self, self)
         target = unpack(self.saved_target, self.version_target, self)
-        grad_of_input = grad_of_target = None
+        grad_of_self = grad_of_target = None
         if self._next0 is not None:
-            grad_of_input = mse_loss_backward(grad, input, target, self.arg_reduction, ops=ops)
+            grad_of_self = mse_loss_backward(grad, self_, target, self.arg_reduction, ops=ops)
         if self._next1 is not None:
-            grad_of_target = mse_loss_backward(-grad, input, target, self.arg_reduction, ops=ops)
-        return grad_of_input, grad_of_target
+            grad_of_target = mse_loss_backward(-grad, self_, target, self.arg_reduction, ops=ops)
+        return grad_of_self, grad_of_target
 
     def release(self):
-        self.version_input = Released
-        self.saved_input = None
+        self.version_self = Released
+        self.saved_self = None
         self.version_target = Released
         self.saved_target = None
 
@@ -1214,8 +1390,8 @@ def record_mse_loss(out, input, target, reduction):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
     node.saved_target = target
     node.version_target = (
         target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
@@ -1229,7 +1405,7 @@ OP_mse_loss = Operator("mse_loss", "mse_loss", ((0, "input"), (1, "target")), re
 def mse_loss(input, target, *, reduction="mean"):
     """Squared error; its mean by default.
 
-    mse_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
+    mse_loss(Tensor self, Tensor target, *, str reduction="mean") -> Tensor
     """
     a, b = type(input), type(target)
     if (
@@ -1288,7 +1464,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
 
 
 class NllLossBackward0(Node):
-    """nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
+    """nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
 
     Generated from the entry `nll_loss` of derivatives.yaml; edit there.
     """
@@ -1296,25 +1472,25 @@ class NllLossBackward0(Node):
     __slots__ = (
         "arg_ignore_index",
         "arg_reduction",
-        "input_shape",
         "saved_target",
         "saved_weight",
+        "self_shape",
         "version_target",
         "version_weight",
     )
     arity = 2
 
     def apply(self, ops, grad, unpack):
-        grad_of_input = grad_of_weight = None
+        grad_of_self = grad_of_weight = None
         if self._next0 is not None:
             target = unpack(self.saved_target, self.version_target, self)
             weight = unpack(self.saved_weight, self.version_weight, self)
-            grad_of_input = ops.nll_loss_backward(
-                grad, self.input_shape, target, weight, reduction=self.arg_reduction, ignore_index=self.arg_ignore_index
+            grad_of_self = ops.nll_loss_backward(
+                grad, self.self_shape, target, weight, reduction=self.arg_reduction, ignore_index=self.arg_ignore_index
             )
         if self._next1 is not None:
             raise derivative_not_implemented(self, "nll_loss", "weight")
-        return grad_of_input, grad_of_weight
+        return grad_of_self, grad_of_weight
 
     def release(self):
         self.version_target = Released
@@ -1333,7 +1509,7 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.input_shape = attribute(input, "shape")
+    node.self_shape = attribute(input, "shape")
     node.arg_reduction = reduction
     node.arg_ignore_index = ignore_index
     if node._next0 is not None:
@@ -1353,7 +1529,7 @@ OP_nll_loss = Operator("nll_loss", "nll_loss", ((0, "input"), (1, "target"), (2,
 def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100):
     """Negative log-likelihood of class indices, given log-probabilities (N, C, ...) or (C,).
 
-    nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
+    nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
     """
     if (
         type(input) is Tensor
@@ -1793,6 +1969,97 @@ def binary_cross_entropy_elements(input, target):
     return dispatch(OP_binary_cross_entropy_elements, (input, target))
 
 
+class BinaryCrossEntropyLogitElementsBackward0(Node):
+    """binary_cross_entropy_logit_elements(Tensor input, Tensor target) -> Tensor
+
+    Generated from the entry `binary_cross_entropy_logit_elements` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_input", "saved_target", "version_input", "version_target")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        input = unpack(self.saved_input, self.version_input, self)
+        grad_of_input = grad_of_target = None
+        if self._next0 is not None:
+            target = unpack(self.saved_target, self.version_target, self)
+            grad_of_input = grad * bce_logit_slope(input, target, ops=ops)
+        if self._next1 is not None:
+            grad_of_target = -grad * input
+        return grad_of_input, grad_of_target
+
+    def release(self):
+        self.version_input = Released
+        self.saved_input = None
+        self.version_target = Released
+        self.saved_target = None
+
+
+def record_binary_cross_entropy_logit_elements(out, input, target):
+    """Make `out` the result of a BinaryCrossEntropyLogitElementsBackward0 node."""
+    node = new(BinaryCrossEntropyLogitElementsBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
+    node.saved_input = input
+    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if node._next0 is not None:
+        node.saved_target = target
+        node.version_target = (
+            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+        )
+
+
+OP_binary_cross_entropy_logit_elements = Operator(
+    "binary_cross_entropy_logit_elements",
+    "binary_cross_entropy_logit_elements",
+    ((0, "input"), (1, "target")),
+    record=record_binary_cross_entropy_logit_elements,
+    saves_self=True,
+)
+
+
+def binary_cross_entropy_logit_elements(input, target):
+    """log(1 + exp(input)) - target input.
+
+    binary_cross_entropy_logit_elements(Tensor input, Tensor target) -> Tensor
+    """
+    a, b = type(input), type(target)
+    if (
+        a is Tensor
+        and (
+            b is Tensor
+            and input._level == target._level
+            or b in SCALARS
+            or b is ndarray
+            and target.dtype.kind in NUMERIC
+        )
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
+    ) and (state := current()).plain:
+        try:
+            result = kernels.binary_cross_entropy_logit_elements(
+                input._array if a is Tensor else input, target._array if b is Tensor else target
+            )
+        except Exception as error:
+            raise explain(OP_binary_cross_entropy_logit_elements, (input, target), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else target)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and target._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else target)._level)
+        ):
+            record_binary_cross_entropy_logit_elements(out, input, target)
+        return out
+    return dispatch(OP_binary_cross_entropy_logit_elements, (input, target))
+
+
 def binary_cross_entropy(input, target, weight=None, *, reduction="mean"):
     """Cross entropy between probabilities and targets between 0 and 1.
 
@@ -1828,13 +2095,23 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return composite_nn.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, ops=TENSOR)
 
 
-def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out=None):
     """batch_norm, and the mean and 1 / sqrt(variance + eps) of each channel while training (empty otherwise).
 
     native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor save_invstd)
     """
-    return composite_nn.native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
+    return (
+        composite_nn.native_batch_norm(
+            input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
+        )
+        if out is None
+        else assign_out(
+            out,
+            composite_nn.native_batch_norm(
+                input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
+            ),
+            "native_batch_norm",
+        )
     )
 
 
@@ -1882,14 +2159,18 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
     return composite_nn.local_response_norm(input, size, alpha, beta, k, ops=TENSOR)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET):
+def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET, out=None):
     """Vectors along dim over their p-norm, or over eps where that is larger.
 
     normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
+    return (
+        composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_nn.normalize(input, p, dim, eps, ops=TENSOR), "normalize")
+    )
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -2212,6 +2493,166 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
     return composite_nn.gaussian_nll_loss(input, target, var, full, eps, reduction, ops=TENSOR)
 
 
+class LinearCrossEntropyRowsBackward0(Node):
+    """linear_cross_entropy_rows(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows) -> Tensor
+
+    Generated from the entry `linear_cross_entropy_rows` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "arg_ignore_index",
+        "arg_rows",
+        "saved_input",
+        "saved_linear_bias",
+        "saved_linear_weight",
+        "saved_target",
+        "saved_weight",
+        "version_input",
+        "version_linear_bias",
+        "version_linear_weight",
+        "version_target",
+        "version_weight",
+    )
+
+    def apply(self, ops, grad, unpack):
+        grad_of_input = grad_of_linear_weight = grad_of_linear_bias = grad_of_weight = None
+        if self._nexts[0] is not None or self._nexts[1] is not None or self._nexts[2] is not None:
+            input = unpack(self.saved_input, self.version_input, self)
+            linear_weight = unpack(self.saved_linear_weight, self.version_linear_weight, self)
+            target = unpack(self.saved_target, self.version_target, self)
+            linear_bias = unpack(self.saved_linear_bias, self.version_linear_bias, self)
+            weight = unpack(self.saved_weight, self.version_weight, self)
+            grad_of_input, grad_of_linear_weight, grad_of_linear_bias = linear_cross_entropy_backward(
+                grad,
+                input,
+                linear_weight,
+                target,
+                linear_bias,
+                weight,
+                self.arg_ignore_index,
+                self.arg_rows,
+                (self._nexts[0] is not None, self._nexts[1] is not None, self._nexts[2] is not None),
+                ops=ops,
+            )
+        if self._nexts[3] is not None:
+            raise derivative_not_implemented(self, "linear_cross_entropy_rows", "weight")
+        return grad_of_input, grad_of_linear_weight, grad_of_linear_bias, grad_of_weight
+
+    def release(self):
+        self.version_input = Released
+        self.saved_input = None
+        self.version_linear_weight = Released
+        self.saved_linear_weight = None
+        self.version_target = Released
+        self.saved_target = None
+        self.version_linear_bias = Released
+        self.saved_linear_bias = None
+        self.version_weight = Released
+        self.saved_weight = None
+
+
+def record_linear_cross_entropy_rows(out, input, linear_weight, target, linear_bias, weight, ignore_index, rows):
+    """Make `out` the result of a LinearCrossEntropyRowsBackward0 node."""
+    node = new(LinearCrossEntropyRowsBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._nexts = (
+        port(input),
+        port(linear_weight),
+        port(linear_bias),
+        port(weight),
+    )
+    node.arg_ignore_index = ignore_index
+    node.arg_rows = rows
+    if node._nexts[0] is not None or node._nexts[1] is not None or node._nexts[2] is not None:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        node.saved_linear_weight = linear_weight
+        node.version_linear_weight = (
+            linear_weight._counter and linear_weight._counter.n
+            if type(linear_weight) is Tensor
+            else version_when_saved(linear_weight)
+        )
+        node.saved_target = target
+        node.version_target = (
+            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
+        )
+        node.saved_linear_bias = linear_bias
+        node.version_linear_bias = (
+            linear_bias._counter and linear_bias._counter.n
+            if type(linear_bias) is Tensor
+            else version_when_saved(linear_bias)
+        )
+        node.saved_weight = weight
+        node.version_weight = (
+            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+        )
+
+
+OP_linear_cross_entropy_rows = Operator(
+    "linear_cross_entropy_rows",
+    "linear_cross_entropy_rows",
+    ((0, "input"), (1, "linear_weight"), (2, "target"), (3, "linear_bias"), (4, "weight")),
+    record=record_linear_cross_entropy_rows,
+    saves_self=True,
+)
+
+
+def linear_cross_entropy_rows(input, linear_weight, target, linear_bias, weight, ignore_index, rows):
+    """linear_cross_entropy of each row, from the scores of `rows` rows at a time.
+
+    linear_cross_entropy_rows(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows) -> Tensor
+    """
+    if (
+        type(input) is Tensor
+        and type(linear_weight) is Tensor
+        and linear_weight._level == input._level
+        and type(target) is Tensor
+        and target._level == input._level
+        and (linear_bias is None or type(linear_bias) is Tensor and linear_bias._level == input._level)
+        and (weight is None or type(weight) is Tensor and weight._level == input._level)
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.linear_cross_entropy_rows(
+                input._array,
+                linear_weight._array,
+                target._array,
+                None if linear_bias is None else linear_bias._array,
+                None if weight is None else weight._array,
+                ignore_index,
+                rows,
+            )
+        except Exception as error:
+            raise explain(
+                OP_linear_cross_entropy_rows,
+                (input, linear_weight, target, linear_bias, weight, ignore_index, rows),
+                error,
+            ) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (
+            input._requires_grad
+            or linear_weight._requires_grad
+            or target._requires_grad
+            or linear_bias is not None
+            and linear_bias._requires_grad
+            or weight is not None
+            and weight._requires_grad
+        ) and (state.records_all or state.records(input._level)):
+            record_linear_cross_entropy_rows(out, input, linear_weight, target, linear_bias, weight, ignore_index, rows)
+        return out
+    return dispatch(
+        OP_linear_cross_entropy_rows, (input, linear_weight, target, linear_bias, weight, ignore_index, rows)
+    )
+
+
 def linear_cross_entropy(
     input,
     linear_weight,
@@ -2222,10 +2663,12 @@ def linear_cross_entropy(
     reduction="mean",
     ignore_index=None,
     label_smoothing=0.0,
+    options=None,
 ):
-    """cross_entropy of linear(input, linear_weight, linear_bias).
+    """cross_entropy of linear(input, linear_weight, linear_bias); with options (nn.LinearCrossEntropyOptions) in chunks of
+    rows, so that never all scores are there.
 
-    linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction="mean", int? ignore_index=None, float label_smoothing=0.0) -> Tensor
+    linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction="mean", int? ignore_index=None, float label_smoothing=0.0, any options=None) -> Tensor
     """
     return composite_nn.linear_cross_entropy(
         input,
@@ -2236,11 +2679,12 @@ def linear_cross_entropy(
         reduction=reduction,
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
+        options=options,
         ops=TENSOR,
     )
 
 
-class CtcLossRowsBackward0(MultiNode):
+class CtcLossBackward0(MultiNode):
     """ctc_loss_rows(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0) -> (Tensor losses, Tensor log_alpha)
 
     Generated from the entry `ctc_loss_rows` of derivatives.yaml; edit there.
@@ -2296,8 +2740,8 @@ class CtcLossRowsBackward0(MultiNode):
 
 
 def record_ctc_loss_rows(out, log_probs, targets, input_lengths, target_lengths, blank):
-    """Make each of `out` an output of a CtcLossRowsBackward0 node."""
-    node = start_multi(CtcLossRowsBackward0, out, (True, False))
+    """Make each of `out` an output of a CtcLossBackward0 node."""
+    node = start_multi(CtcLossBackward0, out, (True, False))
     node._next0 = log_probs._fn if type(log_probs) is Tensor and log_probs._extra is None else port(log_probs)
     node.saved_log_probs = log_probs
     node.version_log_probs = (

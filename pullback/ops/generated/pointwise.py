@@ -3,11 +3,13 @@
 from collections import namedtuple
 from math import nan, pi
 from numpy import asarray, ndarray
+from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.mutation import inplace, write_out
+from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.out import write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
@@ -15,12 +17,11 @@ from pullback.ops.formulas.elementary import logit_slope
 from pullback.ops.formulas.pointwise import (
     above,
     angle_slope,
-    asinh_slope,
     below,
     halved_at_ties,
     log_argument,
     log_ratio,
-    nonzero_or_inf,
+    over_hypot,
     over_square_norm,
     pow_exponent_slope,
     pow_slope,
@@ -28,6 +29,7 @@ from pullback.ops.formulas.pointwise import (
     times_conj,
     within,
     xlogy_divisor,
+    zero_at_infinity,
 )
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import pointwise as composite_pointwise
@@ -41,6 +43,7 @@ class AddBackward0(Node):
 
     __slots__ = ()
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -112,6 +115,7 @@ class AddBackward1(Node):
 
     __slots__ = ("arg_alpha",)
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -186,6 +190,7 @@ class SubBackward0(Node):
 
     __slots__ = ()
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -257,6 +262,7 @@ class SubBackward1(Node):
 
     __slots__ = ("arg_alpha",)
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -331,6 +337,7 @@ class RsubBackward0(Node):
 
     __slots__ = ("arg_alpha",)
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -396,6 +403,7 @@ class MulBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -481,6 +489,7 @@ class DivBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         other = unpack(self.saved_other, self.version_other, self)
@@ -557,7 +566,7 @@ def inplace_div_plain(input, other):
     return inplace(OP_div, (input, other))
 
 
-class DivBackward1(Node):
+class DivBackward2(Node):
     """div.rounding_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor
 
     Generated from the entry `div.rounding_mode` of derivatives.yaml; edit there.
@@ -565,6 +574,7 @@ class DivBackward1(Node):
 
     __slots__ = ("arg_rounding_mode", "saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         other = unpack(self.saved_other, self.version_other, self)
@@ -586,8 +596,8 @@ class DivBackward1(Node):
 
 
 def record_div_rounding_mode(out, input, other, rounding_mode):
-    """Make `out` the result of a DivBackward1 node."""
-    node = new(DivBackward1)
+    """Make `out` the result of a DivBackward2 node."""
+    node = new(DivBackward2)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -656,6 +666,7 @@ class FloorDivideBackward0(Node):
 
     __slots__ = ()
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -729,6 +740,7 @@ class RemainderBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -815,6 +827,7 @@ class FmodBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -899,6 +912,7 @@ class NegBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (-grad,)
@@ -961,6 +975,7 @@ class AddcmulBackward0(Node):
     """
 
     __slots__ = ("arg_value", "saved_tensor1", "saved_tensor2", "version_tensor1", "version_tensor2")
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_tensor1 = grad_of_tensor2 = None
@@ -1054,6 +1069,7 @@ class AddcdivBackward0(Node):
     """
 
     __slots__ = ("arg_value", "saved_tensor1", "saved_tensor2", "version_tensor1", "version_tensor2")
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         tensor2 = unpack(self.saved_tensor2, self.version_tensor2, self)
@@ -1146,6 +1162,7 @@ class LerpBackward0(Node):
     """
 
     __slots__ = ("saved_end", "saved_self", "saved_weight", "version_end", "version_self", "version_weight")
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         weight = unpack(self.saved_weight, self.version_weight, self)
@@ -1241,6 +1258,7 @@ class PowBackward0(Node):
 
     __slots__ = ("saved_exponent", "saved_result", "saved_self", "version_exponent", "version_result", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1336,6 +1354,7 @@ class FloatPowerBackward0(Node):
 
     __slots__ = ("saved_exponent", "saved_result", "saved_self", "version_exponent", "version_result", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1383,11 +1402,13 @@ OP_float_power = Operator(
 )
 
 
-def float_power(input, exponent):
+def float_power(input, exponent, *, out=None):
     """self ** exponent in double precision at least.
 
     float_power(Tensor self, Tensor exponent) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_float_power, (input, exponent), out)
     a, b = type(input), type(exponent)
     if (
         a is Tensor
@@ -1433,6 +1454,7 @@ class SquareBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1495,6 +1517,7 @@ class SqrtBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1557,6 +1580,7 @@ class RsqrtBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1619,6 +1643,7 @@ class ReciprocalBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1681,6 +1706,7 @@ class ExpBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1743,6 +1769,7 @@ class Exp2Backward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1803,16 +1830,17 @@ class Expm1Backward0(Node):
     Generated from the entry `expm1` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_result", "version_result")
+    __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * (result_ + 1).conjugate(),)
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * ops.exp(self_).conjugate(),)
 
     def release(self):
-        self.version_result = Released
-        self.saved_result = None
+        self.version_self = Released
+        self.saved_self = None
 
 
 def record_expm1(out, input):
@@ -1824,11 +1852,11 @@ def record_expm1(out, input):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._array
-    node.version_result = watch_output(out)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
 
 
-OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1)
+OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1, saves_self=True)
 
 
 def expm1(input, *, out=None):
@@ -1867,6 +1895,7 @@ class LogBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1929,10 +1958,11 @@ class Log2Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ * 0.6931471805599453).conjugate(),)
+        return (grad / self_.conjugate() * 1.4426950408889634,)
 
     def release(self):
         self.version_self = Released
@@ -1991,10 +2021,11 @@ class Log10Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ * 2.302585092994046).conjugate(),)
+        return (grad / self_.conjugate() * 0.4342944819032518,)
 
     def release(self):
         self.version_self = Released
@@ -2045,7 +2076,7 @@ def inplace_log10(input):
     return inplace(OP_log10, (input,))
 
 
-class Log1pBackward0(Node):
+class Log1PBackward0(Node):
     """log1p(Tensor self) -> Tensor
 
     Generated from the entry `log1p` of derivatives.yaml; edit there.
@@ -2053,6 +2084,7 @@ class Log1pBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2064,8 +2096,8 @@ class Log1pBackward0(Node):
 
 
 def record_log1p(out, input):
-    """Make `out` the result of a Log1pBackward0 node."""
-    node = new(Log1pBackward0)
+    """Make `out` the result of a Log1PBackward0 node."""
+    node = new(Log1PBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -2115,15 +2147,16 @@ class LogaddexpBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = grad * ops.sigmoid(log_ratio(self_, other, ops=ops)).conjugate()
+            grad_of_self = grad * ops.logistic(log_ratio(self_, other, ops=ops)).conjugate()
         if self._next1 is not None:
-            grad_of_other = grad * ops.sigmoid(log_ratio(other, self_, ops=ops)).conjugate()
+            grad_of_other = grad * ops.logistic(log_ratio(other, self_, ops=ops)).conjugate()
         return grad_of_self, grad_of_other
 
     def release(self):
@@ -2195,15 +2228,16 @@ class Logaddexp2Backward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = grad * ops.sigmoid(0.6931471805599453 * log_ratio(self_, other, ops=ops))
+            grad_of_self = grad * ops.logistic(0.6931471805599453 * log_ratio(self_, other, ops=ops))
         if self._next1 is not None:
-            grad_of_other = grad * ops.sigmoid(0.6931471805599453 * log_ratio(other, self_, ops=ops))
+            grad_of_other = grad * ops.logistic(0.6931471805599453 * log_ratio(other, self_, ops=ops))
         return grad_of_self, grad_of_other
 
     def release(self):
@@ -2275,6 +2309,7 @@ class XlogyBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2358,6 +2393,7 @@ class SigmoidBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -2420,6 +2456,7 @@ class ErfBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2482,6 +2519,7 @@ class ErfcBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2544,6 +2582,7 @@ class SinBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2606,6 +2645,7 @@ class CosBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2668,6 +2708,7 @@ class TanBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -2730,10 +2771,11 @@ class AsinBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * ops.rsqrt((1 - self_) * (1 + self_)).conjugate(),)
+        return (grad * ops.asin_slope(self_).conjugate(),)
 
     def release(self):
         self.version_self = Released
@@ -2792,10 +2834,11 @@ class AcosBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (-grad * ops.rsqrt((1 - self_) * (1 + self_)).conjugate(),)
+        return (-grad * ops.asin_slope(self_).conjugate(),)
 
     def release(self):
         self.version_self = Released
@@ -2854,10 +2897,11 @@ class AtanBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / (self_ * self_ + 1).conjugate(),)
+        return (grad * ops.atan_slope(self_).conjugate(),)
 
     def release(self):
         self.version_self = Released
@@ -2916,6 +2960,7 @@ class Atan2Backward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2999,6 +3044,7 @@ class SinhBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -3061,6 +3107,7 @@ class CoshBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -3123,6 +3170,7 @@ class TanhBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -3185,10 +3233,11 @@ class AsinhBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * asinh_slope(self_, ops=ops).conjugate(),)
+        return (grad * ops.asinh_slope(self_).conjugate(),)
 
     def release(self):
         self.version_self = Released
@@ -3247,10 +3296,11 @@ class AcoshBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (ops.rsqrt(self_ - 1) * ops.rsqrt(self_ + 1)).conjugate(),)
+        return (grad * ops.acosh_slope(self_).conjugate(),)
 
     def release(self):
         self.version_self = Released
@@ -3309,10 +3359,11 @@ class AtanhBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad / ((1 - self_) * (1 + self_)).conjugate(),)
+        return (grad * ops.atanh_slope(self_).conjugate(),)
 
     def release(self):
         self.version_self = Released
@@ -3371,16 +3422,17 @@ class HypotBackward0(Node):
 
     __slots__ = ("saved_other", "saved_result", "saved_self", "version_other", "version_result", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        other = unpack(self.saved_other, self.version_other, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            self_ = unpack(self.saved_self, self.version_self, self)
-            grad_of_self = grad * (self_ / nonzero_or_inf(result_, ops=ops))
+            grad_of_self = grad * ops.hypot_slope(self_, other, result_)
         if self._next1 is not None:
-            other = unpack(self.saved_other, self.version_other, self)
-            grad_of_other = grad * (other / nonzero_or_inf(result_, ops=ops))
+            grad_of_other = grad * ops.hypot_slope(other, self_, result_)
         return grad_of_self, grad_of_other
 
     def release(self):
@@ -3402,14 +3454,12 @@ def record_hypot(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_other = other
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
     node.saved_result = out._array
     node.version_result = watch_output(out)
-    if node._next0 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    if node._next1 is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
 OP_hypot = Operator("hypot", "hypot", ((0, "input"), (1, "other")), record=record_hypot, saves_self=True)
@@ -3453,7 +3503,7 @@ def inplace_hypot(input, other):
     return inplace(OP_hypot, (input, other))
 
 
-class Deg2radBackward0(Node):
+class Deg2RadBackward0(Node):
     """deg2rad(Tensor self) -> Tensor
 
     Generated from the entry `deg2rad` of derivatives.yaml; edit there.
@@ -3461,14 +3511,15 @@ class Deg2radBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad * (pi / 180),)
 
 
 def record_deg2rad(out, input):
-    """Make `out` the result of a Deg2radBackward0 node."""
-    node = new(Deg2radBackward0)
+    """Make `out` the result of a Deg2RadBackward0 node."""
+    node = new(Deg2RadBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -3508,7 +3559,7 @@ def inplace_deg2rad(input):
     return inplace(OP_deg2rad, (input,))
 
 
-class Rad2degBackward0(Node):
+class Rad2DegBackward0(Node):
     """rad2deg(Tensor self) -> Tensor
 
     Generated from the entry `rad2deg` of derivatives.yaml; edit there.
@@ -3516,14 +3567,15 @@ class Rad2degBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad * (180 / pi),)
 
 
 def record_rad2deg(out, input):
-    """Make `out` the result of a Rad2degBackward0 node."""
-    node = new(Rad2degBackward0)
+    """Make `out` the result of a Rad2DegBackward0 node."""
+    node = new(Rad2DegBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -3627,6 +3679,7 @@ class ConjPhysicalBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad.conjugate(),)
@@ -3726,7 +3779,7 @@ def _real(input):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record__real(out, input)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP__real, (input,))
@@ -3776,7 +3829,7 @@ def imag(input):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_imag(out, input)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_imag, (input,))
@@ -3790,6 +3843,7 @@ class AngleBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -3847,6 +3901,7 @@ class ComplexBackward0(Node):
 
     __slots__ = ()
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_real = grad_of_imag = None
@@ -3872,11 +3927,13 @@ def record_complex(out, real, imag):
 OP_complex = Operator("complex", "complex", ((0, "real"), (1, "imag")), record=record_complex)
 
 
-def complex(real, imag):
+def complex(real, imag, *, out=None):
     """real + 1j * imag.
 
     complex(Tensor real, Tensor imag) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_complex, (real, imag), out)
     a, b = type(real), type(imag)
     if (
         a is Tensor
@@ -3909,6 +3966,7 @@ class PolarBackward0(Node):
 
     __slots__ = ("saved_angle", "saved_result", "version_angle", "version_result")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_abs = grad_of_angle = None
@@ -3948,11 +4006,13 @@ def record_polar(out, abs, angle):
 OP_polar = Operator("polar", "polar", ((0, "abs"), (1, "angle")), record=record_polar)
 
 
-def polar(abs, angle):
+def polar(abs, angle, *, out=None):
     """abs * exp(1j * angle).
 
     polar(Tensor abs, Tensor angle) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_polar, (abs, angle), out)
     a, b = type(abs), type(angle)
     if (
         a is Tensor
@@ -3985,6 +4045,7 @@ class AbsBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4047,6 +4108,7 @@ class SignBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4102,6 +4164,7 @@ class SgnBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4169,6 +4232,7 @@ class CopysignBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -4253,6 +4317,7 @@ class FloorBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4308,6 +4373,7 @@ class CeilBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4363,6 +4429,7 @@ class TruncBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4418,6 +4485,7 @@ class RoundBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4473,6 +4541,7 @@ class FracBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -4520,13 +4589,14 @@ def inplace_frac(input):
     return inplace(OP_frac, (input,))
 
 
-class ClampBackward0(Node):
+class ClampBackward1(Node):
     """clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor
 
     Generated from the entry `clamp` of derivatives.yaml; edit there.
     """
 
     __slots__ = ("saved_max", "saved_min", "saved_self", "version_max", "version_min", "version_self")
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4551,8 +4621,8 @@ class ClampBackward0(Node):
 
 
 def record_clamp(out, input, min, max):
-    """Make `out` the result of a ClampBackward0 node."""
-    node = new(ClampBackward0)
+    """Make `out` the result of a ClampBackward1 node."""
+    node = new(ClampBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -4619,6 +4689,7 @@ class ClampMinBackward0(Node):
 
     __slots__ = ("saved_min", "saved_self", "version_min", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4700,6 +4771,7 @@ class ClampMaxBackward0(Node):
 
     __slots__ = ("saved_max", "saved_self", "version_max", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4781,10 +4853,11 @@ class ReluBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
-        return (ops.where(result_ > 0, grad, 0),)
+        return (ops.where(result_ <= 0, 0, grad),)
 
     def release(self):
         self.version_result = Released
@@ -4841,6 +4914,7 @@ class MaximumBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4919,6 +4993,7 @@ class MinimumBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4997,8 +5072,10 @@ class FmaxBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
@@ -5075,8 +5152,10 @@ class FminBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
@@ -5153,8 +5232,10 @@ class WhereBackward0(Node):
 
     __slots__ = ("saved_condition", "version_condition")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         condition = unpack(self.saved_condition, self.version_condition, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
@@ -5229,8 +5310,10 @@ class NanToNumBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         return (ops.where(ops.isfinite(self_), grad, 0),)
 
@@ -6085,6 +6168,7 @@ class LogitBackward0(Node):
 
     __slots__ = ("arg_eps", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -6148,6 +6232,7 @@ class SincBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -6202,6 +6287,523 @@ def inplace_sinc(input):
     return inplace(OP_sinc, (input,))
 
 
+class LogisticBackward0(Node):
+    """logistic(Tensor self) -> Tensor
+
+    Generated from the entry `logistic` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_self", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * (ops.logistic(self_) * ops.logistic(-self_)).conjugate(),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+
+
+def record_logistic(out, input):
+    """Make `out` the result of a LogisticBackward0 node."""
+    node = new(LogisticBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+
+
+OP_logistic = Operator("logistic", "logistic", ((0, "input"),), record=record_logistic, saves_self=True)
+
+
+def logistic(input):
+    """sigmoid, whose derivative is exact where the result is 1 up to rounding.
+
+    logistic(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.logistic(input._array)
+        except Exception as error:
+            raise explain(OP_logistic, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_logistic(out, input)
+        return out
+    return dispatch(OP_logistic, (input,))
+
+
+class AsinSlopeBackward0(Node):
+    """asin_slope(Tensor self) -> Tensor
+
+    Generated from the entry `asin_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (grad * (zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_asin_slope(out, input):
+    """Make `out` the result of a AsinSlopeBackward0 node."""
+    node = new(AsinSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_asin_slope = Operator("asin_slope", "asin_slope", ((0, "input"),), record=record_asin_slope, saves_self=True)
+
+
+def asin_slope(input):
+    """1 / sqrt(1 - self**2).
+
+    asin_slope(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.asin_slope(input._array)
+        except Exception as error:
+            raise explain(OP_asin_slope, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_asin_slope(out, input)
+        return out
+    return dispatch(OP_asin_slope, (input,))
+
+
+class AcoshSlopeBackward0(Node):
+    """acosh_slope(Tensor self) -> Tensor
+
+    Generated from the entry `acosh_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (grad * (-zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_acosh_slope(out, input):
+    """Make `out` the result of a AcoshSlopeBackward0 node."""
+    node = new(AcoshSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_acosh_slope = Operator("acosh_slope", "acosh_slope", ((0, "input"),), record=record_acosh_slope, saves_self=True)
+
+
+def acosh_slope(input):
+    """1 / sqrt(self**2 - 1).
+
+    acosh_slope(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.acosh_slope(input._array)
+        except Exception as error:
+            raise explain(OP_acosh_slope, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_acosh_slope(out, input)
+        return out
+    return dispatch(OP_acosh_slope, (input,))
+
+
+class AsinhSlopeBackward0(Node):
+    """asinh_slope(Tensor self) -> Tensor
+
+    Generated from the entry `asinh_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (grad * (-zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_asinh_slope(out, input):
+    """Make `out` the result of a AsinhSlopeBackward0 node."""
+    node = new(AsinhSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_asinh_slope = Operator("asinh_slope", "asinh_slope", ((0, "input"),), record=record_asinh_slope, saves_self=True)
+
+
+def asinh_slope(input):
+    """1 / sqrt(1 + self**2).
+
+    asinh_slope(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.asinh_slope(input._array)
+        except Exception as error:
+            raise explain(OP_asinh_slope, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_asinh_slope(out, input)
+        return out
+    return dispatch(OP_asinh_slope, (input,))
+
+
+class AtanhSlopeBackward0(Node):
+    """atanh_slope(Tensor self) -> Tensor
+
+    Generated from the entry `atanh_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (grad * (2 * (zero_at_infinity(self_, ops=ops) * result_) * result_).conjugate(),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_atanh_slope(out, input):
+    """Make `out` the result of a AtanhSlopeBackward0 node."""
+    node = new(AtanhSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_atanh_slope = Operator("atanh_slope", "atanh_slope", ((0, "input"),), record=record_atanh_slope, saves_self=True)
+
+
+def atanh_slope(input):
+    """1 / (1 - self**2).
+
+    atanh_slope(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.atanh_slope(input._array)
+        except Exception as error:
+            raise explain(OP_atanh_slope, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_atanh_slope(out, input)
+        return out
+    return dispatch(OP_atanh_slope, (input,))
+
+
+class TimesComplementBackward0(Node):
+    """times_complement(Tensor self) -> Tensor
+
+    Generated from the entry `times_complement` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_self", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * (1 - 2 * self_).conjugate(),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+
+
+def record_times_complement(out, input):
+    """Make `out` the result of a TimesComplementBackward0 node."""
+    node = new(TimesComplementBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+
+
+OP_times_complement = Operator(
+    "times_complement", "times_complement", ((0, "input"),), record=record_times_complement, saves_self=True
+)
+
+
+def times_complement(input):
+    """self (1 - self).
+
+    times_complement(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.times_complement(input._array)
+        except Exception as error:
+            raise explain(OP_times_complement, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_times_complement(out, input)
+        return out
+    return dispatch(OP_times_complement, (input,))
+
+
+class AtanSlopeBackward0(Node):
+    """atan_slope(Tensor self) -> Tensor
+
+    Generated from the entry `atan_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (grad * (-2 * (zero_at_infinity(self_, ops=ops) * result_) * result_).conjugate(),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_atan_slope(out, input):
+    """Make `out` the result of a AtanSlopeBackward0 node."""
+    node = new(AtanSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_atan_slope = Operator("atan_slope", "atan_slope", ((0, "input"),), record=record_atan_slope, saves_self=True)
+
+
+def atan_slope(input):
+    """1 / (1 + self**2).
+
+    atan_slope(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.atan_slope(input._array)
+        except Exception as error:
+            raise explain(OP_atan_slope, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_atan_slope(out, input)
+        return out
+    return dispatch(OP_atan_slope, (input,))
+
+
+class HypotSlopeBackward0(Node):
+    """hypot_slope(Tensor self, Tensor other, Tensor norm) -> Tensor
+
+    Generated from the entry `hypot_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = (
+        "saved_norm",
+        "saved_other",
+        "saved_result",
+        "saved_self",
+        "version_norm",
+        "version_other",
+        "version_result",
+        "version_self",
+    )
+    arity = 2
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        other = unpack(self.saved_other, self.version_other, self)
+        norm = unpack(self.saved_norm, self.version_norm, self)
+        grad_of_self = grad_of_other = None
+        if self._next0 is not None:
+            grad_of_self = grad * over_hypot(ops.square(ops.hypot_slope(other, self_, norm)), self_, other, ops=ops)
+        if self._next1 is not None:
+            result_ = unpack(self.saved_result, self.version_result, self)
+            grad_of_other = -grad * over_hypot(result_ * ops.hypot_slope(other, self_, norm), self_, other, ops=ops)
+        return grad_of_self, grad_of_other
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_other = Released
+        self.saved_other = None
+        self.version_norm = Released
+        self.saved_norm = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_hypot_slope(out, input, other, norm):
+    """Make `out` the result of a HypotSlopeBackward0 node."""
+    node = new(HypotSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_other = other
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    node.saved_norm = norm
+    node.version_norm = norm._counter and norm._counter.n if type(norm) is Tensor else version_when_saved(norm)
+    if node._next1 is not None:
+        node.saved_result = out._array
+        node.version_result = watch_output(out)
+
+
+OP_hypot_slope = Operator(
+    "hypot_slope", "hypot_slope", ((0, "input"), (1, "other"), (2, "norm")), record=record_hypot_slope, saves_self=True
+)
+
+
+def hypot_slope(input, other, norm):
+    """self / norm, 0 where norm = hypot(self, other) is 0.
+
+    hypot_slope(Tensor self, Tensor other, Tensor norm) -> Tensor
+    """
+    if (
+        type(input) is Tensor
+        and type(other) is Tensor
+        and other._level == input._level
+        and type(norm) is Tensor
+        and norm._level == input._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.hypot_slope(input._array, other._array, norm._array)
+        except Exception as error:
+            raise explain(OP_hypot_slope, (input, other, norm), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or other._requires_grad or norm._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_hypot_slope(out, input, other, norm)
+        return out
+    return dispatch(OP_hypot_slope, (input, other, norm))
+
+
 class SincDerivativeBackward0(Node):
     """sinc_derivative(Tensor self, int order) -> Tensor
 
@@ -6210,6 +6812,7 @@ class SincDerivativeBackward0(Node):
 
     __slots__ = ("arg_order", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -6313,6 +6916,7 @@ class LdexpBackward0(Node):
 
     __slots__ = ("saved_other", "saved_result", "version_other", "version_result")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -6472,6 +7076,7 @@ class HeavisideBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -6557,6 +7162,7 @@ class NextafterBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None

@@ -6,6 +6,7 @@ from pullback.core.dispatch import NUMERIC, Operator, SCALARS, created, dispatch
 from pullback.core.modes import current
 from pullback.core.mutation import mutate
 from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.out import write_out
 from pullback.core.tensor import Tensor, new
 from pullback.arrays import numpy as kernels
 
@@ -44,7 +45,7 @@ def rand_like(input, *, dtype=None, generator=None, device="cpu", requires_grad=
 OP_randn = Operator("randn", "randn", ())
 
 
-def randn(*size_, dtype=None, generator=None, size=UNSET, device="cpu", requires_grad=False):
+def randn(*size_, dtype=None, generator=None, size=UNSET, device="cpu", requires_grad=False, out=None):
     """Standard normal.
 
     randn(int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
@@ -52,6 +53,8 @@ def randn(*size_, dtype=None, generator=None, size=UNSET, device="cpu", requires
     size = int_list("randn", "size", size_, size, UNSET)
     if dtype is not None:
         dtype = number_type("randn", dtype)
+    if out is not None:
+        return write_out(OP_randn, (size, dtype, generator), out)
     try:
         result = kernels.randn(size, dtype, generator)
     except Exception as error:
@@ -149,7 +152,7 @@ def randperm(n, *, dtype=None, generator=None, device="cpu", requires_grad=False
     return created(result, device, requires_grad)
 
 
-class NormalBackward0(Node):
+class NormalBackward3(Node):
     """normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor
 
     Generated from the entry `normal` of derivatives.yaml; edit there.
@@ -168,8 +171,8 @@ class NormalBackward0(Node):
 
 
 def record_normal(out, mean, std, generator):
-    """Make `out` the result of a NormalBackward0 node."""
-    node = new(NormalBackward0)
+    """Make `out` the result of a NormalBackward3 node."""
+    node = new(NormalBackward3)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -182,11 +185,13 @@ def record_normal(out, mean, std, generator):
 OP_normal = Operator("normal", "normal", ((0, "mean"), (1, "std")), record=record_normal)
 
 
-def normal_plain(mean, std, *, generator=None):
+def normal_plain(mean, std, *, generator=None, out=None):
     """Normal, with mean and standard deviation for each element.
 
     normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_normal, (mean, std, generator), out)
     a, b = type(mean), type(std)
     if (
         a is Tensor
@@ -238,11 +243,13 @@ def record_normal_Tensor_float(out, mean, std, generator):
 OP_normal_Tensor_float = Operator("normal.Tensor_float", "normal", ((0, "mean"),), record=record_normal_Tensor_float)
 
 
-def normal_Tensor_float(mean, std=1, *, generator=None):
+def normal_Tensor_float(mean, std=1, *, generator=None, out=None):
     """Normal, with mean for each element, one standard deviation.
 
     normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_normal_Tensor_float, (mean, std, generator), out)
     if type(mean) is Tensor and (state := current()).plain:
         try:
             result = kernels.normal(mean._array, std, generator)
@@ -262,13 +269,15 @@ def normal_Tensor_float(mean, std=1, *, generator=None):
 OP_normal_size = Operator("normal.size", "normal_size", ())
 
 
-def normal_size(mean, std, size, *, dtype=None, generator=None, device="cpu", requires_grad=False):
+def normal_size(mean, std, size, *, dtype=None, generator=None, device="cpu", requires_grad=False, out=None):
     """Normal with one mean and standard deviation, of a shape.
 
     normal.size(float mean, float std, int[] size, *, ScalarType? dtype=None, Generator? generator=None) -> Tensor
     """
     if dtype is not None:
         dtype = number_type("normal", dtype)
+    if out is not None:
+        return write_out(OP_normal_size, (mean, std, size, dtype, generator), out)
     try:
         result = kernels.normal_size(mean, std, size, dtype, generator)
     except Exception as error:
@@ -303,11 +312,13 @@ def record_bernoulli(out, input, generator):
 OP_bernoulli = Operator("bernoulli", "bernoulli", ((0, "input"),), record=record_bernoulli)
 
 
-def bernoulli_plain(input, *, generator=None):
+def bernoulli_plain(input, *, generator=None, out=None):
     """1 with the probability that each element gives, else 0.
 
     bernoulli(Tensor self, *, Generator? generator=None) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_bernoulli, (input, generator), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.bernoulli(input._array, generator)
@@ -375,11 +386,13 @@ def bernoulli_p(input, p, *, generator=None):
 OP_multinomial = Operator("multinomial", "multinomial", ((0, "input"),))
 
 
-def multinomial(input, num_samples, replacement=False, *, generator=None):
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the weights in the last dimension.
 
     multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_multinomial, (input, num_samples, replacement, generator), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.multinomial(input._array, num_samples, replacement, generator)
@@ -429,7 +442,7 @@ def uniform_(input, low=0.0, high=1.0, *, generator=None):
     return mutate(OP_uniform_, (input, low, high, generator))
 
 
-class NormalBackward3(Node):
+class NormalBackward0(Node):
     """normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)
 
     Generated from the entry `normal_` of derivatives.yaml; edit there.
@@ -443,8 +456,8 @@ class NormalBackward3(Node):
 
 
 def record_normal_(out, input, mean, std, generator):
-    """Make `out` the result of a NormalBackward3 node."""
-    node = new(NormalBackward3)
+    """Make `out` the result of a NormalBackward0 node."""
+    node = new(NormalBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array

@@ -2,22 +2,22 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
+from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.mutation import inplace, write_out
+from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.reductions import (
     cummax_backward,
     cumprod_backward,
-    cumsum_backward,
     expand_reduced,
     gather_along,
     log_decay,
     log_weight,
-    logsumexp_weight,
     mean_backward,
     not_nan,
     prod_backward,
@@ -100,6 +100,7 @@ class NansumBackward0(Node):
     arity = 1
 
     def apply(self, ops, grad, unpack):
+        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         return (expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops) * not_nan(self_, ops=ops),)
 
@@ -128,7 +129,7 @@ def record_nansum(out, input, dim, keepdim, dtype):
 OP_nansum = Operator("nansum", "nansum", ((0, "input"),), record=record_nansum, saves_self=True)
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET):
+def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
     """Sum over `dim` (default all), with NaN counted as zero.
 
     nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
@@ -139,6 +140,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=U
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("nansum", dtype)
+    if out is not None:
+        return write_out(OP_nansum, (input, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.nansum(input._array, dim, keepdim, dtype)
@@ -187,7 +190,7 @@ def record_mean(out, input, dim, keepdim, dtype):
 OP_mean = Operator("mean", "mean", ((0, "input"),), record=record_mean)
 
 
-def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET):
+def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
     """Arithmetic mean over `dim` (default all).
 
     mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
@@ -198,6 +201,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("mean", dtype)
+    if out is not None:
+        return write_out(OP_mean, (input, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.mean(input._array, dim, keepdim, dtype)
@@ -214,7 +219,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
     return dispatch(OP_mean, (input, dim, keepdim, dtype))
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET):
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
     """Mean over `dim` (default all) of what is not NaN.
 
     nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
@@ -225,7 +230,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("nanmean", dtype)
-    return composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
+    return (
+        composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR), "nanmean")
+    )
 
 
 class ProdBackward0(Node):
@@ -293,15 +302,31 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
     return dispatch(OP_prod, (input, dim, keepdim, dtype))
 
 
-def var_unbiased(input, unbiased):
+def _products_of_others(input, dim=UNSET, *, axis=UNSET):
+    """For each element, the product of all others along `dim`.
+
+    _products_of_others(Tensor self, int dim) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("_products_of_others", "dim")
+    return composite_reductions._products_of_others(input, dim, ops=TENSOR)
+
+
+def var_unbiased(input, unbiased, *, out=None):
     """Variance of all elements, divided by n - 1 if `unbiased`, else by n.
 
     var.unbiased(Tensor self, bool unbiased) -> Tensor
     """
-    return composite_reductions.var_unbiased(input, unbiased, ops=TENSOR)
+    return (
+        composite_reductions.var_unbiased(input, unbiased, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.var_unbiased(input, unbiased, ops=TENSOR), "var")
+    )
 
 
-def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Variance over `dim`, divided by n - 1 if `unbiased`, else by n.
 
     var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor
@@ -314,7 +339,11 @@ def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("var", "dim")
     if unbiased is UNSET:
         raise missing_argument("var", "unbiased")
-    return composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    return (
+        composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR), "var")
+    )
 
 
 class VarBackward0(Node):
@@ -354,7 +383,7 @@ def record_var_correction(out, input, dim, correction, keepdim):
 OP_var_correction = Operator("var.correction", "var", ((0, "input"),), record=record_var_correction, saves_self=True)
 
 
-def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET):
+def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None):
     """Variance over `dim` (default all), divided by n - `correction` (default 1); real for complex input.
 
     var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor
@@ -363,6 +392,8 @@ def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_var_correction, (input, dim, correction, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.var(input._array, dim, correction, keepdim)
@@ -379,15 +410,19 @@ def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
     return dispatch(OP_var_correction, (input, dim, correction, keepdim))
 
 
-def std_unbiased(input, unbiased):
+def std_unbiased(input, unbiased, *, out=None):
     """Standard deviation of all elements, with n - 1 if `unbiased`, else n, in the divisor.
 
     std.unbiased(Tensor self, bool unbiased) -> Tensor
     """
-    return composite_reductions.std_unbiased(input, unbiased, ops=TENSOR)
+    return (
+        composite_reductions.std_unbiased(input, unbiased, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.std_unbiased(input, unbiased, ops=TENSOR), "std")
+    )
 
 
-def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Standard deviation over `dim`, with n - 1 if `unbiased`, else n, in the divisor.
 
     std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor
@@ -400,7 +435,11 @@ def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("std", "dim")
     if unbiased is UNSET:
         raise missing_argument("std", "unbiased")
-    return composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    return (
+        composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR), "std")
+    )
 
 
 class StdBackward0(Node):
@@ -457,7 +496,7 @@ def record_std_correction(out, input, dim, correction, keepdim):
 OP_std_correction = Operator("std.correction", "std", ((0, "input"),), record=record_std_correction, saves_self=True)
 
 
-def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET):
+def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None):
     """Standard deviation over `dim` (default all), with n - `correction` (default 1) in the divisor.
 
     std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor
@@ -466,6 +505,8 @@ def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_std_correction, (input, dim, correction, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.std(input._array, dim, correction, keepdim)
@@ -595,7 +636,7 @@ def record_amax(out, input, dim, keepdim):
 OP_amax = Operator("amax", "amax", ((0, "input"),), record=record_amax, saves_self=True)
 
 
-def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Largest element over `dim` (default all); elements that tie share the gradient equally.
 
     amax(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
@@ -604,6 +645,8 @@ def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_amax, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.amax(input._array, dim, keepdim)
@@ -661,7 +704,7 @@ def record_amin(out, input, dim, keepdim):
 OP_amin = Operator("amin", "amin", ((0, "input"),), record=record_amin, saves_self=True)
 
 
-def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Smallest element over `dim` (default all); elements that tie share the gradient equally.
 
     amin(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
@@ -670,6 +713,8 @@ def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_amin, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.amin(input._array, dim, keepdim)
@@ -686,7 +731,7 @@ def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
     return dispatch(OP_amin, (input, dim, keepdim))
 
 
-def aminmax(input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET):
+def aminmax(input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None):
     """Smallest and largest element over `dim` (default all); elements that tie share the gradient equally.
 
     aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
@@ -695,10 +740,14 @@ def aminmax(input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR)
+    return (
+        composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR), "aminmax")
+    )
 
 
-class MaxBackward0(Node):
+class MaxBackward1(Node):
     """max(Tensor self) -> Tensor
 
     Generated from the entry `max` of derivatives.yaml; edit there.
@@ -720,8 +769,8 @@ class MaxBackward0(Node):
 
 
 def record_max(out, input):
-    """Make `out` the result of a MaxBackward0 node."""
-    node = new(MaxBackward0)
+    """Make `out` the result of a MaxBackward1 node."""
+    node = new(MaxBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -737,11 +786,13 @@ def record_max(out, input):
 OP_max = Operator("max", "max", ((0, "input"),), record=record_max, saves_self=True)
 
 
-def max_plain(input):
+def max_plain(input, *, out=None):
     """Largest of all elements; those that tie share the gradient equally.
 
     max(Tensor self) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_max, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.max(input._array)
@@ -758,7 +809,7 @@ def max_plain(input):
     return dispatch(OP_max, (input,))
 
 
-class MaxBackward1(MultiNode):
+class MaxBackward0(MultiNode):
     """max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 
     Generated from the entry `max.dim` of derivatives.yaml; edit there.
@@ -781,8 +832,8 @@ class MaxBackward1(MultiNode):
 
 
 def record_max_dim(out, input, dim, keepdim):
-    """Make each of `out` an output of a MaxBackward1 node."""
-    node = start_multi(MaxBackward1, out, (True, False))
+    """Make each of `out` an output of a MaxBackward0 node."""
+    node = start_multi(MaxBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -796,7 +847,7 @@ OP_max_dim = Operator(
 )
 
 
-def max_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def max_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Largest elements over `dim` and where they are; the gradient goes to those positions.
 
     max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
@@ -807,18 +858,24 @@ def max_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("max", "dim")
+    if out is not None:
+        return write_out(OP_max_dim, (input, dim, keepdim), out)
     return dispatch(OP_max_dim, (input, dim, keepdim))
 
 
-def max_other(input, other):
+def max_other(input, other, *, out=None):
     """The larger of self and other, element by element; see `maximum`.
 
     max.other(Tensor self, Tensor other) -> Tensor
     """
-    return composite_reductions.max_other(input, other, ops=TENSOR)
+    return (
+        composite_reductions.max_other(input, other, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.max_other(input, other, ops=TENSOR), "max")
+    )
 
 
-class MinBackward0(Node):
+class MinBackward1(Node):
     """min(Tensor self) -> Tensor
 
     Generated from the entry `min` of derivatives.yaml; edit there.
@@ -840,8 +897,8 @@ class MinBackward0(Node):
 
 
 def record_min(out, input):
-    """Make `out` the result of a MinBackward0 node."""
-    node = new(MinBackward0)
+    """Make `out` the result of a MinBackward1 node."""
+    node = new(MinBackward1)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -857,11 +914,13 @@ def record_min(out, input):
 OP_min = Operator("min", "min", ((0, "input"),), record=record_min, saves_self=True)
 
 
-def min_plain(input):
+def min_plain(input, *, out=None):
     """Smallest of all elements; those that tie share the gradient equally.
 
     min(Tensor self) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_min, (input,), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.min(input._array)
@@ -878,7 +937,7 @@ def min_plain(input):
     return dispatch(OP_min, (input,))
 
 
-class MinBackward1(MultiNode):
+class MinBackward0(MultiNode):
     """min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 
     Generated from the entry `min.dim` of derivatives.yaml; edit there.
@@ -901,8 +960,8 @@ class MinBackward1(MultiNode):
 
 
 def record_min_dim(out, input, dim, keepdim):
-    """Make each of `out` an output of a MinBackward1 node."""
-    node = start_multi(MinBackward1, out, (True, False))
+    """Make each of `out` an output of a MinBackward0 node."""
+    node = start_multi(MinBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -916,7 +975,7 @@ OP_min_dim = Operator(
 )
 
 
-def min_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def min_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Smallest elements over `dim` and where they are; the gradient goes to those positions.
 
     min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
@@ -927,15 +986,21 @@ def min_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("min", "dim")
+    if out is not None:
+        return write_out(OP_min_dim, (input, dim, keepdim), out)
     return dispatch(OP_min_dim, (input, dim, keepdim))
 
 
-def min_other(input, other):
+def min_other(input, other, *, out=None):
     """The smaller of self and other, element by element; see `minimum`.
 
     min.other(Tensor self, Tensor other) -> Tensor
     """
-    return composite_reductions.min_other(input, other, ops=TENSOR)
+    return (
+        composite_reductions.min_other(input, other, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.min_other(input, other, ops=TENSOR), "min")
+    )
 
 
 class ValueSelectingReductionBackwardBackward0(Node):
@@ -1041,7 +1106,7 @@ def value_selecting_reduction_backward(
 OP_argmax = Operator("argmax", "argmax", ((0, "input"),))
 
 
-def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Position of the largest element along `dim` (default in the flattened input), the first where several tie.
 
     argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
@@ -1050,6 +1115,8 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_argmax, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.argmax(input._array, dim, keepdim)
@@ -1067,7 +1134,7 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
 OP_argmin = Operator("argmin", "argmin", ((0, "input"),))
 
 
-def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Position of the smallest element along `dim` (default in the flattened input), the first where several tie.
 
     argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
@@ -1076,6 +1143,8 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_argmin, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.argmin(input._array, dim, keepdim)
@@ -1093,7 +1162,7 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
 OP_all = Operator("all", "all", ((0, "input"),))
 
 
-def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Whether all elements over `dim` (default all dimensions; none of them where it is empty) are nonzero.
 
     all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
@@ -1102,6 +1171,8 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_all, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.all(input._array, dim, keepdim)
@@ -1119,7 +1190,7 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
 OP_any = Operator("any", "any", ((0, "input"),))
 
 
-def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """Whether any element over `dim` (default all dimensions; none of them where it is empty) is nonzero.
 
     any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
@@ -1128,6 +1199,8 @@ def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_any, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.any(input._array, dim, keepdim)
@@ -1180,7 +1253,9 @@ class LogsumexpBackward0(Node):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (
             restore_reduced(grad, self_.ndim, self.arg_dim, self.arg_keepdim, ops=ops)
-            * logsumexp_weight(self_, result_, self.arg_dim, self.arg_keepdim, ops=ops).conjugate(),
+            * ops.logsumexp_slope(
+                self_, restore_reduced(result_, self_.ndim, self.arg_dim, self.arg_keepdim, ops=ops), self.arg_dim
+            ).conjugate(),
         )
 
     def release(self):
@@ -1210,7 +1285,7 @@ def record_logsumexp(out, input, dim, keepdim):
 OP_logsumexp = Operator("logsumexp", "logsumexp", ((0, "input"),), record=record_logsumexp, saves_self=True)
 
 
-def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """log(sum(exp(self))) over `dim`, finite wherever the answer is; a slice of -inf alone gives -inf, and gradient 0.
 
     logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
@@ -1221,6 +1296,8 @@ def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("logsumexp", "dim")
+    if out is not None:
+        return write_out(OP_logsumexp, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.logsumexp(input._array, dim, keepdim)
@@ -1237,6 +1314,78 @@ def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
     return dispatch(OP_logsumexp, (input, dim, keepdim))
 
 
+class LogsumexpSlopeBackward0(Node):
+    """logsumexp_slope(Tensor self, Tensor norm, int[1] dim) -> Tensor
+
+    Generated from the entry `logsumexp_slope` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_dim", "saved_result", "version_result")
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (result_.conjugate() * (grad - ops.sum(result_.conjugate() * grad, self.arg_dim, True)),)
+
+    def release(self):
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_logsumexp_slope(out, input, norm, dim):
+    """Make `out` the result of a LogsumexpSlopeBackward0 node."""
+    node = new(LogsumexpSlopeBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node.arg_dim = dim
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_logsumexp_slope = Operator(
+    "logsumexp_slope", "logsumexp_slope", ((0, "input"), (1, "norm")), record=record_logsumexp_slope
+)
+
+
+def logsumexp_slope(input, norm, dim=UNSET, *, axis=UNSET):
+    """exp(self - norm), where norm = logsumexp(self, dim, True) and follows from self.
+
+    logsumexp_slope(Tensor self, Tensor norm, int[1] dim) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("logsumexp_slope", "dim")
+    a, b = type(input), type(norm)
+    if (
+        a is Tensor
+        and (b is Tensor and input._level == norm._level or b in SCALARS or b is ndarray and norm.dtype.kind in NUMERIC)
+        or b is Tensor
+        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
+    ) and (state := current()).plain:
+        try:
+            result = kernels.logsumexp_slope(
+                input._array if a is Tensor else input, norm._array if b is Tensor else norm, dim
+            )
+        except Exception as error:
+            raise explain(OP_logsumexp_slope, (input, norm, dim), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = (input if a is Tensor else norm)._level
+        if (a is Tensor and input._requires_grad or b is Tensor and norm._requires_grad) and (
+            state.records_all or state.records((input if a is Tensor else norm)._level)
+        ):
+            record_logsumexp_slope(out, input, norm, dim)
+        return out
+    return dispatch(OP_logsumexp_slope, (input, norm, dim))
+
+
 class CumsumBackward0(Node):
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
 
@@ -1247,7 +1396,7 @@ class CumsumBackward0(Node):
     arity = 1
 
     def apply(self, ops, grad, unpack):
-        return (cumsum_backward(grad, self.arg_dim, ops=ops),)
+        return (ops.cumsum_backward(grad, self.arg_dim),)
 
 
 def record_cumsum(out, input, dim, dtype):
@@ -1305,6 +1454,61 @@ def inplace_cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET):
     if dim is UNSET:
         raise missing_argument("cumsum", "dim")
     return inplace(OP_cumsum, (input, dim, dtype))
+
+
+class CumsumBackwardBackward0(Node):
+    """cumsum_backward(Tensor grad_output, int dim) -> Tensor
+
+    Generated from the entry `cumsum_backward` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_dim",)
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        return (ops.cumsum(grad, self.arg_dim),)
+
+
+def record_cumsum_backward(out, grad_output, dim):
+    """Make `out` the result of a CumsumBackwardBackward0 node."""
+    node = new(CumsumBackwardBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = grad_output._fn if grad_output._extra is None else port(grad_output)
+    node.arg_dim = dim
+
+
+OP_cumsum_backward = Operator(
+    "cumsum_backward", "cumsum_backward", ((0, "grad_output"),), record=record_cumsum_backward
+)
+
+
+def cumsum_backward(grad_output, dim=UNSET, *, axis=UNSET):
+    """The sum from each element of grad_output to the last along `dim`; the transpose of cumsum.
+
+    cumsum_backward(Tensor grad_output, int dim) -> Tensor
+    """
+    if axis is not UNSET:
+        dim = axis
+    if dim is UNSET:
+        raise missing_argument("cumsum_backward", "dim")
+    if type(grad_output) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.cumsum_backward(grad_output._array, dim)
+        except Exception as error:
+            raise explain(OP_cumsum_backward, (grad_output, dim), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = grad_output._level
+        if grad_output._requires_grad and (state.records_all or state.records(grad_output._level)):
+            record_cumsum_backward(out, grad_output, dim)
+        return out
+    return dispatch(OP_cumsum_backward, (grad_output, dim))
 
 
 class CumprodBackward0(Node):
@@ -1432,7 +1636,7 @@ def record_logcumsumexp(out, input, dim):
 OP_logcumsumexp = Operator("logcumsumexp", "logcumsumexp", ((0, "input"),), record=record_logcumsumexp, saves_self=True)
 
 
-def logcumsumexp(input, dim=UNSET, *, axis=UNSET):
+def logcumsumexp(input, dim=UNSET, *, axis=UNSET, out=None):
     """Running log(sum(exp(self))) along `dim`, without overflow.
 
     logcumsumexp(Tensor self, int dim) -> Tensor
@@ -1441,6 +1645,8 @@ def logcumsumexp(input, dim=UNSET, *, axis=UNSET):
         dim = axis
     if dim is UNSET:
         raise missing_argument("logcumsumexp", "dim")
+    if out is not None:
+        return write_out(OP_logcumsumexp, (input, dim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.logcumsumexp(input._array, dim)
@@ -1493,7 +1699,7 @@ OP_cummax = Operator(
 )
 
 
-def cummax(input, dim=UNSET, *, axis=UNSET):
+def cummax(input, dim=UNSET, *, axis=UNSET, out=None):
     """Running maximum along `dim` and the last position where it was met.
 
     cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)
@@ -1502,6 +1708,8 @@ def cummax(input, dim=UNSET, *, axis=UNSET):
         dim = axis
     if dim is UNSET:
         raise missing_argument("cummax", "dim")
+    if out is not None:
+        return write_out(OP_cummax, (input, dim), out)
     return dispatch(OP_cummax, (input, dim))
 
 
@@ -1541,7 +1749,7 @@ OP_cummin = Operator(
 )
 
 
-def cummin(input, dim=UNSET, *, axis=UNSET):
+def cummin(input, dim=UNSET, *, axis=UNSET, out=None):
     """Running minimum along `dim` and the last position where it was met.
 
     cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)
@@ -1550,6 +1758,8 @@ def cummin(input, dim=UNSET, *, axis=UNSET):
         dim = axis
     if dim is UNSET:
         raise missing_argument("cummin", "dim")
+    if out is not None:
+        return write_out(OP_cummin, (input, dim), out)
     return dispatch(OP_cummin, (input, dim))
 
 
@@ -1700,7 +1910,7 @@ OP_kthvalue = Operator(
 )
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def kthvalue(input, k, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """The k-th smallest elements along dim (k from 1) and where they are; the gradient goes to those positions.
 
     kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
@@ -1709,6 +1919,8 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_kthvalue, (input, k, dim, keepdim), out)
     return dispatch(OP_kthvalue, (input, k, dim, keepdim))
 
 
@@ -1980,7 +2192,7 @@ def record_mode(out, input, dim, keepdim):
 OP_mode = Operator("mode", "mode", ((0, "input"),), record=record_mode, multi=namedtuple("mode", ["values", "indices"]))
 
 
-def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET):
+def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
     """The most frequent elements along dim (the smallest among equals) and where each occurs last.
 
     mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
@@ -1989,10 +2201,12 @@ def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_mode, (input, dim, keepdim), out)
     return dispatch(OP_mode, (input, dim, keepdim))
 
 
-def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET):
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET, out=None):
     """The q-th quantiles along dim (default all), NaN where there is a NaN; differentiable in q too.
 
     quantile(Tensor self, any q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor
@@ -2001,10 +2215,18 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+    return (
+        composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
+            "quantile",
+        )
+    )
 
 
-def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET):
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET, out=None):
     """The q-th quantiles along dim (default all) of what is not NaN.
 
     nanquantile(Tensor self, any q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor
@@ -2013,7 +2235,15 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ax
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+    return (
+        composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
+            "nanquantile",
+        )
+    )
 
 
 def trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
@@ -2036,14 +2266,18 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
     return composite_reductions.cumulative_trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET):
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET, out=None):
     """The n-th differences of neighbours along dim.
 
     diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
+    return (
+        composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR), "diff")
+    )
 
 
 def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=UNSET):
@@ -2120,11 +2354,13 @@ def bincount(input, weights=None, minlength=0):
 OP_histc = Operator("histc", "histc", ((0, "input"),))
 
 
-def histc(input, bins=100, min=0, max=0):
+def histc(input, bins=100, min=0, max=0, *, out=None):
     """Counts in bins of one width from min to max, or between the extremes where both are 0.
 
     histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_histc, (input, bins, min, max), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.histc(input._array, bins, min, max)
@@ -2139,12 +2375,20 @@ def histc(input, bins=100, min=0, max=0):
     return dispatch(OP_histc, (input, bins, min, max))
 
 
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """Counts (or sums of weights) in bins, a number of them or their edges, and the edges.
 
     histogram(Tensor self, any bins, *, any range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
     """
-    return composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
+    return (
+        composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out,
+            composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR),
+            "histogram",
+        )
+    )
 
 
 def histogramdd(input, bins, range=None, weight=None, density=False):
@@ -2182,7 +2426,7 @@ def _histogram_counts(input, edges, weight, density):
 OP_hash_tensor = Operator("hash_tensor", "hash_tensor", ((0, "input"),))
 
 
-def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UNSET):
+def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UNSET, out=None):
     """The exclusive or of the bits of all elements along dim (default all), as unsigned 64-bit integers.
 
     hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor
@@ -2191,6 +2435,8 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UN
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if out is not None:
+        return write_out(OP_hash_tensor, (input, dim, keepdim, mode), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.hash_tensor(input._array, dim, keepdim, mode)

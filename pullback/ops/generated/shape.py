@@ -7,6 +7,7 @@ from pullback.core.inplace_views import become_view
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.out import assign_out, write_out
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.shape import (
@@ -66,7 +67,7 @@ def view(input, *size_, size=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_view(out, input, size)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_view, (input, size))
@@ -118,7 +119,7 @@ def reshape(input, *shape_, shape=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_reshape(out, input, shape)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_reshape, (input, shape))
@@ -184,7 +185,7 @@ def alias(input):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_alias(out, input)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_alias, (input,))
@@ -236,7 +237,7 @@ def permute(input, *dims_, dims=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_permute(out, input, dims)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_permute, (input, dims))
@@ -288,7 +289,7 @@ def transpose(input, dim0, dim1):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_transpose(out, input, dim0, dim1)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_transpose, (input, dim0, dim1))
@@ -343,7 +344,7 @@ def t(input):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_t(out, input)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_t, (input,))
@@ -398,7 +399,7 @@ def numpy_T(input):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_numpy_T(out, input)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_numpy_T, (input,))
@@ -482,7 +483,7 @@ def movedim(input, source, destination):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_movedim(out, input, source, destination)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_movedim, (input, source, destination))
@@ -533,7 +534,7 @@ def expand(input, *size_, implicit=False, size=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_expand(out, input, size, implicit)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_expand, (input, size, implicit))
@@ -612,7 +613,7 @@ def squeeze(input, dim=None, *, axis=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_squeeze(out, input, dim)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_squeeze, (input, dim))
@@ -674,7 +675,7 @@ def unsqueeze(input, dim=UNSET, *, axis=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_unsqueeze(out, input, dim)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_unsqueeze, (input, dim))
@@ -734,7 +735,7 @@ def flatten(input, start_dim=0, end_dim=-1):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_flatten(out, input, start_dim, end_dim)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_flatten, (input, start_dim, end_dim))
@@ -837,7 +838,7 @@ def narrow(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_narrow(out, input, dim, start, length)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_narrow, (input, dim, start, length))
@@ -896,7 +897,7 @@ def select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_select(out, input, dim, index)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_select, (input, dim, index))
@@ -950,7 +951,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_diagonal(out, input, offset, dim1, dim2)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_diagonal, (input, offset, dim1, dim2))
@@ -1210,7 +1211,7 @@ def unfold(input, dimension, size, step):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_unfold(out, input, dimension, size, step)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_unfold, (input, dimension, size, step))
@@ -1340,7 +1341,7 @@ def _strided_view(input, size, stride, storage_offset, geometry):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record__strided_view(out, input, size, stride, storage_offset, geometry)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP__strided_view, (input, size, stride, storage_offset, geometry))
@@ -1452,7 +1453,7 @@ def view_as_real(input):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_view_as_real(out, input)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_view_as_real, (input,))
@@ -1504,7 +1505,7 @@ def view_as_complex(input):
         out._level = input._level
         if input._requires_grad and (state.records_all or state.records(input._level)):
             record_view_as_complex(out, input)
-        if shares_memory(result, input._array):
+        if out._array.base is input._array or shares_memory(result, input._array):
             make_view(out, input)
         return out
     return dispatch(OP_view_as_complex, (input,))
@@ -1764,11 +1765,13 @@ def record_tril(out, input, diagonal):
 OP_tril = Operator("tril", "tril", ((0, "input"),), record=record_tril)
 
 
-def tril(input, diagonal=0):
+def tril(input, diagonal=0, *, out=None):
     """The lower triangles of matrices, zeros elsewhere.
 
     tril(Tensor self, int diagonal=0) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_tril, (input, diagonal), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.tril(input._array, diagonal)
@@ -1818,11 +1821,13 @@ def record_triu(out, input, diagonal):
 OP_triu = Operator("triu", "triu", ((0, "input"),), record=record_triu)
 
 
-def triu(input, diagonal=0):
+def triu(input, diagonal=0, *, out=None):
     """The upper triangles of matrices, zeros elsewhere.
 
     triu(Tensor self, int diagonal=0) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_triu, (input, diagonal), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.triu(input._array, diagonal)
@@ -1945,40 +1950,58 @@ def sum_to_size(input, *size_, size=UNSET):
     return composite_shape.sum_to_size(input, size, ops=TENSOR)
 
 
-def alias_copy(input):
+def alias_copy(input, *, out=None):
     """self, as a copy.
 
     alias_copy(Tensor self) -> Tensor
     """
-    return composite_shape.alias_copy(input, ops=TENSOR)
+    return (
+        composite_shape.alias_copy(input, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.alias_copy(input, ops=TENSOR), "alias_copy")
+    )
 
 
-def as_strided_copy(input, size, stride, storage_offset=None):
+def as_strided_copy(input, size, stride, storage_offset=None, *, out=None):
     """as_strided, as a copy.
 
     as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor
     """
-    return composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR)
+    return (
+        composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out, composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR), "as_strided_copy"
+        )
+    )
 
 
-def diagonal_copy(input, offset=0, dim1=0, dim2=1):
+def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, out=None):
     """diagonal, as a copy.
 
     diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor
     """
-    return composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR)
+    return (
+        composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR), "diagonal_copy")
+    )
 
 
-def expand_copy(input, *size_, implicit=False, size=UNSET):
+def expand_copy(input, *size_, implicit=False, size=UNSET, out=None):
     """expand, as a copy.
 
     expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor
     """
     size = int_list("expand_copy", "size", size_, size, UNSET)
-    return composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR)
+    return (
+        composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR), "expand_copy")
+    )
 
 
-def narrow_copy(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
+def narrow_copy(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET, out=None):
     """narrow, as a copy.
 
     narrow_copy(Tensor self, int dim, any start, int length) -> Tensor
@@ -1991,16 +2014,24 @@ def narrow_copy(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
         raise missing_argument("narrow_copy", "start")
     if length is UNSET:
         raise missing_argument("narrow_copy", "length")
-    return composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR)
+    return (
+        composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR), "narrow_copy")
+    )
 
 
-def permute_copy(input, *dims_, dims=UNSET):
+def permute_copy(input, *dims_, dims=UNSET, out=None):
     """permute, as a copy.
 
     permute_copy(Tensor self, int[] dims) -> Tensor
     """
     dims = int_list("permute_copy", "dims", dims_, dims, UNSET)
-    return composite_shape.permute_copy(input, dims, ops=TENSOR)
+    return (
+        composite_shape.permute_copy(input, dims, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.permute_copy(input, dims, ops=TENSOR), "permute_copy")
+    )
 
 
 def select_copy(input, dim=UNSET, index=UNSET, *, axis=UNSET):
@@ -2037,61 +2068,87 @@ def split_copy(input, split_size, dim=0, *, axis=UNSET):
     return composite_shape.split_copy(input, split_size, dim, ops=TENSOR)
 
 
-def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=UNSET):
+def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=UNSET, out=None):
     """split_with_sizes, as copies.
 
     split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR)
+    return (
+        composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR)
+        if out is None
+        else assign_out(
+            out, composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR), "split_with_sizes_copy"
+        )
+    )
 
 
-def squeeze_copy(input, dim=None, *, axis=UNSET):
+def squeeze_copy(input, dim=None, *, axis=UNSET, out=None):
     """squeeze, as a copy.
 
     squeeze_copy(Tensor self, int[1]? dim=None) -> Tensor
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.squeeze_copy(input, dim, ops=TENSOR)
+    return (
+        composite_shape.squeeze_copy(input, dim, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.squeeze_copy(input, dim, ops=TENSOR), "squeeze_copy")
+    )
 
 
-def t_copy(input):
+def t_copy(input, *, out=None):
     """t, as a copy.
 
     t_copy(Tensor self) -> Tensor
     """
-    return composite_shape.t_copy(input, ops=TENSOR)
+    return (
+        composite_shape.t_copy(input, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.t_copy(input, ops=TENSOR), "t_copy")
+    )
 
 
-def transpose_copy(input, dim0, dim1):
+def transpose_copy(input, dim0, dim1, *, out=None):
     """transpose, as a copy.
 
     transpose_copy(Tensor self, int dim0, int dim1) -> Tensor
     """
-    return composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR)
+    return (
+        composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR), "transpose_copy")
+    )
 
 
-def unbind_copy(input, dim=0, *, axis=UNSET):
+def unbind_copy(input, dim=0, *, axis=UNSET, out=None):
     """unbind, as copies.
 
     unbind_copy(Tensor self, int dim=0) -> Tensor[]
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.unbind_copy(input, dim, ops=TENSOR)
+    return (
+        composite_shape.unbind_copy(input, dim, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.unbind_copy(input, dim, ops=TENSOR), "unbind_copy")
+    )
 
 
-def unfold_copy(input, dimension, size, step):
+def unfold_copy(input, dimension, size, step, *, out=None):
     """unfold, as a copy.
 
     unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor
     """
-    return composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR)
+    return (
+        composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR), "unfold_copy")
+    )
 
 
-def unsqueeze_copy(input, dim=UNSET, *, axis=UNSET):
+def unsqueeze_copy(input, dim=UNSET, *, axis=UNSET, out=None):
     """unsqueeze, as a copy.
 
     unsqueeze_copy(Tensor self, int dim) -> Tensor
@@ -2100,16 +2157,24 @@ def unsqueeze_copy(input, dim=UNSET, *, axis=UNSET):
         dim = axis
     if dim is UNSET:
         raise missing_argument("unsqueeze_copy", "dim")
-    return composite_shape.unsqueeze_copy(input, dim, ops=TENSOR)
+    return (
+        composite_shape.unsqueeze_copy(input, dim, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.unsqueeze_copy(input, dim, ops=TENSOR), "unsqueeze_copy")
+    )
 
 
-def view_copy(input, *size_, size=UNSET):
+def view_copy(input, *size_, size=UNSET, out=None):
     """view, as a copy.
 
     view_copy(Tensor self, int[] size) -> Tensor
     """
     size = int_list("view_copy", "size", size_, size, UNSET)
-    return composite_shape.view_copy(input, size, ops=TENSOR)
+    return (
+        composite_shape.view_copy(input, size, ops=TENSOR)
+        if out is None
+        else assign_out(out, composite_shape.view_copy(input, size, ops=TENSOR), "view_copy")
+    )
 
 
 def view_as_complex_copy(input):

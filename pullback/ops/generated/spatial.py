@@ -5,6 +5,7 @@ from numpy import asarray, ndarray
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.out import assign_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.spatial import (
@@ -460,7 +461,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     )
 
 
-class Im2colBackward0(Node):
+class Im2ColBackward0(Node):
     """im2col(Tensor self, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor
 
     Generated from the entry `im2col` of derivatives.yaml; edit there.
@@ -478,8 +479,8 @@ class Im2colBackward0(Node):
 
 
 def record_im2col(out, input, kernel_size, dilation, padding, stride):
-    """Make `out` the result of a Im2colBackward0 node."""
-    node = new(Im2colBackward0)
+    """Make `out` the result of a Im2ColBackward0 node."""
+    node = new(Im2ColBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -517,7 +518,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
     return dispatch(OP_im2col, (input, kernel_size, dilation, padding, stride))
 
 
-class Col2imBackward0(Node):
+class Col2ImBackward0(Node):
     """col2im(Tensor self, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor
 
     Generated from the entry `col2im` of derivatives.yaml; edit there.
@@ -531,8 +532,8 @@ class Col2imBackward0(Node):
 
 
 def record_col2im(out, input, output_size, kernel_size, dilation, padding, stride):
-    """Make `out` the result of a Col2imBackward0 node."""
-    node = new(Col2imBackward0)
+    """Make `out` the result of a Col2ImBackward0 node."""
+    node = new(Col2ImBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -708,26 +709,62 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
 
 def avg_pool2d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
 ):
     """The mean of each window over 2 dimensions.
 
     avg_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
-    return composite_spatial.avg_pool2d(
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+    return (
+        composite_spatial.avg_pool2d(
+            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+        )
+        if out is None
+        else assign_out(
+            out,
+            composite_spatial.avg_pool2d(
+                input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+            ),
+            "avg_pool2d",
+        )
     )
 
 
 def avg_pool3d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
 ):
     """The mean of each window over 3 dimensions.
 
     avg_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
-    return composite_spatial.avg_pool3d(
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+    return (
+        composite_spatial.avg_pool3d(
+            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+        )
+        if out is None
+        else assign_out(
+            out,
+            composite_spatial.avg_pool3d(
+                input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+            ),
+            "avg_pool3d",
+        )
     )
 
 
@@ -1302,6 +1339,308 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
     grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
     return composite_spatial.grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+
+
+class GridPlacesBackward0(MultiNode):
+    """grid_places(Tensor grid, int[] size, str mode, str padding_mode, bool align_corners) -> (Tensor part, Tensor slope, Tensor index)
+
+    Generated from the entry `grid_places` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_slope", "version_slope")
+    arity = 1
+    output_names = ("part", "slope", "index")
+    differentiable_outputs = (True, False, False)
+
+    def apply(self, ops, grads, unpack):
+        grads = self.materialize(grads, ops)
+        grad = grads[0]
+        slope = unpack(self.saved_slope, self.version_slope, self)
+        return (grad * slope,)
+
+    def release(self):
+        self.version_slope = Released
+        self.saved_slope = None
+
+
+def record_grid_places(out, grid, size, mode, padding_mode, align_corners):
+    """Make each of `out` an output of a GridPlacesBackward0 node."""
+    node = start_multi(GridPlacesBackward0, out, (True, False, False))
+    node._next0 = grid._fn if grid._extra is None else port(grid)
+    node.saved_slope = out[1]._array
+    node.version_slope = watch_output(out[1])
+
+
+OP_grid_places = Operator(
+    "grid_places",
+    "grid_places",
+    ((0, "grid"),),
+    record=record_grid_places,
+    multi=namedtuple("grid_places", ["part", "slope", "index"]),
+)
+
+
+def grid_places(grid, size, mode, padding_mode, align_corners):
+    """How far each coordinate of a grid lies behind its neighbour below, the slope of that, and flat places of all
+    neighbours.
+
+    grid_places(Tensor grid, int[] size, str mode, str padding_mode, bool align_corners) -> (Tensor part, Tensor slope, Tensor index)
+    """
+    return dispatch(OP_grid_places, (grid, size, mode, padding_mode, align_corners))
+
+
+class SampleAtBackward0(Node):
+    """sample_at(Tensor self, Tensor index, Tensor weight) -> Tensor
+
+    Generated from the entry `sample_at` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_index", "saved_self", "saved_weight", "version_index", "version_self", "version_weight")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        index = unpack(self.saved_index, self.version_index, self)
+        grad_of_self = grad_of_weight = None
+        if self._next0 is not None:
+            weight = unpack(self.saved_weight, self.version_weight, self)
+            grad_of_self = ops.spread_at(grad, index, conjugated(weight, ops=ops), self_.shape[2])
+        if self._next1 is not None:
+            grad_of_weight = ops.dot_at(grad, conjugated(self_, ops=ops), index)
+        return grad_of_self, grad_of_weight
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_index = Released
+        self.saved_index = None
+        self.version_weight = Released
+        self.saved_weight = None
+
+
+def record_sample_at(out, input, index, weight):
+    """Make `out` the result of a SampleAtBackward0 node."""
+    node = new(SampleAtBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    node.saved_index = index
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if node._next0 is not None:
+        node.saved_weight = weight
+        node.version_weight = (
+            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+        )
+
+
+OP_sample_at = Operator(
+    "sample_at", "sample_at", ((0, "input"), (1, "index"), (2, "weight")), record=record_sample_at, saves_self=True
+)
+
+
+def sample_at(input, index, weight):
+    """Weighted sums of self (N, C, S) at flat places (N, P, K); -1 is no place.
+
+    sample_at(Tensor self, Tensor index, Tensor weight) -> Tensor
+    """
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(weight) is Tensor
+        and weight._level == input._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.sample_at(input._array, index._array, weight._array)
+        except Exception as error:
+            raise explain(OP_sample_at, (input, index, weight), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or index._requires_grad or weight._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_sample_at(out, input, index, weight)
+        return out
+    return dispatch(OP_sample_at, (input, index, weight))
+
+
+class SpreadAtBackward0(Node):
+    """spread_at(Tensor self, Tensor index, Tensor weight, int size) -> Tensor
+
+    Generated from the entry `spread_at` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_index", "saved_self", "saved_weight", "version_index", "version_self", "version_weight")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        index = unpack(self.saved_index, self.version_index, self)
+        grad_of_self = grad_of_weight = None
+        if self._next0 is not None:
+            weight = unpack(self.saved_weight, self.version_weight, self)
+            grad_of_self = ops.sample_at(grad, index, conjugated(weight, ops=ops))
+        if self._next1 is not None:
+            self_ = unpack(self.saved_self, self.version_self, self)
+            grad_of_weight = ops.dot_at(conjugated(self_, ops=ops), grad, index)
+        return grad_of_self, grad_of_weight
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_index = Released
+        self.saved_index = None
+        self.version_weight = Released
+        self.saved_weight = None
+
+
+def record_spread_at(out, input, index, weight, size):
+    """Make `out` the result of a SpreadAtBackward0 node."""
+    node = new(SpreadAtBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
+    node.saved_index = index
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if node._next1 is not None:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if node._next0 is not None:
+        node.saved_weight = weight
+        node.version_weight = (
+            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
+        )
+
+
+OP_spread_at = Operator(
+    "spread_at", "spread_at", ((0, "input"), (1, "index"), (2, "weight")), record=record_spread_at, saves_self=True
+)
+
+
+def spread_at(input, index, weight, size):
+    """The adjoint of sample_at in the array that it samples.
+
+    spread_at(Tensor self, Tensor index, Tensor weight, int size) -> Tensor
+    """
+    if (
+        type(input) is Tensor
+        and type(index) is Tensor
+        and index._level == input._level
+        and type(weight) is Tensor
+        and weight._level == input._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.spread_at(input._array, index._array, weight._array, size)
+        except Exception as error:
+            raise explain(OP_spread_at, (input, index, weight, size), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or index._requires_grad or weight._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_spread_at(out, input, index, weight, size)
+        return out
+    return dispatch(OP_spread_at, (input, index, weight, size))
+
+
+class DotAtBackward0(Node):
+    """dot_at(Tensor self, Tensor other, Tensor index) -> Tensor
+
+    Generated from the entry `dot_at` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_index", "saved_other", "saved_self", "version_index", "version_other", "version_self")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        other = unpack(self.saved_other, self.version_other, self)
+        index = unpack(self.saved_index, self.version_index, self)
+        grad_of_self = grad_of_other = None
+        if self._next0 is not None:
+            grad_of_self = ops.sample_at(conjugated(other, ops=ops), index, grad)
+        if self._next1 is not None:
+            self_ = unpack(self.saved_self, self.version_self, self)
+            grad_of_other = ops.spread_at(conjugated(self_, ops=ops), index, grad, other.shape[2])
+        return grad_of_self, grad_of_other
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_other = Released
+        self.saved_other = None
+        self.version_index = Released
+        self.saved_index = None
+
+
+def record_dot_at(out, input, other, index):
+    """Make `out` the result of a DotAtBackward0 node."""
+    node = new(DotAtBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
+    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+    node.saved_other = other
+    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    node.saved_index = index
+    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if node._next1 is not None:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+
+
+OP_dot_at = Operator(
+    "dot_at", "dot_at", ((0, "input"), (1, "other"), (2, "index")), record=record_dot_at, saves_self=True
+)
+
+
+def dot_at(input, other, index):
+    """The adjoint of sample_at in its weights, for self (N, C, P) and the array other.
+
+    dot_at(Tensor self, Tensor other, Tensor index) -> Tensor
+    """
+    if (
+        type(input) is Tensor
+        and type(other) is Tensor
+        and other._level == input._level
+        and type(index) is Tensor
+        and index._level == input._level
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.dot_at(input._array, other._array, index._array)
+        except Exception as error:
+            raise explain(OP_dot_at, (input, other, index), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or other._requires_grad or index._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_dot_at(out, input, other, index)
+        return out
+    return dispatch(OP_dot_at, (input, other, index))
 
 
 def affine_grid(theta, size, align_corners=None):

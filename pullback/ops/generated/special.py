@@ -4,12 +4,14 @@ from math import inf
 from numpy import asarray, ndarray
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.mutation import assign, inplace, write_out
+from pullback.core.mutation import assign, inplace
 from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented
-from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor
+from pullback.ops.formulas.pointwise import zero_at_infinity
+from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 from pullback.arrays.numpy import special as kernels
 from pullback.ops.composite import special as composite_special
 
@@ -22,6 +24,7 @@ class LgammaBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -84,6 +87,7 @@ class DigammaBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -146,6 +150,7 @@ class PolygammaBackward0(Node):
 
     __slots__ = ("arg_n", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -204,6 +209,7 @@ class PolygammaBackward1(Node):
 
     __slots__ = ("arg_n", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -233,11 +239,13 @@ OP_polygamma_self = Operator(
 )
 
 
-def polygamma_self(input, n):
+def polygamma_self(input, n, *, out=None):
     """The n-th derivative of digamma.
 
     polygamma.self(Tensor self, int n) -> Tensor
     """
+    if out is not None:
+        return write_out(OP_polygamma_self, (input, n), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.digamma_derivative(input._array, n)
@@ -267,7 +275,7 @@ def mvlgamma(input, p, *, out=None):
     return (
         composite_special.mvlgamma(input, p, ops=TENSOR)
         if out is None
-        else assign(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma(out=...)", out=True)
+        else assign_out(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma")
     )
 
 
@@ -284,6 +292,7 @@ class IgammaBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -368,6 +377,7 @@ class IgammacBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -452,6 +462,7 @@ class GammaDensityBackward0(Node):
 
     __slots__ = ("saved_other", "saved_result", "saved_self", "version_other", "version_result", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -537,6 +548,7 @@ class SpecialGammaincinvBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -622,6 +634,7 @@ class SpecialGammainccinvBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -708,6 +721,7 @@ class SpecialBetaincBackward0(Node):
     """
 
     __slots__ = ("saved_alpha", "saved_beta", "saved_x", "version_alpha", "version_beta", "version_x")
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_alpha = grad_of_beta = grad_of_x = None
@@ -797,6 +811,7 @@ class SpecialBetaincinvBackward0(Node):
     """
 
     __slots__ = ("saved_alpha", "saved_beta", "saved_result", "version_alpha", "version_beta", "version_result")
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_alpha = grad_of_beta = grad_of_y = None
@@ -899,6 +914,7 @@ class BetaDensityBackward0(Node):
         "version_result",
         "version_x",
     )
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         alpha = unpack(self.saved_alpha, self.version_alpha, self)
@@ -993,6 +1009,7 @@ class SpecialZetaBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -1074,6 +1091,7 @@ class ErfinvBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1136,6 +1154,7 @@ class SpecialErfcinvBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1193,6 +1212,7 @@ class SpecialEntrBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1250,6 +1270,7 @@ class SpecialErfcxBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1307,6 +1328,7 @@ class SpecialNdtrBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1356,6 +1378,69 @@ def special_ndtr(input, *, out=None):
     return dispatch(OP_special_ndtr, (input,))
 
 
+class InverseMillsBackward0(Node):
+    """inverse_mills(Tensor self) -> Tensor
+
+    Generated from the entry `inverse_mills` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
+    arity = 1
+    pointwise = True
+
+    def apply(self, ops, grad, unpack):
+        self_ = unpack(self.saved_self, self.version_self, self)
+        result_ = unpack(self.saved_result, self.version_result, self)
+        return (-grad * result_ * mills_decay(self_, result_, ops=ops),)
+
+    def release(self):
+        self.version_self = Released
+        self.saved_self = None
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_inverse_mills(out, input):
+    """Make `out` the result of a InverseMillsBackward0 node."""
+    node = new(InverseMillsBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_inverse_mills = Operator(
+    "inverse_mills", "inverse_mills", ((0, "input"),), record=record_inverse_mills, saves_self=True
+)
+
+
+def inverse_mills(input):
+    """The derivative of log_ndtr, the inverse Mills ratio of the normal distribution.
+
+    inverse_mills(Tensor self) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.inverse_mills(input._array)
+        except Exception as error:
+            raise explain(OP_inverse_mills, (input,), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_inverse_mills(out, input)
+        return out
+    return dispatch(OP_inverse_mills, (input,))
+
+
 class SpecialLogNdtrBackward0(Node):
     """special_log_ndtr(Tensor self) -> Tensor
 
@@ -1364,10 +1449,11 @@ class SpecialLogNdtrBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * (0.7978845608028654 / ops.special_erfcx(self_ * -0.7071067811865476)),)
+        return (grad * ops.inverse_mills(self_),)
 
     def release(self):
         self.version_self = Released
@@ -1423,6 +1509,7 @@ class SpecialNdtriBackward0(Node):
 
     __slots__ = ("saved_result", "version_result")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -1472,7 +1559,7 @@ def special_ndtri(input, *, out=None):
     return dispatch(OP_special_ndtri, (input,))
 
 
-class SpecialXlog1pyBackward0(Node):
+class SpecialXlog1PyBackward0(Node):
     """special_xlog1py(Tensor self, Tensor other) -> Tensor
 
     Generated from the entry `special_xlog1py` of derivatives.yaml; edit there.
@@ -1480,6 +1567,7 @@ class SpecialXlog1pyBackward0(Node):
 
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1499,8 +1587,8 @@ class SpecialXlog1pyBackward0(Node):
 
 
 def record_special_xlog1py(out, input, other):
-    """Make `out` the result of a SpecialXlog1pyBackward0 node."""
-    node = new(SpecialXlog1pyBackward0)
+    """Make `out` the result of a SpecialXlog1PyBackward0 node."""
+    node = new(SpecialXlog1PyBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -1560,6 +1648,7 @@ class ScaledRepeatedErfcBackward0(Node):
 
     __slots__ = ("arg_order", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1618,6 +1707,7 @@ class I0Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1672,7 +1762,7 @@ def inplace_i0(input):
     return inplace(OP_i0, (input,))
 
 
-class SpecialI0eBackward0(Node):
+class SpecialI0EBackward0(Node):
     """special_i0e(Tensor self) -> Tensor
 
     Generated from the entry `special_i0e` of derivatives.yaml; edit there.
@@ -1680,6 +1770,7 @@ class SpecialI0eBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1691,8 +1782,8 @@ class SpecialI0eBackward0(Node):
 
 
 def record_special_i0e(out, input):
-    """Make `out` the result of a SpecialI0eBackward0 node."""
-    node = new(SpecialI0eBackward0)
+    """Make `out` the result of a SpecialI0EBackward0 node."""
+    node = new(SpecialI0EBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -1737,6 +1828,7 @@ class SpecialI1Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1786,7 +1878,7 @@ def special_i1(input, *, out=None):
     return dispatch(OP_special_i1, (input,))
 
 
-class SpecialI1eBackward0(Node):
+class SpecialI1EBackward0(Node):
     """special_i1e(Tensor self) -> Tensor
 
     Generated from the entry `special_i1e` of derivatives.yaml; edit there.
@@ -1794,6 +1886,7 @@ class SpecialI1eBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1805,8 +1898,8 @@ class SpecialI1eBackward0(Node):
 
 
 def record_special_i1e(out, input):
-    """Make `out` the result of a SpecialI1eBackward0 node."""
-    node = new(SpecialI1eBackward0)
+    """Make `out` the result of a SpecialI1EBackward0 node."""
+    node = new(SpecialI1EBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -1851,6 +1944,7 @@ class I1DerivativeBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1900,7 +1994,7 @@ def i1_derivative(input):
     return dispatch(OP_i1_derivative, (input,))
 
 
-class I1eDerivativeBackward0(Node):
+class I1EDerivativeBackward0(Node):
     """i1e_derivative(Tensor self) -> Tensor
 
     Generated from the entry `i1e_derivative` of derivatives.yaml; edit there.
@@ -1908,6 +2002,7 @@ class I1eDerivativeBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1921,8 +2016,8 @@ class I1eDerivativeBackward0(Node):
 
 
 def record_i1e_derivative(out, input):
-    """Make `out` the result of a I1eDerivativeBackward0 node."""
-    node = new(I1eDerivativeBackward0)
+    """Make `out` the result of a I1EDerivativeBackward0 node."""
+    node = new(I1EDerivativeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -1959,7 +2054,7 @@ def i1e_derivative(input):
     return dispatch(OP_i1e_derivative, (input,))
 
 
-class I0eDerivativeBackward0(Node):
+class I0EDerivativeBackward0(Node):
     """i0e_derivative(Tensor self, int order) -> Tensor
 
     Generated from the entry `i0e_derivative` of derivatives.yaml; edit there.
@@ -1967,6 +2062,7 @@ class I0eDerivativeBackward0(Node):
 
     __slots__ = ("arg_order", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1978,8 +2074,8 @@ class I0eDerivativeBackward0(Node):
 
 
 def record_i0e_derivative(out, input, order):
-    """Make `out` the result of a I0eDerivativeBackward0 node."""
-    node = new(I0eDerivativeBackward0)
+    """Make `out` the result of a I0EDerivativeBackward0 node."""
+    node = new(I0EDerivativeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -2025,6 +2121,7 @@ class SpecialModifiedBesselK0Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2084,6 +2181,7 @@ class SpecialModifiedBesselK1Backward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2148,6 +2246,7 @@ class SpecialScaledModifiedBesselK0Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2211,6 +2310,7 @@ class SpecialScaledModifiedBesselK1Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2266,7 +2366,7 @@ def special_scaled_modified_bessel_k1(input, *, out=None):
     return dispatch(OP_special_scaled_modified_bessel_k1, (input,))
 
 
-class K0eDerivativeBackward0(Node):
+class K0EDerivativeBackward0(Node):
     """k0e_derivative(Tensor self, int order) -> Tensor
 
     Generated from the entry `k0e_derivative` of derivatives.yaml; edit there.
@@ -2274,6 +2374,7 @@ class K0eDerivativeBackward0(Node):
 
     __slots__ = ("arg_order", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2285,8 +2386,8 @@ class K0eDerivativeBackward0(Node):
 
 
 def record_k0e_derivative(out, input, order):
-    """Make `out` the result of a K0eDerivativeBackward0 node."""
-    node = new(K0eDerivativeBackward0)
+    """Make `out` the result of a K0EDerivativeBackward0 node."""
+    node = new(K0EDerivativeBackward0)
     node._sequence_nr = next_sequence_nr()
     node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
@@ -2332,6 +2433,7 @@ class SpecialBesselJ0Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2391,6 +2493,7 @@ class SpecialBesselJ1Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2450,6 +2553,7 @@ class SpecialBesselY0Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2509,6 +2613,7 @@ class SpecialBesselY1Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2568,6 +2673,7 @@ class SpecialJvBackward0(Node):
 
     __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -2645,6 +2751,7 @@ class SpecialYvBackward0(Node):
 
     __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -2722,6 +2829,7 @@ class SpecialIvBackward0(Node):
 
     __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -2799,6 +2907,7 @@ class SpecialKvBackward0(Node):
 
     __slots__ = ("saved_v", "saved_z", "version_v", "version_z")
     arity = 2
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -2876,6 +2985,7 @@ class SpecialSphericalBesselJ0Backward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2939,6 +3049,7 @@ class SphericalJnBackward0(Node):
 
     __slots__ = ("arg_order", "saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -3004,6 +3115,7 @@ class SpecialAiryAiBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -3063,10 +3175,11 @@ class AiryAiPrimeBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * self_ * ops.special_airy_ai(self_),)
+        return (grad * zero_at_infinity(self_, ops=ops) * ops.special_airy_ai(self_),)
 
     def release(self):
         self.version_self = Released
@@ -3120,6 +3233,7 @@ class SpecialChebyshevPolynomialTBackward0(Node):
 
     __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -3196,6 +3310,7 @@ class SpecialChebyshevPolynomialUBackward0(Node):
 
     __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -3272,6 +3387,7 @@ class SpecialHermitePolynomialHBackward0(Node):
 
     __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -3348,6 +3464,7 @@ class SpecialHermitePolynomialHeBackward0(Node):
 
     __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -3424,6 +3541,7 @@ class SpecialLaguerrePolynomialLBackward0(Node):
 
     __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -3500,6 +3618,7 @@ class SpecialLegendrePolynomialPBackward0(Node):
 
     __slots__ = ("saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -3576,11 +3695,8 @@ def special_chebyshev_polynomial_v(x, n, *, out=None):
     return (
         composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR),
-            "special_chebyshev_polynomial_v(out=...)",
-            out=True,
+        else assign_out(
+            out, composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR), "special_chebyshev_polynomial_v"
         )
     )
 
@@ -3593,11 +3709,8 @@ def special_chebyshev_polynomial_w(x, n, *, out=None):
     return (
         composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR)
         if out is None
-        else assign(
-            out,
-            composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR),
-            "special_chebyshev_polynomial_w(out=...)",
-            out=True,
+        else assign_out(
+            out, composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR), "special_chebyshev_polynomial_w"
         )
     )
 
@@ -3610,11 +3723,10 @@ def special_shifted_chebyshev_polynomial_t(x, n, *, out=None):
     return (
         composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_t(out=...)",
-            out=True,
+            "special_shifted_chebyshev_polynomial_t",
         )
     )
 
@@ -3627,11 +3739,10 @@ def special_shifted_chebyshev_polynomial_u(x, n, *, out=None):
     return (
         composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_u(out=...)",
-            out=True,
+            "special_shifted_chebyshev_polynomial_u",
         )
     )
 
@@ -3644,11 +3755,10 @@ def special_shifted_chebyshev_polynomial_v(x, n, *, out=None):
     return (
         composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_v(out=...)",
-            out=True,
+            "special_shifted_chebyshev_polynomial_v",
         )
     )
 
@@ -3661,11 +3771,10 @@ def special_shifted_chebyshev_polynomial_w(x, n, *, out=None):
     return (
         composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR)
         if out is None
-        else assign(
+        else assign_out(
             out,
             composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_w(out=...)",
-            out=True,
+            "special_shifted_chebyshev_polynomial_w",
         )
     )
 
@@ -3678,6 +3787,7 @@ class GegenbauerBackward0(Node):
 
     __slots__ = ("arg_alpha", "saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -3747,6 +3857,7 @@ class AssociatedLaguerreBackward0(Node):
 
     __slots__ = ("arg_alpha", "saved_n", "saved_x", "version_n", "version_x")
     arity = 1
+    pointwise = True
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)

@@ -1429,6 +1429,110 @@ def fill_tables(tables):
         numpy=["sinc"],
     )
     tables.add(
+        "logistic",
+        "",
+        "logistic",
+        [
+            Overload(pointwise.logistic, kernels.logistic, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "asin_slope",
+        "",
+        "asin_slope",
+        [
+            Overload(pointwise.asin_slope, kernels.asin_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "acosh_slope",
+        "",
+        "acosh_slope",
+        [
+            Overload(pointwise.acosh_slope, kernels.acosh_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "asinh_slope",
+        "",
+        "asinh_slope",
+        [
+            Overload(pointwise.asinh_slope, kernels.asinh_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "atanh_slope",
+        "",
+        "atanh_slope",
+        [
+            Overload(pointwise.atanh_slope, kernels.atanh_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "times_complement",
+        "",
+        "times_complement",
+        [
+            Overload(pointwise.times_complement, kernels.times_complement, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "atan_slope",
+        "",
+        "atan_slope",
+        [
+            Overload(pointwise.atan_slope, kernels.atan_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "hypot_slope",
+        "",
+        "hypot_slope",
+        [
+            Overload(pointwise.hypot_slope, kernels.hypot_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "sinc_derivative",
         "",
         "sinc_derivative",
@@ -1650,6 +1754,19 @@ def fill_tables(tables):
         method=True,
         aliases=[],
         numpy=["prod"],
+    )
+    tables.add(
+        "_products_of_others",
+        "",
+        "_products_of_others",
+        [
+            Overload(reductions._products_of_others, composite_reductions._products_of_others, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
     )
     tables.add(
         "var",
@@ -2007,6 +2124,19 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "logsumexp_slope",
+        "",
+        "logsumexp_slope",
+        [
+            Overload(reductions.logsumexp_slope, kernels.logsumexp_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "cumsum",
         "",
         "cumsum",
@@ -2017,6 +2147,19 @@ def fill_tables(tables):
         method=True,
         aliases=[],
         numpy=["cumsum"],
+    )
+    tables.add(
+        "cumsum_backward",
+        "",
+        "cumsum_backward",
+        [
+            Overload(reductions.cumsum_backward, kernels.cumsum_backward, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
     )
     tables.add(
         "cumprod",
@@ -3422,6 +3565,19 @@ def fill_tables(tables):
         internal=True,
     )
     tables.add(
+        "_placed_along",
+        "",
+        "_placed_along",
+        [
+            Overload(indexing._placed_along, composite_indexing._placed_along, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "scatter",
         "",
         "scatter",
@@ -4448,6 +4604,32 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "_layer_norm",
+        "",
+        "_layer_norm",
+        [
+            Overload(nn._layer_norm, kernels._layer_norm, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "_layer_norm_backward",
+        "",
+        "_layer_norm_backward",
+        [
+            Overload(nn._layer_norm_backward, composite_nn._layer_norm_backward, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "group_norm",
         "nn.functional",
         "group_norm",
@@ -4501,6 +4683,19 @@ def fill_tables(tables):
         "gelu_backward",
         [
             Overload(nn.gelu_backward, kernels.gelu_backward, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "_softplus_slope",
+        "",
+        "_softplus_slope",
+        [
+            Overload(nn._softplus_slope, composite_nn._softplus_slope, True, None, ()),
         ],
         function=True,
         method=False,
@@ -4669,7 +4864,7 @@ def fill_tables(tables):
         "nn.functional",
         "softsign",
         [
-            Overload(nn.softsign, composite_nn.softsign, True, None, ()),
+            Overload(nn.softsign, kernels.softsign, False, None, ()),
         ],
         function=True,
         method=False,
@@ -5011,6 +5206,21 @@ def fill_tables(tables):
         "binary_cross_entropy_elements",
         [
             Overload(nn.binary_cross_entropy_elements, kernels.binary_cross_entropy_elements, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "binary_cross_entropy_logit_elements",
+        "",
+        "binary_cross_entropy_logit_elements",
+        [
+            Overload(
+                nn.binary_cross_entropy_logit_elements, kernels.binary_cross_entropy_logit_elements, False, None, ()
+            ),
         ],
         function=True,
         method=False,
@@ -5443,6 +5653,19 @@ def fill_tables(tables):
         method=False,
         aliases=[],
         numpy=[],
+    )
+    tables.add(
+        "linear_cross_entropy_rows",
+        "",
+        "linear_cross_entropy_rows",
+        [
+            Overload(nn.linear_cross_entropy_rows, kernels.linear_cross_entropy_rows, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
     )
     tables.add(
         "linear_cross_entropy",
@@ -6462,6 +6685,14 @@ def fill_tables(tables):
     tables.kernel("bitwise_not", pointwise.OP_bitwise_not)
     tables.kernel("logit", pointwise.OP_logit)
     tables.kernel("sinc", pointwise.OP_sinc)
+    tables.kernel("logistic", pointwise.OP_logistic)
+    tables.kernel("asin_slope", pointwise.OP_asin_slope)
+    tables.kernel("acosh_slope", pointwise.OP_acosh_slope)
+    tables.kernel("asinh_slope", pointwise.OP_asinh_slope)
+    tables.kernel("atanh_slope", pointwise.OP_atanh_slope)
+    tables.kernel("times_complement", pointwise.OP_times_complement)
+    tables.kernel("atan_slope", pointwise.OP_atan_slope)
+    tables.kernel("hypot_slope", pointwise.OP_hypot_slope)
     tables.kernel("sinc_derivative", pointwise.OP_sinc_derivative)
     tables.kernel("frexp", pointwise.OP_frexp)
     tables.kernel("ldexp", pointwise.OP_ldexp)
@@ -6493,7 +6724,9 @@ def fill_tables(tables):
     tables.kernel("any", reductions.OP_any)
     tables.kernel("count_nonzero", reductions.OP_count_nonzero)
     tables.kernel("logsumexp", reductions.OP_logsumexp)
+    tables.kernel("logsumexp_slope", reductions.OP_logsumexp_slope)
     tables.kernel("cumsum", reductions.OP_cumsum)
+    tables.kernel("cumsum_backward", reductions.OP_cumsum_backward)
     tables.kernel("cumprod", reductions.OP_cumprod)
     tables.kernel("logcumsumexp", reductions.OP_logcumsumexp)
     tables.kernel("cummax", reductions.OP_cummax)
@@ -6601,10 +6834,12 @@ def fill_tables(tables):
     tables.kernel("native_dropout", nn.OP_native_dropout)
     tables.kernel("embedding_rows", nn.OP_embedding_rows)
     tables.kernel("embedding_rows_backward", nn.OP_embedding_rows_backward)
+    tables.kernel("_layer_norm", nn.OP__layer_norm)
     tables.kernel("one_hot", nn.OP_one_hot)
     tables.kernel("gelu", nn.OP_gelu)
     tables.kernel("gelu_backward", nn.OP_gelu_backward)
     tables.kernel("softplus", nn.OP_softplus)
+    tables.kernel("softsign", nn.OP_softsign)
     tables.kernel("softmax", nn.OP_softmax)
     tables.kernel("softmax_backward", nn.OP_softmax_backward)
     tables.kernel("log_softmax", nn.OP_log_softmax)
@@ -6615,8 +6850,10 @@ def fill_tables(tables):
     tables.kernel("cross_entropy_loss", nn.OP_cross_entropy_loss)
     tables.kernel("cross_entropy_loss_backward", nn.OP_cross_entropy_loss_backward)
     tables.kernel("binary_cross_entropy_elements", nn.OP_binary_cross_entropy_elements)
+    tables.kernel("binary_cross_entropy_logit_elements", nn.OP_binary_cross_entropy_logit_elements)
     tables.kernel("bag_of_each", nn.OP_bag_of_each)
     tables.kernel("bag_argmax", nn.OP_bag_argmax)
+    tables.kernel("linear_cross_entropy_rows", nn.OP_linear_cross_entropy_rows)
     tables.kernel("ctc_loss_rows", nn.OP_ctc_loss_rows)
     tables.kernel("ctc_loss_rows_backward", nn.OP_ctc_loss_rows_backward)
     tables.kernel("ctc_loss_rows_double_backward", nn.OP_ctc_loss_rows_double_backward)

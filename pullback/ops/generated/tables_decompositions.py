@@ -511,6 +511,57 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "lobpcg_pairs",
+        "",
+        "lobpcg_pairs",
+        [
+            Overload(decompositions.lobpcg_pairs, kernels.lobpcg_pairs, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "lobpcg",
+        "",
+        "lobpcg",
+        [
+            Overload(decompositions.lobpcg, composite_decompositions.lobpcg, True, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "eigenvalue_slope",
+        "",
+        "eigenvalue_slope",
+        [
+            Overload(decompositions.eigenvalue_slope, kernels.eigenvalue_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "eigenvalue_tangent",
+        "",
+        "eigenvalue_tangent",
+        [
+            Overload(decompositions.eigenvalue_tangent, kernels.eigenvalue_tangent, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "linalg_svd",
         "linalg",
         "svd",
@@ -533,6 +584,32 @@ def fill_tables(tables):
         method=False,
         aliases=[],
         numpy=[],
+    )
+    tables.add(
+        "singular_value_slope",
+        "",
+        "singular_value_slope",
+        [
+            Overload(decompositions.singular_value_slope, kernels.singular_value_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "singular_value_tangent",
+        "",
+        "singular_value_tangent",
+        [
+            Overload(decompositions.singular_value_tangent, kernels.singular_value_tangent, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
     )
     tables.add(
         "svd",
@@ -655,6 +732,45 @@ def fill_tables(tables):
         method=True,
         aliases=[],
         numpy=[],
+    )
+    tables.add(
+        "hermitian_map",
+        "",
+        "hermitian_map",
+        [
+            Overload(decompositions.hermitian_map, kernels.hermitian_map, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "hermitian_map_slope",
+        "",
+        "hermitian_map_slope",
+        [
+            Overload(decompositions.hermitian_map_slope, kernels.hermitian_map_slope, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "hermitian_map_curve",
+        "",
+        "hermitian_map_curve",
+        [
+            Overload(decompositions.hermitian_map_curve, kernels.hermitian_map_curve, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
     )
     tables.add(
         "linalg_matrix_exp",
@@ -997,12 +1113,20 @@ def fill_tables(tables):
     tables.kernel("linalg_eigvalsh", decompositions.OP_linalg_eigvalsh)
     tables.kernel("linalg_eig", decompositions.OP_linalg_eig)
     tables.kernel("linalg_eigvals", decompositions.OP_linalg_eigvals)
+    tables.kernel("lobpcg_pairs", decompositions.OP_lobpcg_pairs)
+    tables.kernel("eigenvalue_slope", decompositions.OP_eigenvalue_slope)
+    tables.kernel("eigenvalue_tangent", decompositions.OP_eigenvalue_tangent)
     tables.kernel("linalg_svd", decompositions.OP_linalg_svd)
     tables.kernel("linalg_svdvals", decompositions.OP_linalg_svdvals)
+    tables.kernel("singular_value_slope", decompositions.OP_singular_value_slope)
+    tables.kernel("singular_value_tangent", decompositions.OP_singular_value_tangent)
     tables.kernel("linalg_det", decompositions.OP_linalg_det)
     tables.kernel("adjugate", decompositions.OP_adjugate)
     tables.kernel("adjugate_slope", decompositions.OP_adjugate_slope)
     tables.kernel("linalg_slogdet", decompositions.OP_linalg_slogdet)
+    tables.kernel("hermitian_map", decompositions.OP_hermitian_map)
+    tables.kernel("hermitian_map_slope", decompositions.OP_hermitian_map_slope)
+    tables.kernel("hermitian_map_curve", decompositions.OP_hermitian_map_curve)
     tables.kernel("linalg_matrix_exp", decompositions.OP_linalg_matrix_exp)
     tables.kernel("linalg_vector_norm", decompositions.OP_linalg_vector_norm)
     tables.kernel("renorm", decompositions.OP_renorm)

@@ -656,6 +656,58 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "grid_places",
+        "",
+        "grid_places",
+        [
+            Overload(spatial.grid_places, kernels.grid_places, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "sample_at",
+        "",
+        "sample_at",
+        [
+            Overload(spatial.sample_at, kernels.sample_at, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "spread_at",
+        "",
+        "spread_at",
+        [
+            Overload(spatial.spread_at, kernels.spread_at, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
+        "dot_at",
+        "",
+        "dot_at",
+        [
+            Overload(spatial.dot_at, kernels.dot_at, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "affine_grid",
         "nn.functional",
         "affine_grid",
@@ -716,3 +768,7 @@ def fill_tables(tables):
     tables.kernel("take_pooled", spatial.OP_take_pooled)
     tables.kernel("put_pooled", spatial.OP_put_pooled)
     tables.kernel("place_pooled", spatial.OP_place_pooled)
+    tables.kernel("grid_places", spatial.OP_grid_places)
+    tables.kernel("sample_at", spatial.OP_sample_at)
+    tables.kernel("spread_at", spatial.OP_spread_at)
+    tables.kernel("dot_at", spatial.OP_dot_at)

@@ -247,6 +247,19 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "inverse_mills",
+        "",
+        "inverse_mills",
+        [
+            Overload(special.inverse_mills, kernels.inverse_mills, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "special_log_ndtr",
         "special",
         "log_ndtr",
@@ -822,6 +835,7 @@ def fill_tables(tables):
     tables.kernel("entr", special.OP_special_entr)
     tables.kernel("erfcx", special.OP_special_erfcx)
     tables.kernel("ndtr", special.OP_special_ndtr)
+    tables.kernel("inverse_mills", special.OP_inverse_mills)
     tables.kernel("log_ndtr", special.OP_special_log_ndtr)
     tables.kernel("ndtri", special.OP_special_ndtri)
     tables.kernel("xlog1py", special.OP_special_xlog1py)

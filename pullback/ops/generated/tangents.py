@@ -4,20 +4,23 @@ from math import inf, pi
 from pullback.core.tangent_rules import Rule
 from pullback.core.undifferentiable import tangent_or_zeros, tangents_or_zeros
 from pullback.ops.formulas.determinants import adjugate_curve, matrix_exp_slope, slogdet_jvp, trace_of_product
+from pullback.ops.formulas.eigenpairs import eigenpairs_jvp
 from pullback.ops.formulas.eigenvalues import (
-    eig_jvp,
+    eig_values_jvp,
+    eig_vectors_jvp,
+    eigenvalue_slope_jvp,
+    eigenvalue_tangent_jvp,
     eigh_values_jvp,
     eigh_vectors_jvp,
     eigvals_jvp,
     eigvalsh_jvp,
-    svd_jvp,
-    svd_values_jvp,
-    svdvals_jvp,
 )
 from pullback.ops.formulas.elementary import logit_slope
 from pullback.ops.formulas.factorisations import cholesky_jvp, lu_jvp, qr_jvp
+from pullback.ops.formulas.linear_losses import linear_cross_entropy_jvp
 from pullback.ops.formulas.nn import (
     bce_input_slope,
+    bce_logit_slope,
     bce_target_slope,
     centred,
     cross_entropy_curvature,
@@ -25,22 +28,23 @@ from pullback.ops.formulas.nn import (
     gelu_second,
     linear_jvp,
     mse_loss_jvp,
-    softplus_slope,
+    softsign_product,
     trained_rows,
 )
+from pullback.ops.formulas.normalisations import layer_norm_jvp
 from pullback.ops.formulas.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
 from pullback.ops.formulas.pointwise import (
     angle_slope,
-    asinh_slope,
     clamp_direction,
     log_argument,
     log_ratio,
-    nonzero_or_inf,
+    over_hypot,
     over_square_norm,
     pow_direction,
     sgn_slope,
     times_factor,
     xlogy_divisor,
+    zero_at_infinity,
 )
 from pullback.ops.formulas.reductions import (
     cumprod_jvp,
@@ -48,19 +52,33 @@ from pullback.ops.formulas.reductions import (
     gather_running,
     log_decay,
     log_weight,
-    logsumexp_weight,
     mean_of_ties,
     not_nan,
     prod_backward,
     recurrence_jvp,
+    restore_reduced,
     std_jvp,
     var_jvp,
 )
 from pullback.ops.formulas.scatter_reductions import index_reduce_jvp, scatter_reduce_jvp
 from pullback.ops.formulas.sequences import ctc_loss_product
-from pullback.ops.formulas.solves import lstsq_residuals_jvp, lstsq_solution_jvp, pinv_jvp, solve_triangular_jvp
+from pullback.ops.formulas.singular_values import (
+    singular_value_slope_jvp,
+    singular_value_tangent_jvp,
+    svd_jvp,
+    svd_values_jvp,
+    svdvals_jvp,
+)
+from pullback.ops.formulas.solves import (
+    inv_jvp,
+    lstsq_residuals_jvp,
+    lstsq_solution_jvp,
+    pinv_jvp,
+    solve_jvp,
+    solve_triangular_jvp,
+)
 from pullback.ops.formulas.spatial import convolution_jvp, input_jvp, pooled_tangent, weight_jvp
-from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor
+from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 
 
 def add_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -213,7 +231,7 @@ def exp2_tangent(self_p, self_t, result, *, ops):
 
 def expm1_tangent(self_p, self_t, result, *, ops):
     """Tangent of expm1."""
-    return ((self_t.conj() * (result + 1).conjugate()).conj(),)
+    return ((self_t.conj() * ops.exp(self_p).conjugate()).conj(),)
 
 
 def log_tangent(self_p, self_t, result, *, ops):
@@ -223,12 +241,12 @@ def log_tangent(self_p, self_t, result, *, ops):
 
 def log2_tangent(self_p, self_t, result, *, ops):
     """Tangent of log2."""
-    return ((self_t.conj() / (self_p * 0.6931471805599453).conjugate()).conj(),)
+    return ((self_t.conj() / self_p.conjugate() * 1.4426950408889634).conj(),)
 
 
 def log10_tangent(self_p, self_t, result, *, ops):
     """Tangent of log10."""
-    return ((self_t.conj() / (self_p * 2.302585092994046).conjugate()).conj(),)
+    return ((self_t.conj() / self_p.conjugate() * 0.4342944819032518).conj(),)
 
 
 def log1p_tangent(self_p, self_t, result, *, ops):
@@ -240,14 +258,20 @@ def logaddexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of logaddexp."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     other_t = tangent_or_zeros(other_t, other_p, ops)
-    return (other_t + (self_t - other_t) * ops.sigmoid(log_ratio(self_p, other_p, ops=ops)),)
+    return (
+        self_t * ops.logistic(log_ratio(self_p, other_p, ops=ops))
+        + other_t * ops.logistic(log_ratio(other_p, self_p, ops=ops)),
+    )
 
 
 def logaddexp2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of logaddexp2."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     other_t = tangent_or_zeros(other_t, other_p, ops)
-    return (other_t + (self_t - other_t) * ops.sigmoid(0.6931471805599453 * log_ratio(self_p, other_p, ops=ops)),)
+    return (
+        self_t * ops.logistic(0.6931471805599453 * log_ratio(self_p, other_p, ops=ops))
+        + other_t * ops.logistic(0.6931471805599453 * log_ratio(other_p, self_p, ops=ops)),
+    )
 
 
 def xlogy_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -292,17 +316,17 @@ def tan_tangent(self_p, self_t, result, *, ops):
 
 def asin_tangent(self_p, self_t, result, *, ops):
     """Tangent of asin."""
-    return ((self_t.conj() * ops.rsqrt((1 - self_p) * (1 + self_p)).conjugate()).conj(),)
+    return ((self_t.conj() * ops.asin_slope(self_p).conjugate()).conj(),)
 
 
 def acos_tangent(self_p, self_t, result, *, ops):
     """Tangent of acos."""
-    return ((-self_t.conj() * ops.rsqrt((1 - self_p) * (1 + self_p)).conjugate()).conj(),)
+    return ((-self_t.conj() * ops.asin_slope(self_p).conjugate()).conj(),)
 
 
 def atan_tangent(self_p, self_t, result, *, ops):
     """Tangent of atan."""
-    return ((self_t.conj() / (self_p * self_p + 1).conjugate()).conj(),)
+    return ((self_t.conj() * ops.atan_slope(self_p).conjugate()).conj(),)
 
 
 def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -332,24 +356,39 @@ def tanh_tangent(self_p, self_t, result, *, ops):
 
 def asinh_tangent(self_p, self_t, result, *, ops):
     """Tangent of asinh."""
-    return ((self_t.conj() * asinh_slope(self_p, ops=ops).conjugate()).conj(),)
+    return ((self_t.conj() * ops.asinh_slope(self_p).conjugate()).conj(),)
 
 
 def acosh_tangent(self_p, self_t, result, *, ops):
     """Tangent of acosh."""
-    return ((self_t.conj() * (ops.rsqrt(self_p - 1) * ops.rsqrt(self_p + 1)).conjugate()).conj(),)
+    return ((self_t.conj() * ops.acosh_slope(self_p).conjugate()).conj(),)
 
 
 def atanh_tangent(self_p, self_t, result, *, ops):
     """Tangent of atanh."""
-    return ((self_t.conj() / ((1 - self_p) * (1 + self_p)).conjugate()).conj(),)
+    return ((self_t.conj() * ops.atanh_slope(self_p).conjugate()).conj(),)
 
 
 def hypot_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of hypot."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     other_t = tangent_or_zeros(other_t, other_p, ops)
-    return ((self_t * self_p + other_t * other_p) / nonzero_or_inf(result, ops=ops),)
+    return (self_t * ops.hypot_slope(self_p, other_p, result) + other_t * ops.hypot_slope(other_p, self_p, result),)
+
+
+def hypot_slope_tangent(self_p, self_t, other_p, other_t, norm_p, result, *, ops):
+    """Tangent of hypot_slope."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    other_t = tangent_or_zeros(other_t, other_p, ops)
+    return (
+        over_hypot(
+            (self_t * ops.hypot_slope(other_p, self_p, norm_p) - other_t * result)
+            * ops.hypot_slope(other_p, self_p, norm_p),
+            self_p,
+            other_p,
+            ops=ops,
+        ),
+    )
 
 
 def deg2rad_tangent(self_p, self_t, result, *, ops):
@@ -472,7 +511,7 @@ def clamp_max_tangent(self_p, self_t, max_p, max_t, result, *, ops):
 
 def relu_tangent(self_p, self_t, result, *, ops):
     """Tangent of relu."""
-    return ((ops.where(result > 0, self_t.conj(), 0)).conj(),)
+    return ((ops.where(result <= 0, 0, self_t.conj())).conj(),)
 
 
 def maximum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
@@ -518,6 +557,41 @@ def nan_to_num_tangent(self_p, self_t, nan_p, posinf_p, neginf_p, result, *, ops
 def logit_tangent(self_p, self_t, eps_p, result, *, ops):
     """Tangent of logit."""
     return ((self_t.conj() * logit_slope(self_p, eps_p, ops=ops)).conj(),)
+
+
+def logistic_tangent(self_p, self_t, result, *, ops):
+    """Tangent of logistic."""
+    return ((self_t.conj() * (ops.logistic(self_p) * ops.logistic(-self_p)).conjugate()).conj(),)
+
+
+def times_complement_tangent(self_p, self_t, result, *, ops):
+    """Tangent of times_complement."""
+    return ((self_t.conj() * (1 - 2 * self_p).conjugate()).conj(),)
+
+
+def asin_slope_tangent(self_p, self_t, result, *, ops):
+    """Tangent of asin_slope."""
+    return ((self_t.conj() * (zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
+
+
+def acosh_slope_tangent(self_p, self_t, result, *, ops):
+    """Tangent of acosh_slope."""
+    return ((self_t.conj() * (-zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
+
+
+def asinh_slope_tangent(self_p, self_t, result, *, ops):
+    """Tangent of asinh_slope."""
+    return ((self_t.conj() * (-zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
+
+
+def atan_slope_tangent(self_p, self_t, result, *, ops):
+    """Tangent of atan_slope."""
+    return ((self_t.conj() * (-2 * (zero_at_infinity(self_p, ops=ops) * result) * result).conjugate()).conj(),)
+
+
+def atanh_slope_tangent(self_p, self_t, result, *, ops):
+    """Tangent of atanh_slope."""
+    return ((self_t.conj() * (2 * (zero_at_infinity(self_p, ops=ops) * result) * result).conjugate()).conj(),)
 
 
 def sinc_tangent(self_p, self_t, result, *, ops):
@@ -664,12 +738,30 @@ def value_selecting_reduction_backward_tangent(
 def logsumexp_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
     """Tangent of logsumexp."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
-    return (ops.sum(logsumexp_weight(self_p, result, dim_p, keepdim_p, ops=ops) * self_t, dim_p, keepdim_p),)
+    return (
+        ops.sum(
+            ops.logsumexp_slope(self_p, restore_reduced(result, self_p.ndim, dim_p, keepdim_p, ops=ops), dim_p)
+            * self_t,
+            dim_p,
+            keepdim_p,
+        ),
+    )
+
+
+def logsumexp_slope_tangent(self_p, self_t, norm_p, dim_p, result, *, ops):
+    """Tangent of logsumexp_slope."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (result * (self_t - ops.sum(result * self_t, dim_p, True)),)
 
 
 def cumsum_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
     """Tangent of cumsum."""
     return (ops.cumsum(self_t, dim_p, dtype=dtype_p),)
+
+
+def cumsum_backward_tangent(grad_output_p, grad_output_t, dim_p, result, *, ops):
+    """Tangent of cumsum_backward."""
+    return (ops.cumsum_backward(grad_output_t, dim_p),)
 
 
 def cumprod_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
@@ -1190,6 +1282,16 @@ def linear_tangent(input_p, input_t, weight_p, weight_t, bias_p, bias_t, result,
     return (linear_jvp(input_p, input_t, weight_p, weight_t, bias_t, ops=ops),)
 
 
+def _layer_norm_tangent(
+    input_p, input_t, weight_p, weight_t, bias_p, bias_t, dims_p, eps_p, output, mean, inverse, *, ops
+):
+    """Tangent of _layer_norm."""
+    input_t = tangent_or_zeros(input_t, input_p, ops)
+    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
+    bias_t = tangent_or_zeros(bias_t, bias_p, ops)
+    return (layer_norm_jvp(input_p, input_t, weight_p, weight_t, bias_t, dims_p, eps_p, ops=ops),)
+
+
 def native_dropout_tangent(input_p, input_t, p_p, train_p, output, mask, *, ops):
     """Tangent of native_dropout."""
     input_t = tangent_or_zeros(input_t, input_p, ops)
@@ -1226,7 +1328,13 @@ def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p
 
 def softplus_tangent(self_p, self_t, beta_p, threshold_p, result, *, ops):
     """Tangent of softplus."""
-    return ((self_t.conj() * softplus_slope(self_p, beta_p, threshold_p, ops=ops)).conj(),)
+    return ((self_t.conj() * ops._softplus_slope(self_p, beta_p, threshold_p)).conj(),)
+
+
+def softsign_tangent(self_p, self_t, result, *, ops):
+    """Tangent of softsign."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (softsign_product(self_t, self_p, ops=ops),)
 
 
 def softmax_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
@@ -1262,17 +1370,17 @@ def log_softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_
     )
 
 
-def mse_loss_tangent(input_p, input_t, target_p, target_t, reduction_p, result, *, ops):
+def mse_loss_tangent(self_p, self_t, target_p, target_t, reduction_p, result, *, ops):
     """Tangent of mse_loss."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
+    self_t = tangent_or_zeros(self_t, self_p, ops)
     target_t = tangent_or_zeros(target_t, target_p, ops)
-    return (mse_loss_jvp(input_p, input_t, target_p, target_t, reduction_p, ops=ops),)
+    return (mse_loss_jvp(self_p, self_t, target_p, target_t, reduction_p, ops=ops),)
 
 
-def nll_loss_tangent(input_p, input_t, target_p, weight_p, weight_t, reduction_p, ignore_index_p, result, *, ops):
+def nll_loss_tangent(self_p, self_t, target_p, weight_p, weight_t, reduction_p, ignore_index_p, result, *, ops):
     """Tangent of nll_loss."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
-    return (ops.nll_loss(input_t, target_p, weight_p, reduction=reduction_p, ignore_index=ignore_index_p),)
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (ops.nll_loss(self_t, target_p, weight_p, reduction=reduction_p, ignore_index=ignore_index_p),)
 
 
 def nll_loss_backward_tangent(
@@ -1307,11 +1415,51 @@ def cross_entropy_loss_backward_tangent(
     )
 
 
+def binary_cross_entropy_logit_elements_tangent(input_p, input_t, target_p, target_t, result, *, ops):
+    """Tangent of binary_cross_entropy_logit_elements."""
+    input_t = tangent_or_zeros(input_t, input_p, ops)
+    target_t = tangent_or_zeros(target_t, target_p, ops)
+    return (input_t * bce_logit_slope(input_p, target_p, ops=ops) - target_t * input_p,)
+
+
 def binary_cross_entropy_elements_tangent(input_p, input_t, target_p, target_t, result, *, ops):
     """Tangent of binary_cross_entropy_elements."""
     input_t = tangent_or_zeros(input_t, input_p, ops)
     target_t = tangent_or_zeros(target_t, target_p, ops)
     return (input_t * bce_input_slope(input_p, target_p, ops=ops) + target_t * bce_target_slope(input_p, ops=ops),)
+
+
+def linear_cross_entropy_rows_tangent(
+    input_p,
+    input_t,
+    linear_weight_p,
+    linear_weight_t,
+    target_p,
+    linear_bias_p,
+    linear_bias_t,
+    weight_p,
+    weight_t,
+    ignore_index_p,
+    rows_p,
+    result,
+    *,
+    ops,
+):
+    """Tangent of linear_cross_entropy_rows."""
+    input_t = tangent_or_zeros(input_t, input_p, ops)
+    linear_weight_t = tangent_or_zeros(linear_weight_t, linear_weight_p, ops)
+    linear_bias_t = tangent_or_zeros(linear_bias_t, linear_bias_p, ops)
+    return (
+        linear_cross_entropy_jvp(
+            (input_p, linear_weight_p, linear_bias_p),
+            (input_t, linear_weight_t, linear_bias_t),
+            target_p,
+            weight_p,
+            ignore_index_p,
+            rows_p,
+            ops=ops,
+        ),
+    )
 
 
 def ctc_loss_rows_tangent(
@@ -1563,7 +1711,12 @@ def special_ndtr_tangent(self_p, self_t, result, *, ops):
 
 def special_log_ndtr_tangent(self_p, self_t, result, *, ops):
     """Tangent of special_log_ndtr."""
-    return ((self_t.conj() * (0.7978845608028654 / ops.special_erfcx(self_p * -0.7071067811865476))).conj(),)
+    return ((self_t.conj() * ops.inverse_mills(self_p)).conj(),)
+
+
+def inverse_mills_tangent(self_p, self_t, result, *, ops):
+    """Tangent of inverse_mills."""
+    return ((-self_t.conj() * result * mills_decay(self_p, result, ops=ops)).conj(),)
 
 
 def special_ndtri_tangent(self_p, self_t, result, *, ops):
@@ -1724,7 +1877,7 @@ def special_airy_ai_tangent(self_p, self_t, result, *, ops):
 
 def airy_ai_prime_tangent(self_p, self_t, result, *, ops):
     """Tangent of airy_ai_prime."""
-    return ((self_t.conj() * self_p * ops.special_airy_ai(self_p)).conj(),)
+    return ((self_t.conj() * zero_at_infinity(self_p, ops=ops) * ops.special_airy_ai(self_p)).conj(),)
 
 
 def special_chebyshev_polynomial_t_tangent(x_p, x_t, n_p, result, *, ops):
@@ -1778,14 +1931,14 @@ def associated_laguerre_tangent(x_p, x_t, n_p, alpha_p, result, *, ops):
 def linalg_inv_ex_tangent(A_p, A_t, check_errors_p, inverse, info, *, ops):
     """Tangent of linalg_inv_ex."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
-    return (-ops.matmul(inverse, ops.matmul(A_t, inverse)),)
+    return (inv_jvp(A_t, inverse, info, ops=ops),)
 
 
 def linalg_solve_matrices_tangent(A_p, A_t, B_p, B_t, check_errors_p, result, info, *, ops):
     """Tangent of linalg_solve_matrices."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     B_t = tangent_or_zeros(B_t, B_p, ops)
-    return (ops.linalg_solve_matrices(A_p, B_t - ops.matmul(A_t, result))[0],)
+    return (solve_jvp(A_p, A_t, B_t, result, info, ops=ops),)
 
 
 def linalg_solve_triangular_tangent(A_p, A_t, B_p, B_t, upper_p, left_p, unitriangular_p, result, *, ops):
@@ -1844,7 +1997,7 @@ def linalg_eigh_tangent(self_p, self_t, UPLO_p, eigenvalues, eigenvectors, *, op
     """Tangent of linalg_eigh."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     return (
-        eigh_values_jvp(self_t, eigenvectors, ops=ops),
+        eigh_values_jvp(self_p, self_t, eigenvalues, eigenvectors, ops=ops),
         eigh_vectors_jvp(self_t, eigenvalues, eigenvectors, ops=ops),
     )
 
@@ -1859,8 +2012,8 @@ def linalg_eig_tangent(self_p, self_t, eigenvalues, eigenvectors, *, ops):
     """Tangent of linalg_eig."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     return (
-        eig_jvp(self_t, eigenvalues, eigenvectors, ops=ops)[0],
-        eig_jvp(self_t, eigenvalues, eigenvectors, ops=ops)[1],
+        eig_values_jvp(self_p, self_t, eigenvalues, eigenvectors, "linalg.eig", ops=ops),
+        eig_vectors_jvp(self_t, eigenvalues, eigenvectors, ops=ops),
     )
 
 
@@ -1870,12 +2023,42 @@ def linalg_eigvals_tangent(self_p, self_t, result, *, ops):
     return (eigvals_jvp(self_p, self_t, ops=ops),)
 
 
+def eigenvalue_slope_tangent(A_p, A_t, slopes_p, slopes_t, values_p, vectors_p, inverse_p, hermitian_p, result, *, ops):
+    """Tangent of eigenvalue_slope."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    slopes_t = tangent_or_zeros(slopes_t, slopes_p, ops)
+    return (eigenvalue_slope_jvp(A_p, A_t, slopes_p, slopes_t, values_p, vectors_p, inverse_p, hermitian_p, ops=ops),)
+
+
+def eigenvalue_tangent_tangent(
+    A_p, A_t, tangent_p, tangent_t, values_p, vectors_p, inverse_p, hermitian_p, result, *, ops
+):
+    """Tangent of eigenvalue_tangent."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    tangent_t = tangent_or_zeros(tangent_t, tangent_p, ops)
+    return (
+        eigenvalue_tangent_jvp(A_p, A_t, tangent_p, tangent_t, values_p, vectors_p, inverse_p, hermitian_p, ops=ops),
+    )
+
+
+def lobpcg_pairs_tangent(
+    A_p, A_t, B_p, B_t, X_p, iK_p, k_p, niter_p, tol_p, largest_p, eigenvalues, eigenvectors, *, ops
+):
+    """Tangent of lobpcg_pairs."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    B_t = tangent_or_zeros(B_t, B_p, ops)
+    return (
+        eigenpairs_jvp(A_t, B_t, A_p, B_p, eigenvalues, eigenvectors, False, ops=ops),
+        eigenpairs_jvp(A_t, B_t, A_p, B_p, eigenvalues, eigenvectors, True, ops=ops),
+    )
+
+
 def linalg_svd_tangent(A_p, A_t, full_matrices_p, U, S, Vh, *, ops):
     """Tangent of linalg_svd."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     return (
         svd_jvp(A_t, A_p, U, S, Vh, ops=ops)[0],
-        svd_values_jvp(A_t, U, S, Vh, ops=ops),
+        svd_values_jvp(A_p, A_t, U, S, Vh, ops=ops),
         svd_jvp(A_t, A_p, U, S, Vh, ops=ops)[1],
     )
 
@@ -1883,7 +2066,21 @@ def linalg_svd_tangent(A_p, A_t, full_matrices_p, U, S, Vh, *, ops):
 def linalg_svdvals_tangent(A_p, A_t, result, *, ops):
     """Tangent of linalg_svdvals."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
-    return (svdvals_jvp(A_p, A_t, result, ops=ops),)
+    return (svdvals_jvp(A_p, A_t, ops=ops),)
+
+
+def singular_value_slope_tangent(A_p, A_t, slopes_p, slopes_t, U_p, S_p, Vh_p, result, *, ops):
+    """Tangent of singular_value_slope."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    slopes_t = tangent_or_zeros(slopes_t, slopes_p, ops)
+    return (singular_value_slope_jvp(A_p, A_t, slopes_p, slopes_t, U_p, S_p, Vh_p, ops=ops),)
+
+
+def singular_value_tangent_tangent(A_p, A_t, tangent_p, tangent_t, U_p, S_p, Vh_p, result, *, ops):
+    """Tangent of singular_value_tangent."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    tangent_t = tangent_or_zeros(tangent_t, tangent_p, ops)
+    return (singular_value_tangent_jvp(A_p, A_t, tangent_p, tangent_t, U_p, S_p, Vh_p, ops=ops),)
 
 
 def linalg_det_tangent(A_p, A_t, result, *, ops):
@@ -1911,6 +2108,34 @@ def linalg_slogdet_tangent(A_p, A_t, sign, logabsdet, *, ops):
     return (
         slogdet_jvp(A_p, A_t, sign, ops=ops)[0],
         slogdet_jvp(A_p, A_t, sign, ops=ops)[1],
+    )
+
+
+def hermitian_map_tangent(A_p, A_t, function_p, UPLO_p, result, values, vectors, *, ops):
+    """Tangent of hermitian_map."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    return (ops.hermitian_map_slope(A_p, A_t, values, vectors, function_p),)
+
+
+def hermitian_map_slope_tangent(A_p, A_t, direction_p, direction_t, values_p, vectors_p, function_p, result, *, ops):
+    """Tangent of hermitian_map_slope."""
+    A_t = tangent_or_zeros(A_t, A_p, ops)
+    direction_t = tangent_or_zeros(direction_t, direction_p, ops)
+    return (
+        ops.hermitian_map_slope(A_p, direction_t, values_p, vectors_p, function_p)
+        + ops.hermitian_map_curve(A_p, A_t, direction_p, values_p, vectors_p, function_p),
+    )
+
+
+def hermitian_map_curve_tangent(
+    A_p, A_t, direction_p, direction_t, other_p, other_t, values_p, vectors_p, function_p, result, *, ops
+):
+    """Tangent of hermitian_map_curve."""
+    direction_t = tangent_or_zeros(direction_t, direction_p, ops)
+    other_t = tangent_or_zeros(other_t, other_p, ops)
+    return (
+        ops.hermitian_map_curve(A_p, direction_t, other_p, values_p, vectors_p, function_p)
+        + ops.hermitian_map_curve(A_p, direction_p, other_t, values_p, vectors_p, function_p),
     )
 
 
@@ -2025,6 +2250,33 @@ def separable_map_tangent(self_p, self_t, maps_p, result, *, ops):
     return (ops.separable_map(self_t, maps_p),)
 
 
+def grid_places_tangent(grid_p, grid_t, size_p, mode_p, padding_mode_p, align_corners_p, part, slope, index, *, ops):
+    """Tangent of grid_places."""
+    grid_t = tangent_or_zeros(grid_t, grid_p, ops)
+    return (grid_t * slope,)
+
+
+def sample_at_tangent(self_p, self_t, index_p, weight_p, weight_t, result, *, ops):
+    """Tangent of sample_at."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
+    return (ops.sample_at(self_t, index_p, weight_p) + ops.sample_at(self_p, index_p, weight_t),)
+
+
+def spread_at_tangent(self_p, self_t, index_p, weight_p, weight_t, size_p, result, *, ops):
+    """Tangent of spread_at."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
+    return (ops.spread_at(self_t, index_p, weight_p, size_p) + ops.spread_at(self_p, index_p, weight_t, size_p),)
+
+
+def dot_at_tangent(self_p, self_t, other_p, other_t, index_p, result, *, ops):
+    """Tangent of dot_at."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    other_t = tangent_or_zeros(other_t, other_p, ops)
+    return (ops.dot_at(self_t, other_p, index_p) + ops.dot_at(self_p, other_t, index_p),)
+
+
 def windowed_max_tangent(self_p, self_t, places_p, values, indices, *, ops):
     """Tangent of windowed_max."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
@@ -2098,6 +2350,7 @@ TANGENTS = {
     "acosh": acosh_tangent,
     "atanh": atanh_tangent,
     "hypot": hypot_tangent,
+    "hypot_slope": hypot_slope_tangent,
     "deg2rad": deg2rad_tangent,
     "rad2deg": rad2deg_tangent,
     "conj_physical": conj_physical_tangent,
@@ -2126,6 +2379,13 @@ TANGENTS = {
     "where": where_tangent,
     "nan_to_num": nan_to_num_tangent,
     "logit": logit_tangent,
+    "logistic": logistic_tangent,
+    "times_complement": times_complement_tangent,
+    "asin_slope": asin_slope_tangent,
+    "acosh_slope": acosh_slope_tangent,
+    "asinh_slope": asinh_slope_tangent,
+    "atan_slope": atan_slope_tangent,
+    "atanh_slope": atanh_slope_tangent,
     "sinc": sinc_tangent,
     "sinc_derivative": sinc_derivative_tangent,
     "frexp": frexp_tangent,
@@ -2151,7 +2411,9 @@ TANGENTS = {
     "min_dim": min_dim_tangent,
     "value_selecting_reduction_backward": value_selecting_reduction_backward_tangent,
     "logsumexp": logsumexp_tangent,
+    "logsumexp_slope": logsumexp_slope_tangent,
     "cumsum": cumsum_tangent,
+    "cumsum_backward": cumsum_backward_tangent,
     "cumprod": cumprod_tangent,
     "logcumsumexp": logcumsumexp_tangent,
     "cummax": cummax_tangent,
@@ -2240,12 +2502,14 @@ TANGENTS = {
     "diag_embed": diag_embed_tangent,
     "cross": cross_tangent,
     "linear": linear_tangent,
+    "_layer_norm": _layer_norm_tangent,
     "native_dropout": native_dropout_tangent,
     "embedding_rows": embedding_rows_tangent,
     "embedding_rows_backward": embedding_rows_backward_tangent,
     "gelu": gelu_tangent,
     "gelu_backward": gelu_backward_tangent,
     "softplus": softplus_tangent,
+    "softsign": softsign_tangent,
     "softmax": softmax_tangent,
     "softmax_backward": softmax_backward_tangent,
     "log_softmax": log_softmax_tangent,
@@ -2255,7 +2519,9 @@ TANGENTS = {
     "nll_loss_backward": nll_loss_backward_tangent,
     "cross_entropy_loss": cross_entropy_loss_tangent,
     "cross_entropy_loss_backward": cross_entropy_loss_backward_tangent,
+    "binary_cross_entropy_logit_elements": binary_cross_entropy_logit_elements_tangent,
     "binary_cross_entropy_elements": binary_cross_entropy_elements_tangent,
+    "linear_cross_entropy_rows": linear_cross_entropy_rows_tangent,
     "ctc_loss_rows": ctc_loss_rows_tangent,
     "ctc_loss_rows_backward": ctc_loss_rows_backward_tangent,
     "normal": normal_tangent,
@@ -2295,6 +2561,7 @@ TANGENTS = {
     "scaled_repeated_erfc": scaled_repeated_erfc_tangent,
     "special_ndtr": special_ndtr_tangent,
     "special_log_ndtr": special_log_ndtr_tangent,
+    "inverse_mills": inverse_mills_tangent,
     "special_ndtri": special_ndtri_tangent,
     "special_xlog1py": special_xlog1py_tangent,
     "i0": i0_tangent,
@@ -2342,12 +2609,20 @@ TANGENTS = {
     "linalg_eigvalsh": linalg_eigvalsh_tangent,
     "linalg_eig": linalg_eig_tangent,
     "linalg_eigvals": linalg_eigvals_tangent,
+    "eigenvalue_slope": eigenvalue_slope_tangent,
+    "eigenvalue_tangent": eigenvalue_tangent_tangent,
+    "lobpcg_pairs": lobpcg_pairs_tangent,
     "linalg_svd": linalg_svd_tangent,
     "linalg_svdvals": linalg_svdvals_tangent,
+    "singular_value_slope": singular_value_slope_tangent,
+    "singular_value_tangent": singular_value_tangent_tangent,
     "linalg_det": linalg_det_tangent,
     "adjugate": adjugate_tangent,
     "adjugate_slope": adjugate_slope_tangent,
     "linalg_slogdet": linalg_slogdet_tangent,
+    "hermitian_map": hermitian_map_tangent,
+    "hermitian_map_slope": hermitian_map_slope_tangent,
+    "hermitian_map_curve": hermitian_map_curve_tangent,
     "linalg_matrix_exp": linalg_matrix_exp_tangent,
     "linalg_vector_norm": linalg_vector_norm_tangent,
     "renorm": renorm_tangent,
@@ -2359,6 +2634,10 @@ TANGENTS = {
     "col2im": col2im_tangent,
     "constant_pad_nd": constant_pad_nd_tangent,
     "separable_map": separable_map_tangent,
+    "grid_places": grid_places_tangent,
+    "sample_at": sample_at_tangent,
+    "spread_at": spread_at_tangent,
+    "dot_at": dot_at_tangent,
     "windowed_max": windowed_max_tangent,
     "take_pooled": take_pooled_tangent,
     "put_pooled": put_pooled_tangent,
@@ -2367,88 +2646,102 @@ TANGENTS = {
 
 
 RULES = {
-    "add": (Rule("add", add_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "add_alpha": (Rule("add.alpha", add_alpha_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
-    "sub": (Rule("sub", sub_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "sub_alpha": (Rule("sub.alpha", sub_alpha_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
-    "rsub": (Rule("rsub", rsub_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
-    "mul": (Rule("mul", mul_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "div": (Rule("div", div_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "div_rounded": (Rule("div.rounding_mode", div_rounding_mode_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
-    "floor_divide": (Rule("floor_divide", floor_divide_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "remainder": (Rule("remainder", remainder_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "fmod": (Rule("fmod", fmod_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "neg": (Rule("neg", neg_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "addcmul": (Rule("addcmul", addcmul_tangent, 4, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "addcdiv": (Rule("addcdiv", addcdiv_tangent, 4, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "lerp": (Rule("lerp", lerp_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "pow": (Rule("pow", pow_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "float_power": (Rule("float_power", float_power_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "square": (Rule("square", square_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "sqrt": (Rule("sqrt", sqrt_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "rsqrt": (Rule("rsqrt", rsqrt_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "reciprocal": (Rule("reciprocal", reciprocal_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "exp": (Rule("exp", exp_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "exp2": (Rule("exp2", exp2_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "expm1": (Rule("expm1", expm1_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "log": (Rule("log", log_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "log2": (Rule("log2", log2_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "log10": (Rule("log10", log10_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "log1p": (Rule("log1p", log1p_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "logaddexp": (Rule("logaddexp", logaddexp_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "logaddexp2": (Rule("logaddexp2", logaddexp2_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "xlogy": (Rule("xlogy", xlogy_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "sigmoid": (Rule("sigmoid", sigmoid_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "erf": (Rule("erf", erf_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "erfc": (Rule("erfc", erfc_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "sin": (Rule("sin", sin_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "cos": (Rule("cos", cos_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "tan": (Rule("tan", tan_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "asin": (Rule("asin", asin_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "acos": (Rule("acos", acos_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "atan": (Rule("atan", atan_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "atan2": (Rule("atan2", atan2_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "sinh": (Rule("sinh", sinh_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "cosh": (Rule("cosh", cosh_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "tanh": (Rule("tanh", tanh_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "asinh": (Rule("asinh", asinh_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "acosh": (Rule("acosh", acosh_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "atanh": (Rule("atanh", atanh_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "hypot": (Rule("hypot", hypot_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "deg2rad": (Rule("deg2rad", deg2rad_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "rad2deg": (Rule("rad2deg", rad2deg_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "conj": (Rule("conj_physical", conj_physical_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "add": (Rule("add", add_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "add_alpha": (Rule("add.alpha", add_alpha_tangent, 3, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "sub": (Rule("sub", sub_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "sub_alpha": (Rule("sub.alpha", sub_alpha_tangent, 3, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "rsub": (Rule("rsub", rsub_tangent, 3, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "mul": (Rule("mul", mul_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "div": (Rule("div", div_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "div_rounded": (
+        Rule("div.rounding_mode", div_rounding_mode_tangent, 3, inputs=(0, 1), tensors=(0, 1), pointwise=True),
+    ),
+    "floor_divide": (Rule("floor_divide", floor_divide_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "remainder": (Rule("remainder", remainder_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "fmod": (Rule("fmod", fmod_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "neg": (Rule("neg", neg_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "addcmul": (Rule("addcmul", addcmul_tangent, 4, inputs=(0, 1, 2), tensors=(0, 1, 2), pointwise=True),),
+    "addcdiv": (Rule("addcdiv", addcdiv_tangent, 4, inputs=(0, 1, 2), tensors=(0, 1, 2), pointwise=True),),
+    "lerp": (Rule("lerp", lerp_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2), pointwise=True),),
+    "pow": (Rule("pow", pow_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "float_power": (Rule("float_power", float_power_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "square": (Rule("square", square_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "sqrt": (Rule("sqrt", sqrt_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "rsqrt": (Rule("rsqrt", rsqrt_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "reciprocal": (Rule("reciprocal", reciprocal_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "exp": (Rule("exp", exp_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "exp2": (Rule("exp2", exp2_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "expm1": (Rule("expm1", expm1_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "log": (Rule("log", log_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "log2": (Rule("log2", log2_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "log10": (Rule("log10", log10_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "log1p": (Rule("log1p", log1p_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "logaddexp": (Rule("logaddexp", logaddexp_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "logaddexp2": (Rule("logaddexp2", logaddexp2_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "xlogy": (Rule("xlogy", xlogy_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "sigmoid": (Rule("sigmoid", sigmoid_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "erf": (Rule("erf", erf_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "erfc": (Rule("erfc", erfc_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "sin": (Rule("sin", sin_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "cos": (Rule("cos", cos_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "tan": (Rule("tan", tan_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "asin": (Rule("asin", asin_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "acos": (Rule("acos", acos_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "atan": (Rule("atan", atan_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "atan2": (Rule("atan2", atan2_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "sinh": (Rule("sinh", sinh_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "cosh": (Rule("cosh", cosh_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "tanh": (Rule("tanh", tanh_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "asinh": (Rule("asinh", asinh_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "acosh": (Rule("acosh", acosh_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "atanh": (Rule("atanh", atanh_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "hypot": (Rule("hypot", hypot_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "deg2rad": (Rule("deg2rad", deg2rad_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "rad2deg": (Rule("rad2deg", rad2deg_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "conj": (Rule("conj_physical", conj_physical_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
     "real": (Rule("_real", _real_tangent, 1, inputs=(0,), tensors=(0,)),),
     "imag": (Rule("imag", imag_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "angle": (Rule("angle", angle_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "complex": (Rule("complex", complex_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "polar": (Rule("polar", polar_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "abs": (Rule("abs", abs_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "sign": (Rule("sign", sign_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "sgn": (Rule("sgn", sgn_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "copysign": (Rule("copysign", copysign_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "floor": (Rule("floor", floor_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "ceil": (Rule("ceil", ceil_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "trunc": (Rule("trunc", trunc_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "round": (Rule("round", round_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "frac": (Rule("frac", frac_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "clamp": (Rule("clamp", clamp_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "clamp_min": (Rule("clamp_min", clamp_min_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "clamp_max": (Rule("clamp_max", clamp_max_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "relu": (Rule("relu", relu_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "maximum": (Rule("maximum", maximum_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "minimum": (Rule("minimum", minimum_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "fmax": (Rule("fmax", fmax_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "fmin": (Rule("fmin", fmin_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "where": (Rule("where", where_tangent, 3, inputs=(1, 2), tensors=(0, 1, 2)),),
-    "nan_to_num": (Rule("nan_to_num", nan_to_num_tangent, 4, inputs=(0,), tensors=(0,)),),
-    "logit": (Rule("logit", logit_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "sinc": (Rule("sinc", sinc_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "sinc_derivative": (Rule("sinc_derivative", sinc_derivative_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "frexp": (Rule("frexp", frexp_tangent, 1, inputs=(0,), tensors=(0,), outputs=2),),
-    "ldexp": (Rule("ldexp", ldexp_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "heaviside": (Rule("heaviside", heaviside_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "nextafter": (Rule("nextafter", nextafter_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "angle": (Rule("angle", angle_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "complex": (Rule("complex", complex_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "polar": (Rule("polar", polar_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "abs": (Rule("abs", abs_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "sign": (Rule("sign", sign_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "sgn": (Rule("sgn", sgn_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "copysign": (Rule("copysign", copysign_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "floor": (Rule("floor", floor_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "ceil": (Rule("ceil", ceil_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "trunc": (Rule("trunc", trunc_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "round": (Rule("round", round_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),),
+    "frac": (Rule("frac", frac_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "clamp": (Rule("clamp", clamp_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2), pointwise=True),),
+    "clamp_min": (Rule("clamp_min", clamp_min_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "clamp_max": (Rule("clamp_max", clamp_max_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "relu": (Rule("relu", relu_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "maximum": (Rule("maximum", maximum_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "minimum": (Rule("minimum", minimum_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "fmax": (Rule("fmax", fmax_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "fmin": (Rule("fmin", fmin_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "where": (Rule("where", where_tangent, 3, inputs=(1, 2), tensors=(0, 1, 2), pointwise=True),),
+    "nan_to_num": (Rule("nan_to_num", nan_to_num_tangent, 4, inputs=(0,), tensors=(0,), pointwise=True),),
+    "logit": (Rule("logit", logit_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),),
+    "sinc": (Rule("sinc", sinc_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "logistic": (Rule("logistic", logistic_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "asin_slope": (Rule("asin_slope", asin_slope_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "acosh_slope": (Rule("acosh_slope", acosh_slope_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "asinh_slope": (Rule("asinh_slope", asinh_slope_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "atanh_slope": (Rule("atanh_slope", atanh_slope_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "times_complement": (
+        Rule("times_complement", times_complement_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),
+    ),
+    "atan_slope": (Rule("atan_slope", atan_slope_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "hypot_slope": (Rule("hypot_slope", hypot_slope_tangent, 3, inputs=(0, 1), tensors=(0, 1, 2), pointwise=True),),
+    "sinc_derivative": (
+        Rule("sinc_derivative", sinc_derivative_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),
+    ),
+    "frexp": (Rule("frexp", frexp_tangent, 1, inputs=(0,), tensors=(0,), outputs=2, pointwise=True),),
+    "ldexp": (Rule("ldexp", ldexp_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "heaviside": (Rule("heaviside", heaviside_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "nextafter": (Rule("nextafter", nextafter_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
     "to_copy": (Rule("_to_copy", _to_copy_tangent, 3, inputs=(0,), tensors=(0,)),),
     "clone": (Rule("clone", clone_tangent, 2, inputs=(0,), tensors=(0,)),),
     "copy": (Rule("copy", copy_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
@@ -2476,7 +2769,9 @@ RULES = {
         ),
     ),
     "logsumexp": (Rule("logsumexp", logsumexp_tangent, 3, inputs=(0,), tensors=(0,)),),
+    "logsumexp_slope": (Rule("logsumexp_slope", logsumexp_slope_tangent, 3, inputs=(0,), tensors=(0, 1)),),
     "cumsum": (Rule("cumsum", cumsum_tangent, 3, inputs=(0,), tensors=(0,)),),
+    "cumsum_backward": (Rule("cumsum_backward", cumsum_backward_tangent, 2, inputs=(0,), tensors=(0,)),),
     "cumprod": (Rule("cumprod", cumprod_tangent, 3, inputs=(0,), tensors=(0,)),),
     "logcumsumexp": (Rule("logcumsumexp", logcumsumexp_tangent, 2, inputs=(0,), tensors=(0,)),),
     "cummax": (Rule("cummax", cummax_tangent, 2, inputs=(0,), tensors=(0,), outputs=2),),
@@ -2577,9 +2872,13 @@ RULES = {
     "embedding_rows_backward": (
         Rule("embedding_rows_backward", embedding_rows_backward_tangent, 5, inputs=(0,), tensors=(0, 1)),
     ),
-    "gelu": (Rule("gelu", gelu_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "gelu_backward": (Rule("gelu_backward", gelu_backward_tangent, 4, inputs=(0, 1), tensors=(0, 1, 2)),),
-    "softplus": (Rule("softplus", softplus_tangent, 3, inputs=(0,), tensors=(0,)),),
+    "_layer_norm": (Rule("_layer_norm", _layer_norm_tangent, 5, inputs=(0, 1, 2), tensors=(0, 1, 2), outputs=3),),
+    "gelu": (Rule("gelu", gelu_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),),
+    "gelu_backward": (
+        Rule("gelu_backward", gelu_backward_tangent, 4, inputs=(0, 1), tensors=(0, 1, 2), pointwise=True),
+    ),
+    "softplus": (Rule("softplus", softplus_tangent, 3, inputs=(0,), tensors=(0,), pointwise=True),),
+    "softsign": (Rule("softsign", softsign_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
     "softmax": (Rule("softmax", softmax_tangent, 3, inputs=(0,), tensors=(0,)),),
     "softmax_backward": (Rule("softmax_backward", softmax_backward_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
     "log_softmax": (Rule("log_softmax", log_softmax_tangent, 3, inputs=(0,), tensors=(0,)),),
@@ -2604,6 +2903,25 @@ RULES = {
     ),
     "binary_cross_entropy_elements": (
         Rule("binary_cross_entropy_elements", binary_cross_entropy_elements_tangent, 2, inputs=(0, 1), tensors=(0, 1)),
+    ),
+    "binary_cross_entropy_logit_elements": (
+        Rule(
+            "binary_cross_entropy_logit_elements",
+            binary_cross_entropy_logit_elements_tangent,
+            2,
+            inputs=(0, 1),
+            tensors=(0, 1),
+        ),
+    ),
+    "linear_cross_entropy_rows": (
+        Rule(
+            "linear_cross_entropy_rows",
+            linear_cross_entropy_rows_tangent,
+            7,
+            inputs=(0, 1, 3, 4),
+            tensors=(0, 1, 2, 3, 4),
+            underived=((4, "weight"),),
+        ),
     ),
     "ctc_loss_rows": (Rule("ctc_loss_rows", ctc_loss_rows_tangent, 5, inputs=(0,), tensors=(0, 1, 2, 3), outputs=2),),
     "ctc_loss_rows_backward": (
@@ -2631,13 +2949,19 @@ RULES = {
     "fft_c2c": (Rule("fft_c2c", fft_c2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_r2c": (Rule("fft_r2c", fft_r2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_c2r": (Rule("fft_c2r", fft_c2r_tangent, 4, inputs=(0,), tensors=(0,)),),
-    "lgamma": (Rule("lgamma", lgamma_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "digamma": (Rule("digamma", digamma_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "polygamma": (Rule("polygamma", polygamma_tangent, 2, inputs=(1,), tensors=(1,)),),
-    "digamma_derivative": (Rule("polygamma.self", polygamma_self_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "igamma": (Rule("igamma", igamma_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
-    "igammac": (Rule("igammac", igammac_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
-    "gamma_density": (Rule("gamma_density", gamma_density_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "lgamma": (Rule("lgamma", lgamma_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "digamma": (Rule("digamma", digamma_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "polygamma": (Rule("polygamma", polygamma_tangent, 2, inputs=(1,), tensors=(1,), pointwise=True),),
+    "digamma_derivative": (
+        Rule("polygamma.self", polygamma_self_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),
+    ),
+    "igamma": (
+        Rule("igamma", igamma_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True, underived=((0, "self"),)),
+    ),
+    "igammac": (
+        Rule("igammac", igammac_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True, underived=((0, "self"),)),
+    ),
+    "gamma_density": (Rule("gamma_density", gamma_density_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
     "gammaincinv": (
         Rule(
             "special_gammaincinv",
@@ -2645,6 +2969,7 @@ RULES = {
             2,
             inputs=(0, 1),
             tensors=(0, 1),
+            pointwise=True,
             underived=((0, "self"),),
         ),
     ),
@@ -2655,6 +2980,7 @@ RULES = {
             2,
             inputs=(0, 1),
             tensors=(0, 1),
+            pointwise=True,
             underived=((0, "self"),),
         ),
     ),
@@ -2665,6 +2991,7 @@ RULES = {
             3,
             inputs=(0, 1, 2),
             tensors=(0, 1, 2),
+            pointwise=True,
             underived=((0, "alpha"), (1, "beta")),
         ),
     ),
@@ -2675,74 +3002,177 @@ RULES = {
             3,
             inputs=(0, 1, 2),
             tensors=(0, 1, 2),
+            pointwise=True,
             underived=((0, "alpha"), (1, "beta")),
         ),
     ),
-    "beta_density": (Rule("beta_density", beta_density_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "zeta": (Rule("special_zeta", special_zeta_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "self"),)),),
-    "erfinv": (Rule("erfinv", erfinv_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "erfcinv": (Rule("special_erfcinv", special_erfcinv_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "entr": (Rule("special_entr", special_entr_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "erfcx": (Rule("special_erfcx", special_erfcx_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "ndtr": (Rule("special_ndtr", special_ndtr_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "log_ndtr": (Rule("special_log_ndtr", special_log_ndtr_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "ndtri": (Rule("special_ndtri", special_ndtri_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "xlog1py": (Rule("special_xlog1py", special_xlog1py_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
-    "scaled_repeated_erfc": (Rule("scaled_repeated_erfc", scaled_repeated_erfc_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "i0": (Rule("i0", i0_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "i0e": (Rule("special_i0e", special_i0e_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "i1": (Rule("special_i1", special_i1_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "i1e": (Rule("special_i1e", special_i1e_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "i1_derivative": (Rule("i1_derivative", i1_derivative_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "i1e_derivative": (Rule("i1e_derivative", i1e_derivative_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "i0e_derivative": (Rule("i0e_derivative", i0e_derivative_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "k0": (Rule("special_modified_bessel_k0", special_modified_bessel_k0_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "k1": (Rule("special_modified_bessel_k1", special_modified_bessel_k1_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "beta_density": (
+        Rule("beta_density", beta_density_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2), pointwise=True),
+    ),
+    "zeta": (
+        Rule(
+            "special_zeta",
+            special_zeta_tangent,
+            2,
+            inputs=(0, 1),
+            tensors=(0, 1),
+            pointwise=True,
+            underived=((0, "self"),),
+        ),
+    ),
+    "erfinv": (Rule("erfinv", erfinv_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "erfcinv": (Rule("special_erfcinv", special_erfcinv_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "entr": (Rule("special_entr", special_entr_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "erfcx": (Rule("special_erfcx", special_erfcx_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "ndtr": (Rule("special_ndtr", special_ndtr_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "inverse_mills": (Rule("inverse_mills", inverse_mills_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "log_ndtr": (Rule("special_log_ndtr", special_log_ndtr_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "ndtri": (Rule("special_ndtri", special_ndtri_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "xlog1py": (Rule("special_xlog1py", special_xlog1py_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True),),
+    "scaled_repeated_erfc": (
+        Rule("scaled_repeated_erfc", scaled_repeated_erfc_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),
+    ),
+    "i0": (Rule("i0", i0_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "i0e": (Rule("special_i0e", special_i0e_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "i1": (Rule("special_i1", special_i1_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "i1e": (Rule("special_i1e", special_i1e_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "i1_derivative": (Rule("i1_derivative", i1_derivative_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "i1e_derivative": (Rule("i1e_derivative", i1e_derivative_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "i0e_derivative": (Rule("i0e_derivative", i0e_derivative_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),),
+    "k0": (
+        Rule(
+            "special_modified_bessel_k0",
+            special_modified_bessel_k0_tangent,
+            1,
+            inputs=(0,),
+            tensors=(0,),
+            pointwise=True,
+        ),
+    ),
+    "k1": (
+        Rule(
+            "special_modified_bessel_k1",
+            special_modified_bessel_k1_tangent,
+            1,
+            inputs=(0,),
+            tensors=(0,),
+            pointwise=True,
+        ),
+    ),
     "k0e": (
         Rule(
-            "special_scaled_modified_bessel_k0", special_scaled_modified_bessel_k0_tangent, 1, inputs=(0,), tensors=(0,)
+            "special_scaled_modified_bessel_k0",
+            special_scaled_modified_bessel_k0_tangent,
+            1,
+            inputs=(0,),
+            tensors=(0,),
+            pointwise=True,
         ),
     ),
     "k1e": (
         Rule(
-            "special_scaled_modified_bessel_k1", special_scaled_modified_bessel_k1_tangent, 1, inputs=(0,), tensors=(0,)
+            "special_scaled_modified_bessel_k1",
+            special_scaled_modified_bessel_k1_tangent,
+            1,
+            inputs=(0,),
+            tensors=(0,),
+            pointwise=True,
         ),
     ),
-    "k0e_derivative": (Rule("k0e_derivative", k0e_derivative_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "bessel_j0": (Rule("special_bessel_j0", special_bessel_j0_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "bessel_j1": (Rule("special_bessel_j1", special_bessel_j1_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "bessel_y0": (Rule("special_bessel_y0", special_bessel_y0_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "bessel_y1": (Rule("special_bessel_y1", special_bessel_y1_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "jv": (Rule("special_jv", special_jv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
-    "yv": (Rule("special_yv", special_yv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
-    "iv": (Rule("special_iv", special_iv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
-    "kv": (Rule("special_kv", special_kv_tangent, 2, inputs=(0, 1), tensors=(0, 1), underived=((0, "v"),)),),
-    "spherical_bessel_j0": (
-        Rule("special_spherical_bessel_j0", special_spherical_bessel_j0_tangent, 1, inputs=(0,), tensors=(0,)),
+    "k0e_derivative": (Rule("k0e_derivative", k0e_derivative_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),),
+    "bessel_j0": (Rule("special_bessel_j0", special_bessel_j0_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "bessel_j1": (Rule("special_bessel_j1", special_bessel_j1_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "bessel_y0": (Rule("special_bessel_y0", special_bessel_y0_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "bessel_y1": (Rule("special_bessel_y1", special_bessel_y1_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "jv": (
+        Rule("special_jv", special_jv_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True, underived=((0, "v"),)),
     ),
-    "spherical_jn": (Rule("spherical_jn", spherical_jn_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "airy_ai": (Rule("special_airy_ai", special_airy_ai_tangent, 1, inputs=(0,), tensors=(0,)),),
-    "airy_ai_prime": (Rule("airy_ai_prime", airy_ai_prime_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "yv": (
+        Rule("special_yv", special_yv_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True, underived=((0, "v"),)),
+    ),
+    "iv": (
+        Rule("special_iv", special_iv_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True, underived=((0, "v"),)),
+    ),
+    "kv": (
+        Rule("special_kv", special_kv_tangent, 2, inputs=(0, 1), tensors=(0, 1), pointwise=True, underived=((0, "v"),)),
+    ),
+    "spherical_bessel_j0": (
+        Rule(
+            "special_spherical_bessel_j0",
+            special_spherical_bessel_j0_tangent,
+            1,
+            inputs=(0,),
+            tensors=(0,),
+            pointwise=True,
+        ),
+    ),
+    "spherical_jn": (Rule("spherical_jn", spherical_jn_tangent, 2, inputs=(0,), tensors=(0,), pointwise=True),),
+    "airy_ai": (Rule("special_airy_ai", special_airy_ai_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
+    "airy_ai_prime": (Rule("airy_ai_prime", airy_ai_prime_tangent, 1, inputs=(0,), tensors=(0,), pointwise=True),),
     "chebyshev_t": (
-        Rule("special_chebyshev_polynomial_t", special_chebyshev_polynomial_t_tangent, 2, inputs=(0,), tensors=(0, 1)),
+        Rule(
+            "special_chebyshev_polynomial_t",
+            special_chebyshev_polynomial_t_tangent,
+            2,
+            inputs=(0,),
+            tensors=(0, 1),
+            pointwise=True,
+        ),
     ),
     "chebyshev_u": (
-        Rule("special_chebyshev_polynomial_u", special_chebyshev_polynomial_u_tangent, 2, inputs=(0,), tensors=(0, 1)),
+        Rule(
+            "special_chebyshev_polynomial_u",
+            special_chebyshev_polynomial_u_tangent,
+            2,
+            inputs=(0,),
+            tensors=(0, 1),
+            pointwise=True,
+        ),
     ),
     "hermite_h": (
-        Rule("special_hermite_polynomial_h", special_hermite_polynomial_h_tangent, 2, inputs=(0,), tensors=(0, 1)),
+        Rule(
+            "special_hermite_polynomial_h",
+            special_hermite_polynomial_h_tangent,
+            2,
+            inputs=(0,),
+            tensors=(0, 1),
+            pointwise=True,
+        ),
     ),
     "hermite_he": (
-        Rule("special_hermite_polynomial_he", special_hermite_polynomial_he_tangent, 2, inputs=(0,), tensors=(0, 1)),
+        Rule(
+            "special_hermite_polynomial_he",
+            special_hermite_polynomial_he_tangent,
+            2,
+            inputs=(0,),
+            tensors=(0, 1),
+            pointwise=True,
+        ),
     ),
     "laguerre_l": (
-        Rule("special_laguerre_polynomial_l", special_laguerre_polynomial_l_tangent, 2, inputs=(0,), tensors=(0, 1)),
+        Rule(
+            "special_laguerre_polynomial_l",
+            special_laguerre_polynomial_l_tangent,
+            2,
+            inputs=(0,),
+            tensors=(0, 1),
+            pointwise=True,
+        ),
     ),
     "legendre_p": (
-        Rule("special_legendre_polynomial_p", special_legendre_polynomial_p_tangent, 2, inputs=(0,), tensors=(0, 1)),
+        Rule(
+            "special_legendre_polynomial_p",
+            special_legendre_polynomial_p_tangent,
+            2,
+            inputs=(0,),
+            tensors=(0, 1),
+            pointwise=True,
+        ),
     ),
-    "gegenbauer": (Rule("gegenbauer", gegenbauer_tangent, 3, inputs=(0,), tensors=(0, 1)),),
-    "associated_laguerre": (Rule("associated_laguerre", associated_laguerre_tangent, 3, inputs=(0,), tensors=(0, 1)),),
+    "gegenbauer": (Rule("gegenbauer", gegenbauer_tangent, 3, inputs=(0,), tensors=(0, 1), pointwise=True),),
+    "associated_laguerre": (
+        Rule("associated_laguerre", associated_laguerre_tangent, 3, inputs=(0,), tensors=(0, 1), pointwise=True),
+    ),
     "linalg_inv_ex": (Rule("linalg_inv_ex", linalg_inv_ex_tangent, 2, inputs=(0,), tensors=(0,), outputs=2),),
     "linalg_solve_matrices": (
         Rule("linalg_solve_matrices", linalg_solve_matrices_tangent, 3, inputs=(0, 1), tensors=(0, 1), outputs=2),
@@ -2778,13 +3208,42 @@ RULES = {
     "linalg_eigvalsh": (Rule("linalg_eigvalsh", linalg_eigvalsh_tangent, 2, inputs=(0,), tensors=(0,)),),
     "linalg_eig": (Rule("linalg_eig", linalg_eig_tangent, 1, inputs=(0,), tensors=(0,), outputs=2, moving=(0, 1)),),
     "linalg_eigvals": (Rule("linalg_eigvals", linalg_eigvals_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "lobpcg_pairs": (
+        Rule("lobpcg_pairs", lobpcg_pairs_tangent, 8, inputs=(0, 1), tensors=(0, 1, 2, 3), outputs=2, moving=(0, 1)),
+    ),
+    "eigenvalue_slope": (
+        Rule("eigenvalue_slope", eigenvalue_slope_tangent, 6, inputs=(0, 1), tensors=(0, 1, 2, 3, 4)),
+    ),
+    "eigenvalue_tangent": (
+        Rule("eigenvalue_tangent", eigenvalue_tangent_tangent, 6, inputs=(0, 1), tensors=(0, 1, 2, 3, 4)),
+    ),
     "linalg_svd": (Rule("linalg_svd", linalg_svd_tangent, 2, inputs=(0,), tensors=(0,), outputs=3, moving=(0, 1, 2)),),
     "linalg_svdvals": (Rule("linalg_svdvals", linalg_svdvals_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "singular_value_slope": (
+        Rule("singular_value_slope", singular_value_slope_tangent, 5, inputs=(0, 1), tensors=(0, 1, 2, 3, 4)),
+    ),
+    "singular_value_tangent": (
+        Rule("singular_value_tangent", singular_value_tangent_tangent, 5, inputs=(0, 1), tensors=(0, 1, 2, 3, 4)),
+    ),
     "linalg_det": (Rule("linalg_det", linalg_det_tangent, 1, inputs=(0,), tensors=(0,)),),
     "adjugate": (Rule("adjugate", adjugate_tangent, 1, inputs=(0,), tensors=(0,)),),
     "adjugate_slope": (Rule("adjugate_slope", adjugate_slope_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
     "linalg_slogdet": (
         Rule("linalg_slogdet", linalg_slogdet_tangent, 1, inputs=(0,), tensors=(0,), outputs=2, moving=(0, 1)),
+    ),
+    "hermitian_map": (Rule("hermitian_map", hermitian_map_tangent, 3, inputs=(0,), tensors=(0,), outputs=3),),
+    "hermitian_map_slope": (
+        Rule("hermitian_map_slope", hermitian_map_slope_tangent, 5, inputs=(0, 1), tensors=(0, 1, 2, 3)),
+    ),
+    "hermitian_map_curve": (
+        Rule(
+            "hermitian_map_curve",
+            hermitian_map_curve_tangent,
+            6,
+            inputs=(0, 1, 2),
+            tensors=(0, 1, 2, 3, 4),
+            underived=((0, "A"),),
+        ),
     ),
     "linalg_matrix_exp": (Rule("linalg_matrix_exp", linalg_matrix_exp_tangent, 1, inputs=(0,), tensors=(0,)),),
     "linalg_vector_norm": (Rule("linalg_vector_norm", linalg_vector_norm_tangent, 5, inputs=(0,), tensors=(0,)),),
@@ -2801,4 +3260,8 @@ RULES = {
     "take_pooled": (Rule("take_pooled", take_pooled_tangent, 3, inputs=(0,), tensors=(0, 1)),),
     "put_pooled": (Rule("put_pooled", put_pooled_tangent, 3, inputs=(0,), tensors=(0, 1)),),
     "place_pooled": (Rule("place_pooled", place_pooled_tangent, 3, inputs=(0,), tensors=(0, 1)),),
+    "grid_places": (Rule("grid_places", grid_places_tangent, 5, inputs=(0,), tensors=(0,), outputs=3),),
+    "sample_at": (Rule("sample_at", sample_at_tangent, 3, inputs=(0, 2), tensors=(0, 1, 2)),),
+    "spread_at": (Rule("spread_at", spread_at_tangent, 4, inputs=(0, 2), tensors=(0, 1, 2)),),
+    "dot_at": (Rule("dot_at", dot_at_tangent, 3, inputs=(0, 1), tensors=(0, 1, 2)),),
 }

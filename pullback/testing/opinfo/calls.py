@@ -218,7 +218,8 @@ def result_and_grads(function: Any, args: tuple, kwargs: dict, differentiable: b
     rng = np.random.default_rng(0)
     cotangents = [from_numpy(rng.standard_normal(r.shape).astype(r.dtype)) for r in roots]
     grads = grad(roots, inputs, cotangents, allow_unused=True)
-    return to_arrays(results), *(0.0 if g is None else to_arrays(g) for g in grads)
+    zeros = (np.zeros(x.shape, x.dtype) for x in inputs)
+    return to_arrays(results), *(zero if g is None else to_arrays(g) for g, zero in zip(grads, zeros, strict=True))
 
 
 def must_refuse(function: Any, args: tuple, kwargs: dict, why: str) -> None:

@@ -205,6 +205,7 @@ class OpInfo:
         if self.complex and np.complex128 not in self.dtypes:
             self.dtypes = (*self.dtypes, np.complex128)
         self.dtypes = tuple(np.dtype(d) for d in self.dtypes)
+        self.complex = np.dtype(np.complex128) in self.dtypes
         if self.grad_dtypes is None:
             self.grad_dtypes = tuple(d for d in self.dtypes if d in (np.float64, np.complex128)) if self.order else ()
         self.grad_dtypes = tuple(np.dtype(d) for d in self.grad_dtypes)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy.special
 
+from pullback.core.dispatch import TENSOR
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample
 from pullback.testing.opinfo.samples import broadcasting_pairs, unary
 
@@ -62,6 +63,16 @@ OPINFOS = [
                    Limit(at=(1e15,), value=0.0, grad=(1e-15,), because="sin(pi n) is 0, its slope pi if n is even"),
                    Limit(at=(math.inf,), value=0.0, grad=(0.0,), because="the limit")]),
     OpInfo("sinc_derivative", sinc_derivative, unary(1), dtypes=FLOATS),
+    OpInfo("logistic", lambda x: 1 / (1 + np.exp(-x)), unary(), dtypes=FLOATS, complex=True),
+    OpInfo("asin_slope", lambda x: (1 - x * x) ** -0.5, unary(low=-0.9, high=0.9), dtypes=FLOATS, complex=True),
+    OpInfo("acosh_slope", lambda x: (x - 1) ** -0.5 * (x + 1) ** -0.5, unary(low=2, high=3), dtypes=FLOATS,
+           complex=True),
+    OpInfo("asinh_slope", lambda x: (1 + x * x) ** -0.5, unary(low=-0.9, high=0.9), dtypes=FLOATS, complex=True),
+    OpInfo("atanh_slope", lambda x: 1 / (1 - x * x), unary(low=-0.9, high=0.9), dtypes=FLOATS, complex=True),
+    OpInfo("times_complement", lambda x: x * (1 - x), unary(), complex=True),
+    OpInfo("atan_slope", lambda x: 1 / (1 + x * x), unary(low=-0.9, high=0.9), dtypes=FLOATS, complex=True),
+    OpInfo("hypot_slope", lambda x, y: x / np.hypot(x, y), broadcasting_pairs(low=1, high=3, numbers=False),
+           dtypes=FLOATS, call=lambda x, y: TENSOR.hypot_slope(x, y, TENSOR.hypot(x, y).detach())),
     OpInfo("sinc_derivative", sinc_derivative, unary(2), dtypes=FLOATS, variant="second"),
     OpInfo("frexp", np.frexp, unary(away_from=(0, 0.5, 1, 2, 4)), dtypes=FLOATS,
            limits=[Limit(at=(2.0**-1074,), value=(0.5, -1073), because="subnormal numbers too")],

@@ -168,9 +168,18 @@ def ldl_systems(make):
 
 
 def ldl_solve(LD, pivots, B):
-    """By LAPACK."""
-    matrix = np.tril(LD)
-    return scipy.linalg.get_lapack_funcs(("sytrs",), (LD,))[0](matrix, pivots, B, lower=True)[0]
+    """By the definition in LAPACK's xSYTRF: A = T D T^T with T = P(1) L(1) P(2) L(2) ..., multiplied out."""
+    n, k = len(LD), 0
+    T, D = np.eye(n, dtype=LD.dtype), np.zeros_like(LD)
+    while k < n:
+        end = k + (1 if pivots[k] > 0 else 2)
+        D[k:end, k:end] = np.tril(LD[k:end, k:end]) + np.tril(LD[k:end, k:end], -1).T
+        P, L = np.eye(n, dtype=LD.dtype), np.eye(n, dtype=LD.dtype)
+        exchanged = [end - 1, abs(int(pivots[end - 1])) - 1]
+        P[exchanged] = P[exchanged[::-1]]
+        L[end:, k:end] = LD[end:, k:end]
+        T, k = T @ P @ L, end
+    return np.linalg.solve(T @ D @ T.T, B)
 
 
 NO_DERIVATIVE = "PyTorch has none either: LAPACK's compact form has no smooth derivative where pivots change"

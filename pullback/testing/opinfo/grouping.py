@@ -160,7 +160,7 @@ OPINFOS = [
            errors=[Raises(RuntimeError, ("segment_reduce", "lengths"), (np.ones(3), "sum"), {"lengths": I([1, 1])})]),
     OpInfo("as_strided_scatter", as_strided_scatter,
            cases(on((3, 3), T((2, 2)), (2, 2), (3, 2), 1), on((4,), T(()), (), (), 2), on((4,), T((2,)), (2,), (2,))),
-           skips=[Skip("layouts", "strides are counted in a contiguous input; others are refused")],
+           complex=True, skips=[Skip("layouts", "strides are counted in a contiguous input; others are refused")],
            errors=[Raises(RuntimeError, ("as_strided_scatter", "beyond"), (np.ones(4), np.ones(3), (3,), (2,)))]),
     OpInfo("unique", unique, few, order=0),
     OpInfo("unique_consecutive", unique_consecutive, few, order=0),

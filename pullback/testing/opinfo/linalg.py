@@ -100,10 +100,10 @@ PRODUCTS = [
 
 SUMS = [
     info("addmm", blended(np.matmul), blends((2, 2), (2, 3), (3, 2)), inplace=False),
-    info("addmv", blended(np.matmul), blends((2,), (2, 3), (3,)), inplace=False),
-    info("addr", blended(np.outer), blends((2, 3), (2,), (3,)), inplace=False),
-    info("addbmm", blended(lambda a, b: np.matmul(a, b).sum(0)), blends((2, 2), (2, 2, 3), (2, 3, 2)), inplace=False),
-    info("baddbmm", blended(np.matmul), blends((2, 2, 2), (2, 2, 3), (2, 3, 2)), inplace=False),
+    info("addmv", blended(np.matmul), blends((2,), (2, 3), (3,))),
+    info("addr", blended(np.outer), blends((2, 3), (2,), (3,))),
+    info("addbmm", blended(lambda a, b: np.matmul(a, b).sum(0)), blends((2, 2), (2, 2, 3), (2, 3, 2))),
+    info("baddbmm", blended(np.matmul), blends((2, 2, 2), (2, 2, 3), (2, 3, 2))),
     info(
         "addmm",
         blended(np.matmul),

@@ -27,7 +27,7 @@ def reduced(loss):
 
 def distance(x, y, p=2.0, eps=1e-6, keepdim=False):
     """By NumPy's norm."""
-    return np.linalg.norm(x - y + x.dtype.type(eps), p, -1, keepdims=keepdim).astype(x.dtype)
+    return np.linalg.norm(x - y + x.dtype.type(eps), p, -1, keepdims=keepdim).astype(x.real.dtype)
 
 
 def hinge(x, target, margin=1.0):
@@ -220,7 +220,7 @@ INF = float("inf")
 OPINFOS = [
     OpInfo(PUBLIC + "pairwise_distance", distance,
            cases(on((2, 3), T((2, 3))), on((3,), T((3,)), 1.0), on((2, 3), T((1, 3)), keepdim=True),
-                 noncontiguous=True), dtypes=FLOATS),
+                 on((0, 3), T((0, 3))), noncontiguous=True), dtypes=FLOATS, complex=True),
     OpInfo(PUBLIC + "hinge_embedding_loss", reduced(hinge), with_signs(1, (2, 3), (2, 3), margin=0.3), dtypes=FLOATS,
            errors=[refused("hinge_embedding_loss", TWO)]),
     OpInfo(PUBLIC + "cosine_embedding_loss", reduced(cosine_embedding), with_signs(2, (2, 3), (2,), margin=0.1),
@@ -241,7 +241,7 @@ OPINFOS = [
            errors=[Raises(RuntimeError, naming=("multilabel_margin_loss", "(2, 3)", "(2,)"), args=LABELS)]),
     OpInfo(PUBLIC + "multilabel_soft_margin_loss", reduced(multilabel_soft), multilabel_soft_samples, dtypes=FLOATS,
            errors=[refused("multilabel_soft_margin_loss", TWO)]),
-    OpInfo(PUBLIC + "triplet_margin_loss", reduced(triplet), triplet_samples, dtypes=FLOATS,
+    OpInfo(PUBLIC + "triplet_margin_loss", reduced(triplet), triplet_samples, dtypes=FLOATS, complex=True,
            limits=[Limit(at=([1.0, 2.0], [1.0, 2.0], [9.0, 9.0]), kwargs={"eps": 0.0, "margin": 20.0},
                          grad=([8 / math.sqrt(113), 7 / math.sqrt(113)], [0.0, 0.0],
                                [-8 / math.sqrt(113), -7 / math.sqrt(113)]),
@@ -250,6 +250,7 @@ OPINFOS = [
                           kwargs={"margin": -1.0}),
                    Raises(RuntimeError, naming=("triplet_margin_loss", "(3,)"), args=(*TWO, np.ones(3)))]),
     OpInfo(PUBLIC + "triplet_margin_with_distance_loss", reduced(triplet), triplet_samples, dtypes=FLOATS,
+           complex=True,
            errors=[refused("triplet_margin_with_distance_loss", THREE)]),
     OpInfo(PUBLIC + "poisson_nll_loss", reduced(poisson),
            cases(*(on((2, 3), T((2, 3)), reduction=r) for r in REDUCTIONS), on((2, 3), T((2, 3)), False, True),

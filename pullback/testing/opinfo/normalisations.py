@@ -129,7 +129,7 @@ OPINFOS = [
            errors=[Raises(ValueError, naming=("instance_norm", "(2, 2, 1)"), args=(np.ones((2, 2, 1)),))]),
     OpInfo(PUBLIC + "rms_norm", rms_norm,
            cases(on((2, 3), (3,)), on((2, 3), (2, 3), T((2, 3))), on((2, 3), (3,), None, 0.1), on((0, 3), (3,)),
-                 noncontiguous=True), dtypes=FLOATS,
+                 noncontiguous=True), dtypes=FLOATS, complex=True,
            limits=[Limit(at=([0.0, 0.0],), kwargs={"normalized_shape": (2,), "eps": 0.25}, value=(0.0, 0.0),
                          grad=(2.0, 2.0), because=CONSTANT)],
            errors=[Raises(RuntimeError, naming=("rms_norm", "(2,)", "(2, 3)"), args=(np.ones((2, 3)), (2,)))]),

@@ -1,8 +1,9 @@
 """OpInfo records of the operators of the area reductions."""
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
+from pullback.core.dispatch import TENSOR
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample, by_axis
 from pullback.testing.opinfo.samples import T, cases, on, reductions
 
@@ -26,6 +27,11 @@ def spread(function):
         return function(x, axis=dim, ddof=correction, keepdims=keepdim)
 
     return reference
+
+
+def logsumexp_slope(x, dim):
+    """The slope as logsumexp's own formula calls it."""
+    return TENSOR.logsumexp_slope(x, TENSOR.logsumexp(x, dim, True).detach(), dim)
 
 
 def with_mean(function):
@@ -180,6 +186,8 @@ OPINFOS = [
                          because="exp(1000) overflows, the answer does not"),
                    Limit(at=([-INF, -INF],), kwargs={"dim": 0}, value=-INF, grad=(0.0, 0.0),
                          because="a slice of -inf alone stays -inf wherever it moves")]),
+    OpInfo("logsumexp_slope", softmax, cases(on((3,), 0), on((2, 3), 1), on((2, 3), (0, 1)), on((), 0)), dtypes=FLOATS,
+           complex=True, call=logsumexp_slope),
     OpInfo("cumsum", by_axis(np.cumsum), ALONG, complex=True, errors=[BEYOND]),
     OpInfo("cumprod", by_axis(np.cumprod), ALONG_SHORT, complex=True,
            limits=[Limit(at=([2.0, 0.0, 3.0],), kwargs={"dim": 0}, grad=(1.0, 8.0, 0.0), second=(4.0, 6.0, 2.0),

@@ -113,6 +113,66 @@ def sampler_samples(*shapes):
     return samples
 
 
+def places_of(grid, size, mode, padding_mode, align_corners):
+    """Coordinate by coordinate, for two dimensions, two neighbours in each and zeros outside."""
+    part, slope = np.zeros_like(grid), np.zeros_like(grid)
+    index = np.full((len(grid), grid[0, ..., 0].size, 4), -1)
+    for n, point in np.ndindex(*index.shape[:2]):
+        at, lows = (n, *np.unravel_index(point, grid.shape[1:-1])), []
+        for d, m in enumerate(size):
+            slope[(*at, 1 - d)] = scale = (m - 1) / 2 if align_corners else m / 2
+            place = (grid[(*at, 1 - d)] + 1) * scale - (0 if align_corners else 0.5)
+            lows.append(int(np.floor(place)))
+            part[(*at, 1 - d)] = place - np.floor(place)
+        for k, near in enumerate(np.ndindex(2, 2)):
+            there = [low + j for low, j in zip(lows, near, strict=True)]
+            if all(0 <= q < m for q, m in zip(there, size, strict=True)):
+                index[n, point, k] = np.ravel_multi_index(there, size)
+    return part, slope, index
+
+
+def place_samples(make):
+    """Places inside and outside."""
+    for align_corners in (False, True):
+        yield Sample(make((2, 1, 3, 2), low=-1.3, high=1.3), [3, 4], "bilinear", "zeros", align_corners)
+
+
+INDEX = np.array([[[0, 3], [-1, 2], [3, 3]], [[1, 0], [2, -1], [-1, -1]]])  # two of them the same; some nowhere
+
+
+def of_three(x, y, weight):
+    """The sum over p and k of y[:, :, p] * x[:, :, place] * weight, not yet summed: its terms (n, c, p, k)."""
+    found = np.zeros((len(INDEX), y.shape[1], *INDEX.shape[1:]), np.result_type(x, y, weight))
+    for n, p, k in np.ndindex(*INDEX.shape):
+        if INDEX[n, p, k] >= 0:
+            found[n, :, p, k] = y[n, :, p] * x[n, :, INDEX[n, p, k]] * weight[n, p, k]
+    return found
+
+
+def spread(y, index, weight, size):
+    """Added number by number."""
+    terms = of_three(np.ones((*y.shape[:2], size), y.dtype), y, weight)
+    out = np.zeros((*y.shape[:2], size), terms.dtype)
+    for n, p, k in np.ndindex(*INDEX.shape):
+        out[n, :, INDEX[n, p, k]] += terms[n, :, p, k]
+    return out
+
+
+def sample_samples(make):
+    """An array, places, weights."""
+    yield Sample(make((2, 2, 4)), INDEX, make(INDEX.shape))
+
+
+def spread_samples(make):
+    """Numbers, their places and weights."""
+    yield Sample(make((2, 2, 3)), INDEX, make(INDEX.shape), 4)
+
+
+def dot_samples(make):
+    """Numbers, an array, places."""
+    yield Sample(make((2, 2, 3)), make((2, 2, 4)), INDEX)
+
+
 def pixel_shuffle(x, r):
     """Number by number."""
     *lead, c, h, w = x.shape
@@ -151,6 +211,12 @@ OPINFOS = [
     OpInfo("grid_sampler", by_numbers, sampler_samples((1, 1, 2, 3)), **REAL),
     OpInfo("grid_sampler_2d", by_numbers, sampler_samples((1, 1, 2, 3)), **REAL),
     OpInfo("grid_sampler_3d", by_numbers, sampler_samples((1, 1, 2, 3, 2)), **REAL),
+    OpInfo("grid_places", places_of, place_samples, **REAL),
+    OpInfo("sample_at", lambda x, index, w: of_three(x, np.ones((2, 2, 3), x.dtype), w).sum(3), sample_samples,
+           dtypes=FLOATS, complex=True),
+    OpInfo("spread_at", spread, spread_samples, dtypes=FLOATS, complex=True),
+    OpInfo("dot_at", lambda y, x, index: of_three(x, y, np.ones(INDEX.shape, x.dtype)).sum(1), dot_samples,
+           dtypes=FLOATS, complex=True),
     OpInfo(NN + "affine_grid", reference.affine_grid, cases(
         on((2, 2, 3), (2, 1, 2, 3)), on((1, 2, 3), (1, 1, 1, 2), True), on((1, 3, 4), (1, 1, 2, 1, 2), False)), **REAL,
         errors=[Raises(ValueError, ("affine_grid", "(1, 2, 3)"), (np.ones((1, 2, 2)), (1, 1, 2, 2)))]),

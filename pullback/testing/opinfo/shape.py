@@ -303,6 +303,7 @@ STRIDES = [
             refused(RuntimeError, ("as_strided",), X, (9,), (1,)),
             refused(RuntimeError, ("as_strided", "negative"), X, (2,), (-1,), 3),
             refused(RuntimeError, ("as_strided", "pair up"), X, (2,), (1, 1)),
+            refused(RuntimeError, ("as_strided", "0 elements"), np.zeros(0), (2,), (1,)),
         ],
         skips=OF_LAYOUT,
     ),

@@ -1,7 +1,7 @@
 """What the kernels of matrices ask of their arguments, and how they go over a batch.
 
 NumPy's functions take batches. LAPACK's that NumPy does not have are called once a matrix: a loop over matrices, never
-over elements.
+over elements. Of many small matrices, `small` does at once what needs no decision for each matrix by itself.
 """
 
 import math

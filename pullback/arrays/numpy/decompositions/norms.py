@@ -119,9 +119,33 @@ def cdist_rows(x1, x2, p=2.0):
     batch, (left, right) = matrices_of(x1, x2)
     out = np.zeros((*left.shape[:-1], right.shape[-2]), dtype)
     if out.size and x1.shape[-1]:
-        for a, b, found in zip(left, right, out, strict=True):
-            found[...] = _distances(a, b, p)
+        if len(out) >= 8 and out.size // len(out) * x1.shape[-1] <= 500:
+            out = _small_distances(left, right, p, dtype)
+        else:
+            for a, b, found in zip(left, right, out, strict=True):
+                found[...] = _distances(a, b, p)
     return out.reshape(*batch, *out.shape[1:])
+
+
+def _small_distances(left, right, p, dtype):
+    """The same of many small matrices at once: coordinate by coordinate, with the batch along the last dimension."""
+    a, b = (np.ascontiguousarray(np.moveaxis(x, 0, -1), dtype) for x in (left, right))
+    total = np.zeros((len(a), len(b), len(left)), dtype)
+    for k in range(a.shape[1]):
+        step = a[:, None, k] - b[None, :, k]
+        if p == 2:
+            step *= step
+        elif p == 0:
+            step = step != 0
+        else:
+            np.abs(step, out=step)
+            step = step if p == 1 or math.isinf(p) else step**p
+        (np.maximum if math.isinf(p) else np.add)(total, step, out=total)
+    if p == 2:
+        np.sqrt(total, out=total)
+    elif p not in (0, 1, math.inf):
+        total **= 1 / p
+    return np.ascontiguousarray(np.moveaxis(total, -1, 0))
 
 
 def _distances(a, b, p):

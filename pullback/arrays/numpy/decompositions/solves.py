@@ -9,6 +9,7 @@ from pullback.arrays.numpy.decompositions.matrices import (
     require_floating,
     require_matrices,
 )
+from pullback.arrays.numpy.decompositions.small import are_small, substitute
 from pullback.core.errors import OperatorError
 
 __all__ = ["linalg_inv_ex", "linalg_lstsq_matrices", "linalg_pinv_matrices", "linalg_solve_matrices",
@@ -65,7 +66,14 @@ def linalg_solve_triangular(A, B, upper, left=True, unitriangular=False):
     dtype = np.result_type(A, B)
     batch, (matrices, sides) = matrices_of(A, B)
     out = np.empty(sides.shape, dtype)
-    if out.size:
+    columns = B.shape[-1 if left else -2]
+    if out.size and are_small(len(out), A.shape[-1], columns):
+        if left:
+            out[...] = substitute(matrices, sides, not upper, unitriangular)
+        else:  # A^T X^T = B^T
+            turned = substitute(matrices.swapaxes(-1, -2), sides.swapaxes(-1, -2), upper, unitriangular)
+            out[...] = turned.swapaxes(-1, -2)
+    elif out.size:
         (trsm,) = get_blas_funcs(("trsm",), dtype=dtype)
         for a, b, x in zip(matrices.astype(dtype, copy=False), sides, out, strict=True):
             x[...] = _triangular(trsm, a, b, upper, left, unitriangular)

@@ -20,9 +20,14 @@ def count_windows(size, kernel, stride, dilation):
 def constant_pad_nd(self, pad, value=0):
     """self with `value` before and behind its last dimensions, the last one first; negative numbers cut off."""
     pairs = [(0, 0)] * (self.ndim - len(pad) // 2) + [tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)]
+    if any(n + min(a, 0) + min(b, 0) < 0 for n, (a, b) in zip(self.shape, pairs, strict=True)):
+        raise RuntimeError(f"the padding {list(pad)} would cut off more than the input of shape {self.shape} has")
+    return padded(self, pairs, value)
+
+
+def padded(self, pairs, value=0):
+    """The same for a pair (before, behind) a dimension, which may also cut off everything and more."""
     shape = tuple(n + before + after for n, (before, after) in zip(self.shape, pairs, strict=True))
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"the padding {list(pad)} would give the input of shape {self.shape} the shape {shape}")
     kept = self[tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in zip(self.shape, pairs, strict=True))]
     if kept.shape == shape:
         return kept.copy()
@@ -34,7 +39,7 @@ def constant_pad_nd(self, pad, value=0):
 
 def widened(x, padding):
     """x with zeros on both sides of its last dimensions; x itself where there are none to add."""
-    return constant_pad_nd(x, [p for n in reversed(padding) for p in (n, n)]) if any(padding) else x
+    return padded(x, [(0, 0)] * (x.ndim - len(padding)) + [(n, n) for n in padding]) if any(padding) else x
 
 
 def windows(x, kernel, stride, dilation):

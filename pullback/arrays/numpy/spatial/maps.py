@@ -1,8 +1,10 @@
 """Linear maps along single dimensions, whose products resample an array: average pooling, interpolation, borders.
 
-A map has `size_in`, `size_out`, `apply(x, axis)` and its adjoint `adjoint()`; none is ever a dense matrix.
+A map has `size_in`, `size_out`, `apply(x, axis)` and its adjoint `adjoint()`; none is ever a dense matrix. Maps are
+kept by those who make them, with their adjoints, since one is used in every step of a program.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -50,6 +52,14 @@ class Pick:
 
     def adjoint(self):
         """The map that adds each number where it was taken from."""
+        return self._adjoint
+
+    @functools.cached_property
+    def _adjoint(self):
+        """Sums of windows, where all numbers were taken equally often one after the other."""
+        each = self.size_out // max(self.size_in, 1)
+        if each > 0 and np.array_equal(self.index, np.repeat(np.arange(self.size_in), each)):
+            return WindowSum(each, each, 0, 1, self.size_out, self.size_in)
         ends = np.arange(self.size_out + 1)
         return SparseMap(np.ones(self.size_out), self.index, ends, self.size_in).adjoint()
 
@@ -79,8 +89,12 @@ class SparseMap:
 
     def adjoint(self):
         """The map of the transposed matrix."""
+        return self._adjoint
+
+    @functools.cached_property
+    def _adjoint(self):
         other = object.__new__(SparseMap)
-        other._set(self.matrix.T)
+        other._set(self.matrix.T.tocsr())
         return other
 
 

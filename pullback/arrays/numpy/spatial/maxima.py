@@ -1,6 +1,8 @@
 """The largest number of each window, and where it stands: dimension by dimension, from the last to the first."""
 
+import functools
 import itertools
+import math
 
 import numpy as np
 
@@ -16,17 +18,33 @@ def windowed_max(self, places):
     values, indices, step = self, None, 1
     has_nan = self.dtype.kind == "f" and self.size > 0 and bool(np.isnan(self.max()))
     for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(places), strict=False):
-        size = values.shape[axis]
-        inside = (of_windows >= 0) & (of_windows < size)
-        first = np.take_along_axis(of_windows, inside.argmax(1)[:, None], 1)
-        here = np.where(inside, of_windows, first)  # the first place again, which changes nothing
-        parts = [_read(values, _positions(column), axis) for column in here.T]
+        size, of_windows = values.shape[axis], np.asarray(of_windows, np.int64)
+        here, positions = _plan(of_windows.tobytes(), of_windows.shape, size)
+        parts = [_read(values, at, axis) for at in positions]
         values, taken = (_max_of if has_nan else _max_without_nan)(parts)
         line = np.arange(len(here)) * here.shape[1]
         chosen = here.ravel().take(taken + line.reshape(-1, *(1,) * (self.ndim - 1 - axis)))
         indices = chosen if indices is None else np.take_along_axis(indices, chosen, axis) + chosen * step
         step *= size
     return values, indices
+
+
+@functools.lru_cache(maxsize=128)
+def _plan(places, shape, size):
+    """(the places to read, what to read at once for each place inside a window), for the bytes of the given ones."""
+    here = _inside(np.frombuffer(places, np.int64).reshape(shape), size)
+    return here, tuple(_positions(column) for column in here.T)
+
+
+def _inside(places, size):
+    """Rising places, where those before and behind the dimension are its window's first and last ones once more.
+
+    So the first of equal numbers stays first, and the last NaN last. A window that is all outside gets any place.
+    """
+    inside, width = (places >= 0) & (places < size), places.shape[1]
+    first, last = inside.argmax(1), width - 1 - inside[:, ::-1].argmax(1)
+    nearest = np.arange(width).clip(first[:, None], last[:, None])
+    return np.take_along_axis(places, nearest, 1).clip(0, size - 1)
 
 
 def _max_without_nan(parts):
@@ -71,34 +89,35 @@ def _read(x, here, axis):
 
 def take_pooled(self, indices, dims):
     """self at flat places of its last `dims` dimensions."""
-    flat = self.reshape(*self.shape[: self.ndim - dims], -1)
-    at = indices.reshape(*indices.shape[: indices.ndim - dims], -1)
-    return np.take_along_axis(flat, at, -1).reshape(indices.shape)
+    return self.reshape(-1).take(_flat_places(indices, self.shape, dims)).reshape(indices.shape)
 
 
 def place_pooled(self, indices, size):
     """The adjoint of take_pooled: zeros of that size in the last dimensions, with self added at flat places."""
-    lead = self.shape[: self.ndim - len(size)]
-    count, rows = int(np.prod(size)), int(np.prod(lead))
-    if not count or not rows:
-        return np.zeros((*lead, *size), self.dtype)
-    places = (indices.reshape(rows, -1) + np.arange(rows)[:, None] * count).ravel()
-    numbers = self.ravel()
-    if numbers.dtype == np.float64:
-        out = np.bincount(places, numbers, rows * count)
+    shape = (*self.shape[: self.ndim - len(size)], *size)
+    places, numbers, count = _flat_places(indices, shape, len(size)), self.ravel(), math.prod(shape)
+    if numbers.dtype == np.float64 and count:
+        out = np.bincount(places, numbers, count)
     else:
-        out = np.zeros(rows * count, self.dtype)
+        out = np.zeros(count, self.dtype)
         np.add.at(out, places, numbers)
-    return out.reshape(*lead, *size)
+    return out.reshape(shape)
+
+
+def _flat_places(indices, shape, dims):
+    """Places in a whole array of that shape, from those in its last dimensions."""
+    rows, count = math.prod(shape[: len(shape) - dims]), math.prod(shape[len(shape) - dims :])
+    each = indices.size // max(rows, 1)
+    return (indices.reshape(rows, each) + np.arange(rows)[:, None] * count).ravel()
 
 
 def put_pooled(self, indices, size):
     """Zeros of that size in the last dimensions, with self written at flat places; of several, the last one stays."""
-    lead = self.shape[: self.ndim - len(size)]
-    count = int(np.prod(size))
-    at = indices.reshape(*lead, -1) if indices.size else indices.reshape(*lead, 0)
-    if at.size and (at.min() < 0 or at.max() >= count):
-        raise RuntimeError(f"indices must lie in [0, {count}), the places of {tuple(size)}: {at.min()} to {at.max()}")
-    out = np.zeros((*lead, count), self.dtype)
-    np.put_along_axis(out, at, self.reshape(at.shape), -1)
-    return out.reshape(*lead, *size)
+    shape, count = (*self.shape[: self.ndim - len(size)], *size), math.prod(size)
+    if indices.size and (indices.min() < 0 or indices.max() >= count):
+        raise RuntimeError(
+            f"indices must lie in [0, {count}), the places of {tuple(size)}: {indices.min()} to {indices.max()}"
+        )
+    out = np.zeros(math.prod(shape), self.dtype)
+    out[_flat_places(indices, shape, len(size))] = self.ravel()
+    return out.reshape(shape)

@@ -15,7 +15,7 @@ __all__ = [
 
 
 def vanishing(function, at=np.isposinf):
-    """The function of (orders and) x with its limit 0 at infinity, where SciPy has nan."""
+    """The function of (orders and) x with its limit 0 `at` infinity, or another place, where SciPy has nan."""
 
     def kernel(*args):
         value = function(*args)
@@ -27,26 +27,48 @@ def vanishing(function, at=np.isposinf):
     return kernel
 
 
+_OVERFLOWS = 1e3
+
+
+def to_the_end(function, scaled):
+    """The function, finite up to 713 too, where SciPy's overflows at 709.8 with exp(|x|), and infinite at infinity."""
+
+    def kernel(x):
+        value = function(x)
+        beyond = np.logical_not(np.isfinite(value))
+        if not beyond.any():
+            return value
+        near = np.clip(x, -_OVERFLOWS, _OVERFLOWS)  # exp(inf) would meet 0
+        with np.errstate(over="ignore"):
+            root = np.exp(np.abs(near) / 2)
+            by_parts = scaled(near) * root * root
+        return np.where(beyond, by_parts, value).astype(value.dtype, copy=False)
+
+    kernel.__name__ = function.__name__
+    return kernel
+
+
 bessel_j0 = of_reals(vanishing(scipy_special.j0, np.isinf))
 bessel_j1 = of_reals(vanishing(scipy_special.j1, np.isinf))
 bessel_y0 = of_reals(vanishing(scipy_special.y0))
 bessel_y1 = of_reals(vanishing(scipy_special.y1))
 jv = vanishing(scipy_special.jv)
 yv = vanishing(scipy_special.yv)
-i0 = of_reals(scipy_special.i0)
+i0 = of_reals(to_the_end(scipy_special.i0, scipy_special.i0e))
 i0e = of_reals(scipy_special.i0e)
-i1 = of_reals(scipy_special.i1)
+i1 = of_reals(to_the_end(scipy_special.i1, scipy_special.i1e))
 i1e = of_reals(scipy_special.i1e)
 k0 = of_reals(scipy_special.k0)
 k0e = of_reals(scipy_special.k0e)
 k1 = of_reals(scipy_special.k1)
 k1e = of_reals(scipy_special.k1e)
-iv = scipy_special.iv
+iv = vanishing(scipy_special.iv, lambda x: np.abs(x) < 1e-200)
 kv = scipy_special.kv
 
 _NEAR = 2.0
 _FAR = 25.0
 _SMALL = 1e-4
+_TINY = 1e-9  # the first terms of a series are exact up to here
 _LARGE = 1e300  # derivatives of scaled functions are 0 from here on, and those of SciPy nan somewhere
 _AIRY_ENDS = 1000.0
 
@@ -105,9 +127,10 @@ def i0e_derivative(self, order):
 @of_reals
 def i1_derivative(self):
     """I_0(x) - I_1(x) / x, 1/2 at 0."""
-    first = scipy_special.i0(self)
-    value = first - scipy_special.i1(self) / np.where(self == 0, 1, self)
-    return np.where(np.isinf(first), first, np.where(self == 0, 0.5, value)).astype(first.dtype, copy=False)
+    first = i0(self)
+    value = first - i1(self) / np.where(self == 0, 1, self)
+    near = np.abs(self) < _TINY
+    return np.where(np.isinf(first), first, np.where(near, 0.5, value)).astype(first.dtype, copy=False)
 
 
 def i1e_derivative(self):
@@ -115,7 +138,7 @@ def i1e_derivative(self):
     x, dtype = in_double(self)
     x = np.abs(x)
     value = -i0e_derivative(x, 1) - scipy_special.i1e(x) / np.where(x == 0, 1, x)
-    return np.where(x == 0, 0.5, value).astype(dtype, copy=False)
+    return np.where(x < _TINY, 0.5 - x, value).astype(dtype, copy=False)
 
 
 def k0e_derivative(self, order):

@@ -8,7 +8,18 @@ import scipy.special as scipy_special
 from pullback.arrays.numpy.normal import normal_cdf
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 
-__all__ = ["entr", "erfcinv", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri", "scaled_repeated_erfc", "xlog1py"]
+__all__ = [
+    "entr",
+    "erfcinv",
+    "erfcx",
+    "erfinv",
+    "inverse_mills",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "scaled_repeated_erfc",
+    "xlog1py",
+]
 
 entr = of_reals(scipy_special.entr)
 erfcx = of_reals(scipy_special.erfcx)
@@ -26,6 +37,13 @@ _STEPS = 50  # of the continued fraction: full precision from _FAR on
 def ndtr(self):
     """P(N < self) for the standard normal N."""
     return normal_cdf(self) if isinstance(self, np.ndarray) else scipy_special.ndtr(self)
+
+
+def inverse_mills(self):
+    """The density of the standard normal at x over its distribution function, sqrt(2/pi) / erfcx(-x / sqrt(2))."""
+    x, dtype = in_double(self)
+    with np.errstate(divide="ignore", over="ignore"):
+        return (math.sqrt(2 / math.pi) / scipy_special.erfcx(x * -math.sqrt(0.5))).astype(dtype, copy=False)
 
 
 def scaled_repeated_erfc(self, order):

@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 
+EigenPairs = namedtuple("lobpcg", ["eigenvalues", "eigenvectors"])
 LdlFactor = namedtuple("linalg_ldl_factor", ["LD", "pivots"])
 LstSq = namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
 LuFactor = namedtuple("linalg_lu_factor", ["LU", "pivots"])

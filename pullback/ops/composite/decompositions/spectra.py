@@ -25,7 +25,7 @@ def logdet(self, *, ops):
     """The logarithm of the determinant: nan where a real one is negative."""
     sign, size = ops.linalg_slogdet(self)
     if sign.dtype.kind == "c":
-        return ops.log(sign) + size
+        return ops.log(ops.where(ops.eq(sign, 0), 1, sign)) + size  # of a singular matrix -inf, without a phase
     return ops.where(ops.lt(sign, 0), np.array(np.nan, size.dtype), size)
 
 

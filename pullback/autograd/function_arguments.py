@@ -1,0 +1,56 @@
+"""What `Function.apply` is given, in the order of `forward`: keywords in their places, defaults where wanted."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NamedTuple
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class _Known(NamedTuple):
+    """What is remembered of a `forward`: looking at a signature takes as long as a small operator."""
+
+    forward: Any
+    signature: inspect.Signature
+    places: int  # for arguments by position
+
+
+def in_order(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], takes_ctx: bool) -> tuple[Any, ...]:
+    """The arguments after ctx by position.
+
+    A `forward` without ctx gets its defaults too, so that `setup_context` and `backward` meet one argument for each
+    parameter. One with ctx gets those that stand between arguments given by keyword.
+    """
+    known = _known(function)
+    if not kwargs and (takes_ctx or len(args) >= known.places):
+        return args
+    ctx = (None,) if takes_ctx else ()
+    try:
+        bound = known.signature.bind(*ctx, *args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{function.__name__}.apply: {error}; its forward is forward{known.signature}.") from None
+    by_keyword = [name for name in bound.kwargs if not _may_be_positional(known.signature, name)]
+    if by_keyword:
+        raise TypeError(
+            f"{function.__name__}.apply: forward takes {by_keyword[0]!r} by keyword alone, and apply hands arguments "
+            f"on by position; its forward is forward{known.signature}. Make {by_keyword[0]!r} an ordinary argument."
+        )
+    if bound.kwargs or not takes_ctx:
+        bound.apply_defaults()
+    return bound.args[len(ctx) :]
+
+
+def _known(function: Any) -> _Known:
+    forward = function.forward
+    known: _Known | None = function.__dict__.get("_known_forward")
+    if known is None or known.forward != forward:
+        signature = inspect.signature(forward)
+        places = sum(parameter.kind in _POSITIONAL for parameter in signature.parameters.values())
+        known = function._known_forward = _Known(forward, signature, places)
+    return known
+
+
+def _may_be_positional(signature: inspect.Signature, name: str) -> bool:
+    parameter = signature.parameters.get(name)
+    return parameter is not None and parameter.kind in _POSITIONAL

@@ -1,0 +1,68 @@
+"""once_differentiable: the mark of a custom Function's backward that cannot be differentiated itself."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from pullback.autograd.basic_nodes import DelayedError
+from pullback.core import modes
+from pullback.core.errors import GradientError
+from pullback.core.node import port
+from pullback.core.tensor import Tensor
+
+__all__ = ["has_tangent", "once_differentiable"]
+
+
+def has_tangent(x: Any) -> bool:
+    """Whether `x` is a Tensor around an array with a derivative of its own, a dual one."""
+    return isinstance(x, Tensor) and hasattr(x._array, "carries_derivative")
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a `backward` that is not itself differentiable, because it leaves Tensors for NumPy, say.
+
+    It runs without recording. Where a second derivative would go through it, an error is raised instead.
+
+    Examples
+    --------
+    >>> class Sine(pb.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.cosine = np.cos(x.detach().numpy())
+    ...         return pb.tensor(np.sin(x.detach().numpy()))
+    ...     @staticmethod
+    ...     @pb.autograd.function.once_differentiable
+    ...     def backward(ctx, grad):
+    ...         return pb.tensor(grad.numpy() * ctx.cosine)
+    >>> x = pb.tensor(0.0, requires_grad=True)
+    >>> Sine.apply(x).backward()
+    >>> x.grad
+    tensor(1.)
+    """
+
+    @functools.wraps(backward)
+    def once(ctx: Any, *grads: Tensor | None) -> Any:
+        state = modes.current()
+        if any(has_tangent(g) for g in grads):
+            raise GradientError(
+                f"trying to differentiate twice through {ctx.name()}, whose backward is marked with "
+                "@once_differentiable, by forward mode. Write its backward with Tensor operations alone and remove the "
+                "mark, or take the derivative without forward mode."
+            )
+        try:
+            modes.set_modes(state.with_recording(False, ctx._level))
+            results = backward(ctx, *(g.detach() if isinstance(g, Tensor) else g for g in grads))
+        finally:
+            modes.restore(state)
+        if not state.records(ctx._level):
+            return results
+        error = DelayedError(
+            f"trying to differentiate twice through {ctx.name()}, whose backward is marked with @once_differentiable",
+            (*ctx.edges(), *(port(g) for g in grads)),  # wherever a second derivative might come from
+        )
+        results = results if isinstance(results, tuple) else (results,)
+        return tuple(error(r)[0] if isinstance(r, Tensor) else r for r in results)
+
+    return once

@@ -1,0 +1,108 @@
+"""What backward() and grad() are given: the tensors to start from or arrive at, and a cotangent for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pullback.autograd.gradient_edge import GradientEdge, stand_in
+from pullback.core import slots
+from pullback.core.dispatch import TENSOR
+from pullback.core.errors import GradientError
+from pullback.core.factory import tensor as tensor_of
+from pullback.core.node import Edge, port
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import Gradient
+
+Tensors: TypeAlias = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
+Cotangents: TypeAlias = Any  # a Tensor or array, None, or a sequence of these
+
+
+def tensors_of(value: Tensors, name: str) -> tuple[Tensor, ...]:
+    """The tensors given as `name`, or what stands in for their edges."""
+    if isinstance(value, Tensor):
+        return (value,)
+    if isinstance(value, GradientEdge):  # before tuples, for it is one
+        return (stand_in(value),)
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type(value).__name__}.")
+    for i, x in enumerate(value):
+        if not isinstance(x, (Tensor, GradientEdge)):
+            raise TypeError(f"{name}[{i}] must be a Tensor, got {type(x).__name__} (a GradientEdge will do too).")
+    return tuple(stand_in(x) if isinstance(x, GradientEdge) else x for x in value)
+
+
+def roots_of(
+    tensors: tuple[Tensor, ...], grads: Cotangents, name: str, create_graph: bool
+) -> tuple[list[tuple[Edge, Gradient]], int]:
+    """Pairs of edge and cotangent, checked, and the level at which they are."""
+    if not tensors:
+        raise GradientError("there is nothing to differentiate: the sequence of outputs is empty.")
+    if grads is None:
+        grads = (None,) * len(tensors)
+    elif isinstance(grads, (Tensor, ndarray, np.generic, int, float, complex)):
+        grads = (grads,)
+    elif not isinstance(grads, (list, tuple)):
+        raise TypeError(f"{name} must be a Tensor, a sequence of Tensors or None, got {type(grads).__name__}.")
+    if len(grads) != len(tensors):
+        raise GradientError(f"got {len(tensors)} tensors and {len(grads)} gradients in {name}.")
+    level = max(t._level for t in tensors)
+    roots = []
+    for i, (tensor, given) in enumerate(zip(tensors, grads, strict=True)):
+        edge = port(tensor)
+        if edge is None:
+            raise GradientError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn: nothing in it depends "
+                "on a tensor with requires_grad=True (or it was computed under no_grad)."
+            )
+        if tensor._level != level:
+            raise GradientError(
+                f"element {i} of tensors is of level {tensor._level}, another of level {level}: they belong to "
+                "different transforms; differentiate them one by one."
+            )
+        cotangent: Any = _cotangent(tensor, given, i, name)
+        if create_graph:
+            cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)
+        else:
+            cotangent = cotangent._array if cotangent._level == level else cotangent
+        cotangent = slots.root_gradient(tensor, cotangent)
+        roots.append((edge, cotangent))
+    return roots, level
+
+
+def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
+    """The checked cotangent of one output as a Tensor of its dtype."""
+    if given is None:
+        if tensor.numel() != 1:
+            raise GradientError(
+                f"grad can be implicitly created only for scalar outputs, and output {i} has shape {tensor.shape}. "
+                f"Reduce it first (for example .sum()), or pass its cotangent in {name}."
+            )
+        if tensor.is_complex():
+            raise GradientError(
+                f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}. Take the real "
+                f"part or the absolute value first, or pass a cotangent in {name}."
+            )
+        return TENSOR.ones_like(tensor)  # type: ignore[no-any-return]
+    # A Python number has no dtype: a real one fits a complex output, but no complex one a real output.
+    number = type(given) in (int, float) and tensor.dtype.kind == "c"
+    if not isinstance(given, Tensor):
+        if not isinstance(given, (ndarray, np.generic, int, float, complex)):
+            raise TypeError(f"{name}[{i}] must be a Tensor, an ndarray or None, got {type(given).__name__}.")
+        given = tensor_of(given)
+    if given.shape != tensor.shape:
+        raise GradientError(
+            f"Mismatch in shape: {name}[{i}] has a shape of {given.shape} and output[{i}] has a shape of "
+            f"{tensor.shape}."
+        )
+    if given.dtype != tensor.dtype:
+        if (given.dtype.kind == "c") != (tensor.dtype.kind == "c") and not number:
+            raise GradientError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: {name}[{i}] has a dtype of {given.dtype} and output[{i}] has a dtype of {tensor.dtype}. "
+                f"Convert it, for example with .to(pullback.{tensor.dtype})."
+            )
+        given = TENSOR.to(given, tensor.dtype)
+    return given  # type: ignore[no-any-return]

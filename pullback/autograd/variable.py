@@ -1,0 +1,46 @@
+"""Variable: what a tensor that autograd follows was called before every tensor was one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.core.tensor import Tensor
+
+__all__ = ["Variable"]
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """Kept for old code: calling it gives a Tensor, and every Tensor is an instance.
+
+    Write `data.detach().requires_grad_()` instead.
+
+    Parameters
+    ----------
+    data : Tensor
+    requires_grad : bool, default False
+
+    Returns
+    -------
+    Tensor
+        A leaf that shares the memory of `data`.
+
+    Examples
+    --------
+    >>> x = pb.autograd.Variable(pb.ones(2), requires_grad=True)
+    >>> isinstance(x, pb.autograd.Variable), type(x) is pb.Tensor
+    (True, True)
+    """
+
+    def __new__(cls, data: Any, requires_grad: bool = False) -> Any:
+        if not isinstance(data, Tensor):
+            raise TypeError(
+                f"Variable takes a Tensor, got {type(data).__name__}; make a leaf with pullback.tensor(data, "
+                "requires_grad=True) instead."
+            )
+        leaf = data.detach()
+        return leaf.requires_grad_() if requires_grad else leaf

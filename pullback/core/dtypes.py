@@ -1,0 +1,70 @@
+"""What PyTorch's users ask of dtypes: limits, promotion, which casts keep their kind, the default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import Tensor
+from pullback.core.types import DType
+
+DEFAULT = np.dtype("float64")
+_KINDS = ("b", "iu", "f", "c")  # a cast to a later one keeps all that there is; to an earlier one it does not
+
+
+def finfo(dtype: Any = DEFAULT) -> np.finfo[Any]:
+    """The limits of a floating or complex dtype: `eps`, `max`, `min`, `tiny`, `bits`, as numpy.finfo gives them."""
+    return np.finfo(dtype)
+
+
+def iinfo(dtype: Any) -> np.iinfo[Any]:
+    """The limits of an integer dtype: `max`, `min`, `bits`, as numpy.iinfo gives them."""
+    return np.iinfo(dtype)
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The dtype that operators give for operands of these two: NumPy's rules."""
+    return np.promote_types(type1, type2)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype that operators give for these operands, tensors or numbers: NumPy's rules.
+
+    Python's numbers give way to a tensor of their kind; a tensor without dimensions counts like any other, which in
+    PyTorch gives way too.
+
+    Examples
+    --------
+    >>> pb.result_type(pb.ones(2, dtype=pb.float32), 1.0)
+    dtype('float32')
+    """
+    return np.result_type(*(x.dtype if isinstance(x, Tensor) else x for x in (tensor1, tensor2)))
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether a cast keeps the kind: not from complex to real, from floating to integer, or from integer to bool."""
+    kinds = [np.dtype(dtype).kind for dtype in (from_, to)]
+    source, target = (next(i for i, group in enumerate(_KINDS) if kind in group) for kind in kinds)
+    return source <= target
+
+
+def get_default_dtype() -> DType:
+    """The dtype of tensors made from Python's floats: float64, as in NumPy."""
+    return DEFAULT
+
+
+def set_default_dtype(d: Any) -> None:
+    """Accept float64, which the default is and stays.
+
+    Raises
+    ------
+    UnsupportedError
+        For any other: say `dtype=` where a tensor is made.
+    """
+    if np.dtype(d) != DEFAULT:
+        raise UnsupportedError(
+            f"set_default_dtype({np.dtype(d)}): the default is float64, as in NumPy, and stays it. Say dtype= where a "
+            "tensor is made, or x.to(dtype) where it enters your program."
+        )

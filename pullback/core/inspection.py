@@ -1,0 +1,84 @@
+"""What PyTorch's users ask of a tensor by a method: sizes, place in memory, kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.core.errors import GradientError
+from pullback.core.factory import tensor
+from pullback.core.tensor import Tensor, ndarray
+from pullback.core.view import memory_of
+
+
+def element_size(self: Tensor) -> int:
+    """Bytes of one element."""
+    return self.itemsize
+
+
+def storage_offset(self: Tensor) -> int:
+    """Elements between the beginning of the ndarray that owns the memory and the first element of this tensor."""
+    array: Any = memory_of(self)
+    owner = array
+    while type(owner.base) is ndarray:
+        owner = owner.base
+    return int(array.ctypes.data - owner.ctypes.data) // self.itemsize
+
+
+def data_ptr(self: Tensor) -> int:
+    """The address of the first element."""
+    return int(memory_of(self).ctypes.data)
+
+
+def get_device(self: Tensor) -> int:
+    """-1: everything is on the CPU."""
+    return -1
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape."""
+    return input.shape == other.shape
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative numbers."""
+    return input.dtype.kind in "ifc"
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero.
+
+    Raises
+    ------
+    RuntimeError
+        There are several elements, or none.
+    """
+    if input.numel() != 1:
+        raise GradientError(
+            f"is_nonzero: a truth value needs one element, and this tensor has {input.numel()} (shape {input.shape}); "
+            "use .any() or .all()."
+        )
+    return bool(input.item())
+
+
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False
+) -> Tensor:
+    """A leaf with a copy of `data`, in the dtype of `self` unless another is asked for."""
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+METHODS = {
+    "data_ptr": data_ptr,
+    "element_size": element_size,
+    "get_device": get_device,
+    "is_cpu": property(lambda self: True, doc="True: everything is on the CPU."),
+    "is_cuda": property(lambda self: False, doc="False: everything is on the CPU."),
+    "is_nonzero": is_nonzero,
+    "is_same_size": is_same_size,
+    "is_signed": is_signed,
+    "is_sparse": property(lambda self: False, doc="False: every tensor is dense."),
+    "ndimension": Tensor.dim,
+    "nelement": Tensor.numel,
+    "new_tensor": new_tensor,
+    "storage_offset": storage_offset,
+}
