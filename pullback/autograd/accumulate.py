@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.autograd.run import Box, Run
 from pullback.core import slots
+from pullback.core.errors import GradientError, with_article
 from pullback.core.lock import one_thread
 from pullback.core.node import AccumulateGrad
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -85,11 +86,23 @@ def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
         with one_thread:  # which must not lose each other's gradients
             _add_to(run, variable, box)
     for hook in list(hooks.values() if hooks else ()):
-        run.call(hook, variable)
+        if (result := run.call(hook, variable)) is not None:
+            raise GradientError(
+                f"post-accumulate hook {getattr(hook, '__name__', hook)!r} returned {with_article(result)}; it must "
+                "return None. Write into the tensor's .grad instead."
+            )
 
 
 def add_pending(run: Run) -> None:
     """Add the gradients of a run that has succeeded."""
+    for variable, _ in run.pending:  # before the first is added
+        if variable._fn is not None:
+            raise GradientError(
+                "leaf variable has been moved into the graph interior: a tensor that was a leaf when it was used was "
+                f"taken out of the graph, by detach_() or requires_grad_(False), and then written into; it comes from "
+                f"{variable._fn.node().name()} now, and its gradient as a leaf has nowhere to go. Use another tensor "
+                "for the new values."
+            )
     with one_thread:
         for variable, box in run.pending:
             _add_to(run, variable, box)

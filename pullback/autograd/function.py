@@ -14,9 +14,10 @@ from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR, lift, wrap_result
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.instruments import run_operator
-from pullback.core.node import Edge, MultiNode, Port, Unpack, next_sequence_nr, port
+from pullback.core.node import Edge, MultiNode, Port, Unpack, port
 from pullback.core.packed import Packed
 from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of

@@ -19,7 +19,8 @@ from pullback.autograd.replay import Replay
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR
 from pullback.core.lock import one_thread
-from pullback.core.node import Edge, Node, Unpack, next_sequence_nr, node_extra, port
+from pullback.core.node import Edge, Node, Unpack, node_extra, port
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.core.types import Gradient, Version
 from pullback.core.view import base_of, wake_views

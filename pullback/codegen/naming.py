@@ -23,9 +23,10 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),
     "pullback.core.mutation": ("assign", "inplace", "mutate"),
-    "pullback.core.node": ("MultiNode", "Node", "next_sequence_nr", "port", "start_multi"),
+    "pullback.core.node": ("MultiNode", "Node", "port", "start_multi"),
     "pullback.core.out": ("assign_out", "write_out"),
     "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
+    "pullback.core.sequence": ("next_sequence_nr",),
     "pullback.core.tangent_rules": ("Rule",),
     "pullback.core.tensor": ("Tensor", "new"),
     "pullback.core.undifferentiable": (

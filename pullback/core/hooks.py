@@ -61,8 +61,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     ----------
     hook : callable
         Takes the leaf itself, and may write into it and its `.grad` (grad mode is off, but for `create_graph=True`):
-        an optimiser's step can be taken, and the gradient let go, while the backward goes on. What it returns is not
-        used.
+        an optimiser's step can be taken, and the gradient let go, while the backward goes on. It returns None.
 
     Returns
     -------

@@ -7,7 +7,6 @@ consumers' edges point to.
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar, final
@@ -15,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, final
 from pullback.core import slots
 from pullback.core.hook_dict import HookDict
 from pullback.core.lock import one_thread
+from pullback.core.sequence import next_leaf_nr, next_sequence_nr
 from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import DType, Gradient, Shape
 
@@ -25,10 +25,6 @@ Unpack: TypeAlias = "Callable[[Any, Any, Node], Any]"
 
 _N = TypeVar("_N", bound="Node")
 _M = TypeVar("_M", bound="MultiNode")
-
-next_sequence_nr = itertools.count().__next__
-# Gradients are accumulated as soon as they are complete: above every number that an operator's node gets.
-next_leaf_nr = itertools.count(1 << 62).__next__
 
 
 class InputMetadata:
@@ -161,6 +157,7 @@ class Node:
     def __dir__(self) -> list[str]:
         names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
         shown = ["_saved_" + name.partition("_")[2] for name in names if name.startswith(("saved_", "arg_"))]
+        shown += ["_raw_" + name for name in names if name.startswith("saved_")]
         return [*super().__dir__(), *shown]
 
     def __reduce__(self) -> NoReturn:

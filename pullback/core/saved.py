@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import slots
-from pullback.core.errors import BackwardTwiceError, SavedTensorModifiedError
+from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
 from pullback.core.node import Edge, Node, Port
 from pullback.core.packed import Packed, recorded_at, slot_name
 from pullback.core.tensor import Tensor, new, wrap
@@ -50,6 +50,9 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
             return saved
         if saved._counter is None:
             return saved._array
+    elif type(version) is int:  # of a tensor with a counter, such as a view
+        if type(saved) is Tensor and saved._counter.n == version:  # type: ignore[union-attr]  # it keeps one
+            return saved._array
     elif type(version) is Counter and version.n == 0:
         return saved
     elif type(version) is Packed:
@@ -73,11 +76,23 @@ def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:
             return slots.saved_again(version.tensor(saved, node, None if nr is None else _entrance(node, nr)))
         saved = checked(saved, version, node)
         if not _is_output(version):
+            if isinstance(saved, Tensor) and saved._extra is not None:
+                _refuse_detached(saved._extra.detached_at, saved, node)
             return slots.saved_again(saved)
         entrance = _entrance(node, own_output_nr(node, saved))
         return output_again(slots.saved_again(saved), version, entrance, level)
 
     return unpack_tensor
+
+
+def _refuse_detached(detached_at: int | None, saved: Tensor, node: Any) -> None:
+    """Refuse a saved tensor that has lost its history since: what is recorded from it would lack a derivative."""
+    if detached_at is not None and node._sequence_nr < detached_at:
+        raise GradientError(
+            f"{node.name()} saved {slot_name(node, saved)!r} (shape {tuple(saved.shape)}), which detach_() has taken "
+            "out of its graph since, so a derivative of this backward cannot be recorded. Use detach(), which leaves the "
+            "tensor as it is."
+        )
 
 
 def own_output_nr(node: Any, saved: Any) -> int:

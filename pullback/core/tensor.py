@@ -17,6 +17,7 @@ import numpy as np
 from pullback.core import modes, slots
 from pullback.core.errors import DetachingError, GradientError, InplaceError
 from pullback.core.hook_dict import HookDict, warn_not_pickled
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter, counter_of, moved_counter, version_of
 
@@ -34,6 +35,7 @@ class Extra:
 
     accumulator: Callable[[], Any] | None = None  # weak reference to the AccumulateGrad node of a leaf
     base: Tensor | None = None  # the tensor whose memory a view shares
+    detached_at: int | None = None  # of a tensor that detach_() took out of its graph: the sequence number then
     grad: Tensor | None = None
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
@@ -180,8 +182,8 @@ class Tensor:
         strides = tuple(s // self._array.itemsize for s in self._array.strides)  # type: ignore[attr-defined]
         return strides if dim is None else strides[dim]
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in C order without gaps."""
+    def is_contiguous(self, memory_format: str | None = None) -> bool:
+        """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for."""
         return bool(self._array.flags.c_contiguous)  # type: ignore[attr-defined]
 
     def is_floating_point(self) -> bool:
@@ -330,6 +332,8 @@ class Tensor:
         """Take this tensor itself out of the graph; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
+        if self._fn is not None:
+            extra_of(self).detached_at = next_sequence_nr()
         self._fn = None
         self._requires_grad = False
         return self

@@ -12,6 +12,8 @@ from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
 
+_DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
+
 
 def grad(function, argnums=0, has_aux=False):
     """A function that computes the gradient of `function`.
@@ -83,7 +85,7 @@ def value_and_grad(function, argnums=0, has_aux=False):
             value, aux = _split(output) if has_aux else (output, None)
             gradients = _gradients(value, leaves, level)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         if any(structures):
             gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
@@ -183,7 +185,9 @@ def _check_scalar(value):
 
 
 def _one(data):
-    return data.dtype.type(1) if type(data) is ndarray else data * 0 + 1
+    if type(data) is not ndarray:
+        return data * 0 + 1
+    return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)
 
 
 def _zeros(leaf):

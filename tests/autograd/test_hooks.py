@@ -489,3 +489,17 @@ def test_hooks_registered_by_many_threads_all_run():
         thread.join()
     y.sum().backward()
     assert sorted(seen) == ["n"] * 8 + ["t"] * 16
+
+
+@pytest.mark.parametrize("result", [1, pb.ones(2)])
+def test_a_post_accumulate_hook_must_return_none(result):
+    x = leaf()
+
+    def hook(parameter):
+        return result
+
+    x.register_post_accumulate_grad_hook(hook)
+    with pytest.raises(
+        RuntimeError, match=r"post-accumulate hook 'hook' returned (an int|a Tensor); it must return None"
+    ):
+        (x * 2).sum().backward()

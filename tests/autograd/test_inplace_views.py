@@ -259,3 +259,28 @@ def test_one_of_several_views_of_a_detached_base_raises_once_that_was_written_in
     y.zero_()
     with pytest.raises(RuntimeError, match="an output of unbind, which returns several views"):
         a * 2
+
+
+def test_a_leaf_that_became_another_tensor_has_no_grad_to_add_to():
+    x, w = pb.tensor([1.0, 2.0], requires_grad=True), pb.tensor(1.0, requires_grad=True)
+    y = x + w
+    x.detach_()
+    x.mul_(y.sum())
+    with pytest.raises(RuntimeError, match=r"moved into the graph interior.*it comes from MulBackward0 now"):
+        x.sum().backward()
+    assert w.grad is None
+
+
+def test_a_saved_tensor_that_was_detached_cannot_be_differentiated_again():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    z = (y * x).sum()
+    y.detach_()
+    (first,) = pb.autograd.grad(z, x, retain_graph=True)
+    assert first.tolist() == [3.0, 12.0]
+    with pytest.raises(
+        RuntimeError, match=r"MulBackward0 saved 'self'.*detach_\(\) has taken out of its graph.*detach\(\)"
+    ):
+        pb.autograd.grad(z, x, create_graph=True)
+    (again,) = pb.autograd.grad((y * x).sum(), x, create_graph=True)  # recorded after it: y is a constant there
+    assert again.tolist() == [1.0, 4.0]

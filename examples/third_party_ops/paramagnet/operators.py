@@ -5,9 +5,10 @@ from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.node import Node, port
 from pullback.core.out import write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import tangent_or_zeros

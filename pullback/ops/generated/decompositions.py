@@ -6,9 +6,10 @@ from pullback.core.arguments import UNSET, missing_argument, number_type, tensor
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
 from pullback.ops.formulas.determinants import (

@@ -4,8 +4,9 @@ from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument
 from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.node import Node, port
 from pullback.core.out import assign_out
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.fft import c2r_adjoint, r2c_adjoint
 from pullback.arrays.numpy import fft as kernels

@@ -2,8 +2,9 @@
 
 from pullback.core.arguments import UNSET, tensor_list
 from pullback.core.dispatch import Operator, TENSOR, attribute, dispatch
-from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.node import Node, port
 from pullback.core.out import assign_out, write_out
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import new
 from pullback.ops.formulas.joining import cat_backward
 from pullback.ops.composite import joining as composite_joining

@@ -5,9 +5,10 @@ from pullback.core.arguments import UNSET, tensor_list
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
-from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.node import Node, port
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.linalg import cross_dim, einsum_pair_backward, flip_pair, matmul_other, matmul_self, scaled
 from pullback.arrays import numpy as kernels

@@ -8,9 +8,10 @@ from pullback.core.arguments import number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.elementary import logit_slope

@@ -5,8 +5,9 @@ from pullback.core.arguments import UNSET, int_list, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, created, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import mutate
-from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.node import Node, port
 from pullback.core.out import write_out
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.arrays import numpy as kernels
 

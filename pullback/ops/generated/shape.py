@@ -6,8 +6,9 @@ from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
 from pullback.core.inplace_views import become_view
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.shape import (

@@ -4,9 +4,10 @@ from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.node import MultiNode, Node, next_sequence_nr, port, start_multi
+from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out
 from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.spatial import (
     adjoint_maps,

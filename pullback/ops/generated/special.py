@@ -5,9 +5,10 @@ from numpy import asarray, ndarray
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
-from pullback.core.node import Node, next_sequence_nr, port
+from pullback.core.node import Node, port
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.formulas.pointwise import zero_at_infinity
