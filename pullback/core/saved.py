@@ -90,8 +90,8 @@ def _refuse_detached(detached_at: int | None, saved: Tensor, node: Any) -> None:
     if detached_at is not None and node._sequence_nr < detached_at:
         raise GradientError(
             f"{node.name()} saved {slot_name(node, saved)!r} (shape {tuple(saved.shape)}), which detach_() has taken "
-            "out of its graph since, so a derivative of this backward cannot be recorded. Use detach(), which leaves the "
-            "tensor as it is."
+            "out of its graph since, so a derivative of this backward cannot be recorded. Use detach(), which leaves "
+            "the tensor as it is."
         )
 
 
