@@ -295,7 +295,7 @@ class Values:
 
     def view(self, i, how):
         t = self.tensors[i]
-        value = how(t.read())
+        value = how(t.read().contiguous())  # a value has no memory to be viewed: any layout will do that takes `how`
         places = how(pb.from_numpy(t.places)).numpy()
         if not np.may_share_memory(places, t.places) and places.size:
             self._add(value)
