@@ -27,22 +27,32 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
-WITH_EXAMPLES = (
-    "README.md", "docs/conventions.md", "docs/errors.md", "docs/design/levels.md", "docs/autograd/complex.md",
-    "docs/autograd/forward_mode.md", "docs/autograd/functional.md", "docs/autograd/graph.md", "docs/autograd/hooks.md",
-    "docs/autograd/views.md", "docs/autograd/debugging.md",
-    "docs/autograd/checkpoint.md", "docs/autograd/saved_tensors.md",
-)  # fmt: skip
+WITH_EXAMPLES = [document for document in ["README.md", *DOCUMENTS] if blocks(document, "python")]
+
+
+def test_pages_with_examples_are_found():
+    assert {"README.md", "docs/conventions.md", "docs/design/overview.md"} <= set(WITH_EXAMPLES)
 
 
 @pytest.mark.parametrize("document", WITH_EXAMPLES)
 def test_examples_print_what_they_say(document):
     text = "\n".join(blocks(document, "python"))
+    if ">>>" not in text:  # programs, which assert what they say
+        assert "assert" in text
+        exec(compile(text, document, "exec"), {})
+        return
     test = doctest.DocTestParser().get_doctest(text, {}, document, document, 0)
     assert len(test.examples) > 3
     report = []
     doctest.DocTestRunner().run(test, out=report.append)
     assert not report, "".join(report)
+
+
+def test_overview_quotes_the_declarations():
+    declared = "".join((ROOT / f"pullback/ops/{name}.yaml").read_text() for name in ("native_functions", "derivatives"))
+    (quoted,) = blocks("docs/design/overview.md", "yaml")
+    for entry in quoted.strip().split("\n\n"):
+        assert entry in declared
 
 
 def test_contributing_adds_an_operator(tmp_path, monkeypatch):
@@ -58,6 +68,8 @@ def test_contributing_adds_an_operator(tmp_path, monkeypatch):
     names: dict[str, object] = {}
     exec(record, names)
     check_operator(dataclasses.replace(names["RECORD"], call=operators.lambertw))
+    with pytest.raises(TypeError, match="complex"):
+        operators.lambertw(pb.tensor([1j]))
 
 
 def test_contributing_adds_an_operator_that_is_not_there_yet():
@@ -80,6 +92,16 @@ def test_named_files_and_targets_exist(document):
         assert (ROOT / path).exists(), f"{document} names {path}"
     for target in re.findall(r"\bmake (\w+)\b", "\n".join(re.findall(r"`[^`]+`|^make .*$", text, re.MULTILINE))):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{document} names make {target}"
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *DOCUMENTS])
+def test_linked_headings_exist(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for link, anchor in re.findall(r"\]\(([\w/.]*)#([\w-]+)\)", text):
+        page = (ROOT / document).parent / link if link else ROOT / document
+        headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        anchors = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+        assert anchor in anchors, f"{document} links to {link}#{anchor}"
 
 
 def test_version_is_said_once_everywhere(capsys):

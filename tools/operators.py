@@ -23,7 +23,8 @@ DIFFERENCES = ROOT / "docs" / "operators_differences.yaml"
 INTRODUCTION = """\
 # Operators
 
-Written by `python tools/operators.py` from `native_functions.yaml`, `derivatives.yaml` and the OpInfo records.
+Written by `python tools/operators.py` from `native_functions.yaml`, `derivatives.yaml`, the OpInfo records and, for the
+tables at the end, `docs/operators_differences.yaml` and `docs/operators_absent.yaml`.
 
 *Kind*: a primitive has a kernel, and a formula if it is differentiable; a composite is made of other operators, through
 which it differentiates. *Orders*: how many times the tests differentiate it (0: no derivative). *Complex*: whether it
@@ -69,9 +70,16 @@ def formulas(native, registry):
     return "; ".join(parts).replace("|", "\\|")
 
 
+def records_of(native, known):
+    """The records of an operator: by its name, an alias, or the name of its form in place or out of place."""
+    names = [dotted(native), native.name, *native.aliases]
+    names += [f"{name.rstrip('_')}{mark}" for mark in ("", "_") for name in names]
+    return next((known[name] for name in names if name in known), [])
+
+
 def row(native, registry, known):
     """One line of the table."""
-    infos = next((known[n] for n in (dotted(native), native.name, native.name.rstrip("_")) if n in known), [])
+    infos = records_of(native, known)
     orders = max((info.order for info in infos), default=0) if infos else "-"
     number = "yes" if any(info.complex for info in infos) else "no"
     overload = f".{native.schema.overload}" if native.schema.overload else ""

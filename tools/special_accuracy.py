@@ -30,10 +30,10 @@ to a whole number, so it has no gradient.
 The table has the largest relative error over points spread over each region, in units of the last place of float64
 (2.2e-16), against [mpmath](https://mpmath.org) at 60 digits. Where a function has zeros the error is relative to its
 size about there, as no number of digits can hold at a zero. Errors of a hundred units have one reason: the function
-multiplies the rounding of its argument, or of a step inside, by so much, as exp(-x**2 / 2) does by x**2. One row is
-bad: SciPy's `gammainc` sums no more than 2000 terms, which for a = 1e6 leaves six digits in the lower tail. PyTorch's
-own `bessel_j0`, `bessel_j1`, `bessel_y0` and `bessel_y1` have seven right digits about x = 5, so comparisons with
-them fail there.
+multiplies the rounding of its argument, or of a step inside, by so much, as exp(-x**2 / 2) does by x**2; SciPy's
+`j0`, `j1`, `y0` and `y1` the rounding of x - pi / 4, by about x / 5. One row is bad: SciPy's `gammainc` sums no more
+than 2000 terms, which for a = 1e6 leaves six digits in the lower tail. PyTorch's own `bessel_j0`, `bessel_j1`,
+`bessel_y0` and `bessel_y1` have seven right digits about x = 5, so comparisons with them fail there.
 
 `python tools/special_accuracy.py` writes this page.
 

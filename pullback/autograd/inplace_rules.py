@@ -66,7 +66,7 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
 def _leaf(name: str, what: str) -> InplaceError:
     return InplaceError(
         f"{name}: {what} that requires grad is being used in an in-place operation. Do it under pullback.no_grad() to "
-        "change a parameter, or use the out-of-place form to differentiate."
+        "change a parameter; to differentiate, use the out-of-place form, or write into a copy (t = t.clone())."
     )
 
 

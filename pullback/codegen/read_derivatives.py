@@ -207,6 +207,8 @@ class _Reader:
 
     def parse(self, text: str, where: Where, names: list[str]) -> Formula:
         """Parse a formula, and refuse an attribute of what is no tensor (that of a list of tensors is a list)."""
+        if (marker := _meant(text, names)) is not None:
+            raise where.error(f"unknown word {text!r}", f"Write {marker}, if that is meant")
         formula = parse_formula(
             text, names, self.vocabulary.operators, self.vocabulary.helpers, where, self.output_aliases
         )
@@ -311,6 +313,13 @@ class _Reader:
         names = [arg.name for arg in self.schema.args]
         names += [f"{arg.name}_p" for arg in self.native.differentiable_args] + [f"{name}_t" for name in inputs]
         return self.parse(text, where, [*names, *self.outputs])
+
+
+def _meant(text: str, names: Collection[str]) -> str | None:
+    """The word of the language that a lone unknown word most resembles, one such as auto_linear."""
+    if not text.isidentifier() or text in names or nearest(text, names) is not None:
+        return None
+    return nearest(text, (AUTO_ELEMENT_WISE, AUTO_LINEAR, NOT_IMPLEMENTED.value, NON_DIFFERENTIABLE.value))
 
 
 def _needed(how: set[str]) -> frozenset[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from pullback.codegen.errors import Where, shorten, suggest
@@ -107,6 +108,14 @@ def parse_schema(text: str, where: Where | None = None) -> Schema:
 
 def _closing(text: str, start: int) -> int | None:
     """The index of the bracket that closes the one at `start`, text in quotes left out."""
+    for i, character, depth in _unquoted(text, start):
+        if character in _CLOSE and depth == 0:
+            return i
+    return None
+
+
+def _unquoted(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
+    """Index, character and depth of brackets after it, for what stands from `start` on and not in quotes."""
     depth, quote = 0, ""
     for i in range(start, len(text)):
         character = text[i]
@@ -114,28 +123,16 @@ def _closing(text: str, start: int) -> int | None:
             quote = "" if character == quote else quote
         elif character in "\"'":
             quote = character
-        elif character in _OPEN:
-            depth += 1
-        elif character in _CLOSE:
-            depth -= 1
-            if depth == 0:
-                return i
-    return None
+        else:
+            depth += (character in _OPEN) - (character in _CLOSE)
+            yield i, character, depth
 
 
 def _split(text: str) -> list[str]:
     """`text` split at its commas outside of brackets and quotes."""
-    pieces, start, depth, quote = [], 0, 0, ""
-    for i, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'":
-            quote = character
-        elif character in _OPEN:
-            depth += 1
-        elif character in _CLOSE:
-            depth -= 1
-        elif character == "," and depth == 0:
+    pieces, start = [], 0
+    for i, character, depth in _unquoted(text):
+        if character == "," and depth == 0:
             pieces.append(text[start:i].strip())
             start = i + 1
     pieces.append(text[start:].strip())

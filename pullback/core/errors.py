@@ -1,4 +1,4 @@
-"""Every error that pullback raises by a class of its own.
+"""The errors of tensors, graphs and operators.
 
     RuntimeError
     +-- BackwardTwiceError          the saved tensors of a node were already released
@@ -11,7 +11,8 @@
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
 
-Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. One warning has a class of its own:
+Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. What gradcheck, checkpoints, forward
+mode and declarations raise besides stands with them; docs/errors.md has the public ones. One warning has its own class:
 
     ComplexToRealWarning            (a UserWarning and NumPy's ComplexWarning) a cast drops imaginary parts
 """

@@ -7,7 +7,7 @@ import numpy as np
 
 from pullback.autograd.engine import execute
 from pullback.core import modes
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, with_article
 from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
@@ -73,6 +73,8 @@ def value_and_grad(function, argnums=0, has_aux=False):
     """
     several = isinstance(argnums, tuple)
     numbers = argnums if several else (argnums,)
+    if not all(isinstance(n, (int, np.integer)) for n in numbers):
+        raise TypeError(f"argnums must be an int or a tuple of ints, positions of arguments, got {argnums!r}.")
 
     @functools.wraps(function)
     def compute(*args, **kwargs):
@@ -135,8 +137,8 @@ def _leaf(x, level):
     if type(x) is not ndarray and not isinstance(x, (ndarray, Tensor)):
         if not isinstance(x, (float, complex, np.generic)):
             raise TypeError(
-                f"cannot differentiate with respect to a {type(x).__name__}: pass a floating-point array, or choose "
-                "other arguments with argnums."
+                f"cannot differentiate with respect to {with_article(x)}: pass a floating-point number (2.0 for 2) or "
+                "array, or choose other arguments with argnums."
             )
         x = np.asarray(x)
     if x.dtype.kind not in "fc":

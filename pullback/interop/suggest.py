@@ -14,10 +14,11 @@ INSTEAD = {
     "cbrt": "np.sign(x) * np.abs(x) ** (1 / 3)",
     "copyto": "t[...] = values",
     "fill_diagonal": "t[np.arange(n), np.arange(n)] = values",
+    "gamma": "np.exp(scipy.special.gammaln(x)), which is gamma(x) for x > 0",
     "geomspace": "np.logspace(np.log10(start), np.log10(stop))",
     "insert": "np.concatenate([t[:i], values, t[i:]])",
-    "linalg.norm": "np.sqrt(np.sum(np.abs(x) ** 2))",
     "place": "t[mask] = values",
+    "polyfit": "np.linalg.lstsq(np.vander(x, degree + 1), y)[0]",
     "put": "t.put_(index, values)",
     "put_along_axis": "t.scatter_(axis, index, values)",
     "putmask": "np.where(mask, values, t)",
@@ -26,10 +27,11 @@ INSTEAD = {
 
 def unsupported(name, qualified=None):
     """The UnsupportedError for the NumPy function `name`, such as "linalg.inv"; `qualified` is for the message."""
-    advice = [f"Write {INSTEAD[name]}."] if name in INSTEAD else []
-    near = nearest(name)
-    if near:
-        advice.append(f"Nearest: {', '.join(near)}.")
+    if name in INSTEAD:
+        advice = [f"Write {INSTEAD[name]}."]
+    else:
+        near = nearest(name)
+        advice = [f"Nearest: {', '.join(near)}."] if near else []
     return _error(qualified or f"np.{name}", advice)
 
 
@@ -62,7 +64,8 @@ def nearest(name, count=3):
     found = [same[f] for f in difflib.get_close_matches(tail, same, n=count, cutoff=0.4)]
     cutoff = 0.55 if len(tail) > 5 else 0.75  # short names are like each other by chance
     found += [others[f] for f in difflib.get_close_matches(tail, others, n=count, cutoff=cutoff)]
-    return [f for f in found if f != f"np.{name}"][:count]
+    refused = {f"np.{n}" for n in (name, *INSTEAD)}  # some have a rule for arrays alone
+    return [f for f in found if f not in refused][:count]
 
 
 def _supported():

@@ -257,6 +257,12 @@ DERIVATIVE_REFUSALS = {
         "functions of one output",
         "each output",
     ),
+    "tangent word misspelt": (
+        SIN + "  self: grad\n  result: auto_elementwise  #!",
+        "sin(",
+        "unknown word 'auto_elementwise'",
+        "Write auto_element_wise",
+    ),
     "tangent word as a formula": (
         SIN + "  self: auto_linear  #!",
         "sin(",

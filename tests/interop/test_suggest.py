@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 
 import pullback as pb
 from pullback.core.errors import UnsupportedError
@@ -17,7 +18,8 @@ x = pb.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
         (lambda: np.insert(x, 0, 1.0), ["np.insert", "np.concatenate"]),
         (lambda: np.histogram2d(x[0], x[1]), ["np.histogram2d", "np.histogram", "t.detach().numpy()"]),
         (lambda: np.unwrap(x), ["np.unwrap has no rule"]),
-        (lambda: np.polyfit([1.0, 2.0], x[0], 1), ["np.polyfit has no rule"]),
+        (lambda: np.polyfit([1.0, 2.0], x[0], 1), ["np.polyfit has no rule", "np.linalg.lstsq(np.vander("]),
+        (lambda: scipy.special.gamma(x), ["scipy.special.gamma has no rule", "np.exp(scipy.special.gammaln(x))"]),
     ],
 )
 def test_message(call, parts):
@@ -33,3 +35,15 @@ def test_nearest_prefers_the_same_home():
     assert nearest("sumn")[0] == "np.sum"
     assert nearest("logsumexp")[0] == "pullback.logsumexp"
     assert nearest("zzzzqqq") == []
+
+
+def test_nearest_names_nothing_that_is_refused_itself():
+    assert nearest("putt") == nearest("putmaks") == []
+
+
+def test_remedies_are_right():
+    degree, t = 1, np.arange(3.0)
+    y = pb.tensor([1.0, 3.0, 4.0], requires_grad=True)
+    fitted = np.linalg.lstsq(np.vander(t, degree + 1), y)[0]
+    assert np.allclose(fitted.detach(), np.polyfit(t, y.detach().numpy(), degree))
+    assert np.allclose(np.exp(scipy.special.gammaln(x)).detach(), scipy.special.gamma(x.detach().numpy()))

@@ -104,6 +104,21 @@ def _gammaincinv(y):
     return mpmath.findroot(lambda x: _lower(2.5)(x) / y - 1, start)
 
 
+def _gammainccinv(y):
+    start = mpmath.mpf(special.gammainccinv(2.5, pb.tensor(float(y))).item())
+    return mpmath.findroot(lambda x: mpmath.log(_upper(2.5)(x) / y), start)
+
+
+def _betaincinv(y):
+    start = mpmath.log(special.betaincinv(2.5, 1.5, pb.tensor(float(y))).item())
+    return mpmath.exp(mpmath.findroot(lambda log: mpmath.log(_betainc(2.5, 1.5)(mpmath.exp(log)) / y), start))
+
+
+def _erfcinv(y):
+    start = mpmath.mpf(special.erfcinv(pb.tensor(float(y))).item())
+    return mpmath.findroot(lambda x: mpmath.log(mpmath.erfc(x) / y), start)
+
+
 def _beta_density(a, b):
     return lambda x: x ** (a - 1) * (1 - x) ** (b - 1) / mpmath.beta(a, b)
 
@@ -187,6 +202,12 @@ REGIONS = [
     *regions("betainc", _betainc(2.5, 1.5), _beta_density(2.5, 1.5), (1e-100, 0.1), (0.1, 0.99), args=(2.5, 1.5)),
     *regions("betainc", _betainc(2000, 3000), _beta_density(2000, 3000), (0.35, 0.45), args=(2000.0, 3000.0),
              bound=900.0),
+    *regions("gammainccinv", _gammainccinv, lambda y: -1 / _density(2.5)(_gammainccinv(y)), (1e-300, 0.1), (0.1, 0.99),
+             args=(2.5,), bound=2000.0),
+    *regions("betaincinv", _betaincinv, lambda y: 1 / _beta_density(2.5, 1.5)(_betaincinv(y)), (1e-100, 0.1),
+             (0.1, 0.99), args=(2.5, 1.5), bound=64.0),
+    *regions("erfcinv", _erfcinv, lambda y: -mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(_erfcinv(y) ** 2), (1e-300, 0.1),
+             (0.1, 0.9), (1.1, 1.999), bound=3000.0),
     *regions("zeta", lambda q: mpmath.zeta(3, q), lambda q: -3 * mpmath.zeta(4, q), (1e-50, 1), (1, 1e6), args=(3.0,)),
     *regions("erfinv", mpmath.erfinv,
              lambda y: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(mpmath.erfinv(y) ** 2), (-0.999, 0.999),
@@ -210,10 +231,16 @@ REGIONS = [
     *_exp_bessel("scaled_modified_bessel_k0", mpmath.besselk, 0, 1, (1e-10, 1), (1, 30), (30, 1e10), bound=200.0),
     *_exp_bessel("scaled_modified_bessel_k1", mpmath.besselk, 1, 1, (1e-10, 1), (1, 30), (30, 1e10), bound=200.0),
     *_bessel("bessel_j0", mpmath.besselj, 0, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("bessel_j0", mpmath.besselj, 0, (1e3, 1e5), waves=True, bound=1e5),
     *_bessel("bessel_j1", mpmath.besselj, 1, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("bessel_j1", mpmath.besselj, 1, (1e3, 1e5), waves=True, bound=1e5),
     *_bessel("bessel_y0", mpmath.bessely, 0, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("bessel_y0", mpmath.bessely, 0, (1e3, 1e5), waves=True, bound=1e5),
     *_bessel("bessel_y1", mpmath.bessely, 1, (1e-5, 10), (10, 1000), waves=True, bound=250.0),
+    *_bessel("bessel_y1", mpmath.bessely, 1, (1e3, 1e5), waves=True, bound=1e5),
     *_bessel("jv", mpmath.besselj, 2.5, (1e-3, 10), (10, 1000), waves=True, args=(2.5,), bound=250.0),
+    *_bessel("yv", mpmath.bessely, 2.5, (1e-3, 10), (10, 1000), waves=True, args=(2.5,), bound=250.0),
+    *_bessel("iv", mpmath.besseli, 2.5, (1e-3, 10), (10, 600), args=(2.5,)),
     *_bessel("kv", mpmath.besselk, 2.5, (1e-3, 10), (10, 600), args=(2.5,)),
     *regions("spherical_bessel_j0", mpmath.sinc, _sinc_slope, (1e-100, 1), (1, 10), (10, 1000), waves=True),
     *regions("sinc", mpmath.sincpi, lambda x: mpmath.pi * _sinc_slope(mpmath.pi * x),

@@ -306,3 +306,22 @@ def test_cross_entropy_of_many_rows_and_classes(rows, classes, reduction):
     expected = np.exp(logs)
     expected[np.arange(rows), target] -= 1
     np.testing.assert_allclose(scores.grad.numpy(), share * expected, rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [1.0, 3.0, math.inf])
+def test_distances_of_many_rows_are_differentiated_by_blocks_of_rows(p):
+    rng = np.random.default_rng(0)
+    a, b = (pb.tensor(rng.normal(size=(2, n, 40)), requires_grad=True) for n in (90, 110))
+    grad = pb.tensor(rng.normal(size=(2, 90, 110)), requires_grad=True)
+    moved = [pb.tensor(rng.normal(size=x.shape)) for x in (a, b)]
+
+    def at_once(x, y):
+        return pb.linalg.vector_norm(x[:, :, None] - y[:, None], p, -1)
+
+    found, wanted = [], []
+    for function, results in ((lambda x, y: pb.cdist(x, y, p), found), (at_once, wanted)):
+        slopes = pb.autograd.grad(function(a, b), (a, b), grad, create_graph=True)
+        second = sum((s * m).sum() for s, m in zip(slopes, moved, strict=True))
+        results += [*slopes, *pb.autograd.grad(second, (a, b, grad)), pb.func.jvp(function, (a, b), tuple(moved))[1]]
+    for one, other in zip(found, wanted, strict=True):
+        pb.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)

@@ -1,5 +1,6 @@
 """Random operators: distributions, seeding, and independence of threads."""
 
+import math
 import threading
 
 import numpy as np
@@ -44,6 +45,7 @@ def test_continuous_draws_follow_their_distribution(draw, distribution):
         (lambda: pb.randint(-1, 1, (N,)), {-1: 0.5, 0: 0.5}),
         (lambda: pb.bernoulli(pb.full((N,), 0.3)), {0: 0.7, 1: 0.3}),
         (lambda: pb.empty(N).bernoulli_(0.3), {0: 0.7, 1: 0.3}),
+        (lambda: pb.poisson(pb.full((N,), 0.5)), {k: 0.5**k * np.exp(-0.5) / math.factorial(k) for k in range(4)}),
         (lambda: pb.empty(N).geometric_(0.9), {1: 0.9, 2: 0.09}),
         (lambda: pb.multinomial(pb.tensor([1.0, 0.0, 3.0]), N, replacement=True), {0: 0.25, 1: 0, 2: 0.75}),
         (lambda: pb.multinomial(pb.tensor([[1.0, 0.0, 3.0]] * N), 1).reshape(-1), {0: 0.25, 1: 0, 2: 0.75}),

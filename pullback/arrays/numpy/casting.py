@@ -7,7 +7,7 @@ import numpy as np
 
 from pullback.core.errors import ComplexToRealWarning
 
-__all__ = ["clone", "copy", "fill", "fill_", "to_copy", "zero", "zero_"]
+__all__ = ["clone", "copy", "fill", "fill_", "fill_diagonal", "to_copy", "zero", "zero_"]
 
 
 def to_copy(self, dtype, memory_format=None):
@@ -47,6 +47,18 @@ def fill_(self, value):
 def fill(self, value):
     """The shape and dtype of `self`, filled with one number."""
     return fill_(np.empty(np.shape(self), self.dtype), value)
+
+
+def fill_diagonal(self, fill_value, wrap=False):
+    """A copy of `self` with one number where all indices are equal; if `wrap`, again below in a tall matrix."""
+    lengths = set(self.shape)
+    if self.ndim < 2 or (self.ndim > 2 and len(lengths) > 1):
+        raise RuntimeError(f"fill_diagonal_: input must be a matrix or a cube of any dimension, got shape {self.shape}")
+    if isinstance(fill_value, complex) and self.dtype.kind not in "cb":
+        raise RuntimeError(f"fill_diagonal_: the complex number {fill_value} cannot be stored in {self.dtype}")
+    out = np.array(self, order="C", copy=True)
+    np.fill_diagonal(out, fill_value, wrap)
+    return out
 
 
 def zero_(self):

@@ -15,7 +15,7 @@ from pullback.arrays.numpy.creation import DEFAULT
 # The kernels; beside them the module offers default_generator, manual_seed, get_rng_state and set_rng_state.
 __all__ = [
     "bernoulli", "bernoulli_", "bernoulli_p", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial",
-    "normal", "normal_", "normal_size", "rand", "rand_like", "randint", "randint_like", "randint_like_low",
+    "normal", "normal_", "normal_size", "poisson", "rand", "rand_like", "randint", "randint_like", "randint_like_low",
     "randint_low", "randn", "randn_like", "random_", "random_to", "randperm", "uniform_",
 ]  # fmt: skip
 
@@ -176,6 +176,13 @@ def coin(shape, p, generator):
     """True with probability p."""
     require(np.all(np.greater_equal(p, 0) & np.less_equal(p, 1)), "probabilities must lie in [0, 1].")
     return np.asarray((generator or default_generator()).random(shape)) < p
+
+
+def poisson(self, generator=None):
+    """Counts of events, each element of self being the number expected; in the dtype of self."""
+    real_floating(self)
+    require(bool(np.all(np.greater_equal(self, 0))), "input must not hold negative rates or nan.")
+    return np.asarray((generator or default_generator()).poisson(self)).astype(self.dtype)
 
 
 def multinomial(self, num_samples, replacement=False, generator=None):

@@ -132,9 +132,24 @@ def _is_constant(x, axis, keepdim):
 
 
 def std(self, dim=None, correction=None, keepdim=False):
-    """Square root of the variance."""
+    """Square root of the variance, also where that overflows or vanishes."""
     inexact_only("std", self.dtype)
-    return np.sqrt(var(self, dim, correction, keepdim))
+    with np.errstate(over="ignore"):
+        variance = var(self, dim, correction, keepdim)
+    limits = np.finfo(self.dtype)
+    if np.logical_and(variance >= limits.tiny / limits.eps, variance <= limits.max).all():
+        return np.sqrt(variance)
+    return _scaled_std(self, _axis(dim, self), correction, keepdim)
+
+
+def _scaled_std(x, axis, correction, keepdim):
+    """The standard deviation of x over a power of two, times that power."""
+    size = np.abs(x) if x.dtype.kind == "f" else np.maximum(np.abs(x.real), np.abs(x.imag))
+    size = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0)
+    exponent = np.where(np.isfinite(size), np.frexp(size)[1] - 1, 0)
+    scale = np.ldexp(size.dtype.type(1), exponent)
+    found = np.sqrt(var(x / scale, axis, correction, keepdim))
+    return found * scale.reshape(np.shape(found))
 
 
 # -- extremes --------------------------------------------------------------------------------------------------------

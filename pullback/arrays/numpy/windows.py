@@ -3,7 +3,8 @@
 import numpy as np
 
 __all__ = [
-    "fftfreq", "rfftfreq", "window_bartlett", "window_blackman", "window_cosine", "window_exponential",
+    "bartlett_window", "blackman_window", "fftfreq", "hamming_window", "hann_window", "kaiser_window", "rfftfreq",
+    "window_bartlett", "window_blackman", "window_cosine", "window_exponential",
     "window_gaussian", "window_general_cosine", "window_general_hamming", "window_hamming", "window_hann",
     "window_kaiser", "window_nuttall",
 ]  # fmt: skip
@@ -85,12 +86,42 @@ def window_nuttall(M, sym=True, dtype=None):
     return _window("nuttall", M, sym, dtype)
 
 
-def _window(name, M, sym, dtype, *parameters):
+# The older names, which count a period instead of a symmetric window by default
+
+
+def bartlett_window(window_length, periodic=True, dtype=None):
+    """A triangle that begins in zero."""
+    return _window("bartlett", window_length, not periodic, dtype)
+
+
+def blackman_window(window_length, periodic=True, dtype=None):
+    """Three cosine terms: a0 = 0.42, a1 = 0.5, a2 = 0.08."""
+    return _window("blackman", window_length, not periodic, dtype)
+
+
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, dtype=None):
+    """alpha - beta cos(2 pi n / N)."""
+    return _window("general_cosine", window_length, not periodic, dtype, (alpha, beta), called="hamming_window")
+
+
+def hann_window(window_length, periodic=True, dtype=None):
+    """sin(pi n / N)^2."""
+    return _window("hann", window_length, not periodic, dtype)
+
+
+def kaiser_window(window_length, periodic=True, beta=12.0, dtype=None):
+    """A ratio of Bessel functions, of shape beta."""
+    if beta < 0:
+        raise ValueError(f"kaiser_window: beta must not be negative, got {beta}.")
+    return _window("kaiser", window_length, not periodic, dtype, beta)
+
+
+def _window(name, M, sym, dtype, *parameters, called=None):
     dtype = np.dtype(np.float64 if dtype is None else dtype)
     if M < 0:
-        raise ValueError(f"{name} requires a non-negative window length, got M={M}.")
+        raise ValueError(f"{called or name} requires a non-negative window length, got {M}.")
     if dtype not in (np.float32, np.float64):
-        raise ValueError(f"{name} expects float32 or float64, got dtype {dtype}.")
+        raise ValueError(f"{called or name} expects float32 or float64, got dtype {dtype}.")
     from scipy.signal import windows  # here, because scipy.signal takes longer to import than this whole package
 
     return getattr(windows, name)(M, *parameters, sym=sym).astype(dtype, copy=False)

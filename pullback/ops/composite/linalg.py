@@ -2,6 +2,7 @@
 
 import string
 
+from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.einsum import einsum
 
 __all__ = ["addbmm", "addmv", "addr", "diag", "diagflat", "einsum", "inner", "kron", "tensordot"]
@@ -60,6 +61,7 @@ def checked(dims, ndim):
 
 def kron(self, other, *, ops):
     """The Kronecker product: every element of self times the whole of other."""
+    require_arrays("kron", self=self, other=other)
     ndim = max(self.ndim, other.ndim)
     a = (1,) * (ndim - self.ndim) + tuple(self.shape)
     b = (1,) * (ndim - other.ndim) + tuple(other.shape)

@@ -161,7 +161,13 @@ def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="m
 def cosine_similarity(x1, x2, dim=1, eps=1e-8, *, ops):
     """x1 . x2 over the product of the norms, each at least eps (and then constant)."""
     require_arrays("cosine_similarity", x1=x1, x2=x2)
-    shape = np.broadcast_shapes(x1.shape, x2.shape)
+    try:
+        shape = np.broadcast_shapes(x1.shape, x2.shape)
+    except ValueError:
+        raise RuntimeError(
+            f"cosine_similarity(): x1 and x2 must broadcast, but their shapes are {tuple(x1.shape)} and "
+            f"{tuple(x2.shape)}."
+        ) from None
     x1, x2 = ops.expand(x1, shape), ops.expand(x2, shape)
     first, second = (x / ops.clamp_min(ops.linalg_vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return ops.sum(first * second, dim)

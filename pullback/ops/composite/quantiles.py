@@ -52,7 +52,9 @@ def checked(name, x, q, interpolation, ops):
             f"{tuple(q.shape)}."
         )
     if not bool(ops.all(ops.logical_and(ops.ge(q, 0), ops.le(q, 1)))):
-        raise RuntimeError(f"{name}(): q must be in the range [0, 1].")
+        raise RuntimeError(
+            f"{name}(): q must be in the range [0, 1], got {ops.amin(q).item()} to {ops.amax(q).item()}."
+        )
     return q
 
 

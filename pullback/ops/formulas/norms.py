@@ -4,6 +4,8 @@ import math
 
 __all__ = ["cdist_backward", "cdist_jvp", "renorm_backward", "renorm_jvp", "vector_norm_backward", "vector_norm_jvp"]
 
+_BLOCK = 2**17  # differences at a time, of all rows to all rows: 1 MB, which caches hold
+
 
 def _kept(x, dim, ndim, keepdim, ops):
     """A result of a reduction with its dimensions kept, of size 1."""
@@ -102,12 +104,37 @@ def cdist_backward(grad, x1, x2, p, distances, mask, *, ops):
             turned = ops.transpose(weights, -2, -1)
             second = x2 * ops.sum(turned, -1, True) - ops.matmul(turned, x1)
         return first, second
-    slopes = norm_slope(_differences(x1, x2, ops), p, ops.unsqueeze(distances, -1), -1, ops)
-    pull = ops.unsqueeze(grad, -1) * slopes
-    return (ops.sum(pull, -2) if mask[0] else None), (-ops.sum(pull, -3) if mask[1] else None)
+    first, second = [], None
+    for rows, given, found in _blocks((x1, grad, distances), x2, ops):
+        slopes = norm_slope(_differences(rows, x2, ops), p, ops.unsqueeze(found, -1), -1, ops)
+        pull = ops.unsqueeze(given, -1) * slopes
+        if mask[0]:
+            first.append(ops.sum(pull, -2))
+        if mask[1]:
+            part = -ops.sum(pull, -3)
+            second = part if second is None else second + part
+    return _together(first, ops) if mask[0] else None, second
 
 
 def cdist_jvp(x1, dx1, x2, dx2, p, distances, *, ops):
     """<slope, dx1 - dx2>."""
-    slopes = norm_slope(_differences(x1, x2, ops), p, ops.unsqueeze(distances, -1), -1, ops)
-    return ops.sum(slopes * _differences(dx1, dx2, ops), -1)
+    parts = []
+    for rows, moved, found in _blocks((x1, dx1, distances), x2, ops):
+        slopes = norm_slope(_differences(rows, x2, ops), p, ops.unsqueeze(found, -1), -1, ops)
+        parts.append(ops.sum(slopes * _differences(moved, dx2, ops), -1))
+    return _together(parts, ops)
+
+
+def _blocks(matrices, x2, ops):
+    """Some rows of the matrices at a time, so that their differences to all rows of x2 fit into a cache."""
+    distances = matrices[-1]
+    rows = distances.shape[-2]
+    step = max(_BLOCK * rows // max(distances.size * x2.shape[-1], 1), 1)
+    if step >= rows:
+        return [matrices]
+    counts = [(start, min(step, rows - start)) for start in range(0, rows, step)]
+    return [tuple(ops.narrow(x, -2, start, count) for x in matrices) for start, count in counts]
+
+
+def _together(parts, ops):
+    return parts[0] if len(parts) == 1 else ops.cat(parts, -2)

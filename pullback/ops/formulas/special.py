@@ -30,5 +30,8 @@ def degree(n, less=0.0, *, ops):
 
 def beta_density_slope(alpha, beta, x, *, ops):
     """The derivative of the density of the beta distribution in x."""
-    lower = ops.beta_density(alpha - 1, beta, x) - ops.beta_density(alpha, beta - 1, x)
-    return (alpha + beta - 1) * lower
+    # (a - 1) / x = (a - 1) (1 - x) / x + (a - 1), where (a - 1) / B(a, b) = b / B(a - 1, b + 1); likewise for b. The
+    # shorter (a + b - 1) / B(a - 1, b) would be 0 times infinity where a + b = 1.
+    rising = beta * ops.beta_density(alpha - 1, beta + 1, x)
+    falling = alpha * ops.beta_density(alpha + 1, beta - 1, x)
+    return rising - falling + (alpha - beta) * ops.beta_density(alpha, beta, x)

@@ -551,6 +551,93 @@ def signal_windows_nuttall(M, *, sym=True, dtype=None, device="cpu", requires_gr
     return created(result, device, requires_grad)
 
 
+OP_bartlett_window = Operator("bartlett_window", "bartlett_window", ())
+
+
+def bartlett_window(window_length, periodic=True, *, dtype=None, device="cpu", requires_grad=False):
+    """A triangular window that begins in zero; one period of it, or symmetric.
+
+    bartlett_window(int window_length, bool periodic=True, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("bartlett_window", dtype)
+    try:
+        result = kernels.bartlett_window(window_length, periodic, dtype)
+    except Exception as error:
+        raise explain(OP_bartlett_window, (window_length, periodic, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_blackman_window = Operator("blackman_window", "blackman_window", ())
+
+
+def blackman_window(window_length, periodic=True, *, dtype=None, device="cpu", requires_grad=False):
+    """A window of three cosine terms.
+
+    blackman_window(int window_length, bool periodic=True, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("blackman_window", dtype)
+    try:
+        result = kernels.blackman_window(window_length, periodic, dtype)
+    except Exception as error:
+        raise explain(OP_blackman_window, (window_length, periodic, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_hamming_window = Operator("hamming_window", "hamming_window", ())
+
+
+def hamming_window(
+    window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, device="cpu", requires_grad=False
+):
+    """alpha - beta cos.
+
+    hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("hamming_window", dtype)
+    try:
+        result = kernels.hamming_window(window_length, periodic, alpha, beta, dtype)
+    except Exception as error:
+        raise explain(OP_hamming_window, (window_length, periodic, alpha, beta, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_hann_window = Operator("hann_window", "hann_window", ())
+
+
+def hann_window(window_length, periodic=True, *, dtype=None, device="cpu", requires_grad=False):
+    """0.5 - 0.5 cos.
+
+    hann_window(int window_length, bool periodic=True, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("hann_window", dtype)
+    try:
+        result = kernels.hann_window(window_length, periodic, dtype)
+    except Exception as error:
+        raise explain(OP_hann_window, (window_length, periodic, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
+OP_kaiser_window = Operator("kaiser_window", "kaiser_window", ())
+
+
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, device="cpu", requires_grad=False):
+    """A ratio of Bessel functions, of shape beta.
+
+    kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, ScalarType? dtype=None) -> Tensor
+    """
+    if dtype is not None:
+        dtype = number_type("kaiser_window", dtype)
+    try:
+        result = kernels.kaiser_window(window_length, periodic, beta, dtype)
+    except Exception as error:
+        raise explain(OP_kaiser_window, (window_length, periodic, beta, dtype), error) from error
+    return created(result, device, requires_grad)
+
+
 OP_empty_strided = Operator("empty_strided", "empty_strided", ())
 
 

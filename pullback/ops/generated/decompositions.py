@@ -1656,7 +1656,7 @@ def eigenvalue_tangent(A, tangent, values, vectors, inverse, hermitian):
 
 
 class LinalgSvdBackward0(MultiNode):
-    """linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
+    """linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)
 
     Generated from the entry `linalg_svd` of derivatives.yaml; edit there.
     """
@@ -1684,7 +1684,7 @@ class LinalgSvdBackward0(MultiNode):
         self.saved_Vh = None
 
 
-def record_linalg_svd(out, A, full_matrices):
+def record_linalg_svd(out, A, full_matrices, driver):
     """Make each of `out` an output of a LinalgSvdBackward0 node."""
     node = start_multi(LinalgSvdBackward0, out, (True, True, True))
     node._next0 = A._fn if A._extra is None else port(A)
@@ -1708,20 +1708,20 @@ OP_linalg_svd = Operator(
 )
 
 
-def linalg_svd(A, full_matrices=True, *, out=None):
+def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
     """U diag(S) Vh = A with descending singular values S. A loss must not depend on the choice of the vectors; where
     values are equal or 0, one of values alone, of U V^H or of a projector has a gradient, one of vectors and values
     together is refused.
 
-    linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
+    linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)
     """
     if out is not None:
-        return write_out(OP_linalg_svd, (A, full_matrices), out)
-    return dispatch(OP_linalg_svd, (A, full_matrices))
+        return write_out(OP_linalg_svd, (A, full_matrices, driver), out)
+    return dispatch(OP_linalg_svd, (A, full_matrices, driver))
 
 
 class LinalgSvdvalsBackward0(Node):
-    """linalg_svdvals(Tensor A) -> Tensor
+    """linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor
 
     Generated from the entry `linalg_svdvals` of derivatives.yaml; edit there.
     """
@@ -1741,7 +1741,7 @@ class LinalgSvdvalsBackward0(Node):
         self.saved_result = None
 
 
-def record_linalg_svdvals(out, A):
+def record_linalg_svdvals(out, A, driver):
     """Make `out` the result of a LinalgSvdvalsBackward0 node."""
     node = new(LinalgSvdvalsBackward0)
     node._sequence_nr = next_sequence_nr()
@@ -1761,28 +1761,28 @@ OP_linalg_svdvals = Operator(
 )
 
 
-def linalg_svdvals(A, *, out=None):
+def linalg_svdvals(A, *, driver=None, out=None):
     """Singular values in descending order; one that is 0 has slope 0. A symmetric function of equal ones has its gradient,
     one of them a generalised gradient (Lewis and Sendov 2005).
 
-    linalg_svdvals(Tensor A) -> Tensor
+    linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor
     """
     if out is not None:
-        return write_out(OP_linalg_svdvals, (A,), out)
+        return write_out(OP_linalg_svdvals, (A, driver), out)
     if type(A) is Tensor and (state := current()).plain:
         try:
-            result = kernels.linalg_svdvals(A._array)
+            result = kernels.linalg_svdvals(A._array, driver)
         except Exception as error:
-            raise explain(OP_linalg_svdvals, (A,), error) from error
+            raise explain(OP_linalg_svdvals, (A, driver), error) from error
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = A._level
         if A._requires_grad and (state.records_all or state.records(A._level)):
-            record_linalg_svdvals(out, A)
+            record_linalg_svdvals(out, A, driver)
         return out
-    return dispatch(OP_linalg_svdvals, (A,))
+    return dispatch(OP_linalg_svdvals, (A, driver))
 
 
 class SingularValueSlopeBackward0(Node):

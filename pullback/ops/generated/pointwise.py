@@ -7486,6 +7486,60 @@ def inplace_fill(input, value):
     return inplace(OP_fill, (input, value))
 
 
+class FillDiagonalBackward0(Node):
+    """fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor
+
+    Generated from the entry `fill_diagonal` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_wrap",)
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        return (ops.fill_diagonal(grad, 0, self.arg_wrap),)
+
+
+def record_fill_diagonal(out, input, fill_value, wrap):
+    """Make `out` the result of a FillDiagonalBackward0 node."""
+    node = new(FillDiagonalBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+    node.arg_wrap = wrap
+
+
+OP_fill_diagonal = Operator("fill_diagonal", "fill_diagonal", ((0, "input"),), record=record_fill_diagonal)
+
+
+def fill_diagonal(input, fill_value, wrap=False):
+    """A copy of self with one number where all indices are equal; in a tall matrix again below, if `wrap`.
+
+    fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.fill_diagonal(input._array, fill_value, wrap)
+        except Exception as error:
+            raise explain(OP_fill_diagonal, (input, fill_value, wrap), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_fill_diagonal(out, input, fill_value, wrap)
+        return out
+    return dispatch(OP_fill_diagonal, (input, fill_value, wrap))
+
+
+def inplace_fill_diagonal(input, fill_value, wrap=False):
+    """In-place form of `fill_diagonal`."""
+    return inplace(OP_fill_diagonal, (input, fill_value, wrap))
+
+
 class ZeroBackward0(Node):
     """zero(Tensor self) -> Tensor
 

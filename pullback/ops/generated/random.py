@@ -384,6 +384,54 @@ def bernoulli_p(input, p, *, generator=None):
     return dispatch(OP_bernoulli_p, (input, p, generator))
 
 
+class PoissonBackward0(Node):
+    """poisson(Tensor input, Generator? generator=None) -> Tensor
+
+    Generated from the entry `poisson` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ()
+    arity = 1
+
+    def apply(self, ops, grad, unpack):
+        return (ops.zeros_like(grad),)
+
+
+def record_poisson(out, input, generator):
+    """Make `out` the result of a PoissonBackward0 node."""
+    node = new(PoissonBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = input._fn if input._extra is None else port(input)
+
+
+OP_poisson = Operator("poisson", "poisson", ((0, "input"),), record=record_poisson)
+
+
+def poisson(input, generator=None):
+    """Counts of events, each element giving the number expected.
+
+    poisson(Tensor input, Generator? generator=None) -> Tensor
+    """
+    if type(input) is Tensor and (state := current()).plain:
+        try:
+            result = kernels.poisson(input._array, generator)
+        except Exception as error:
+            raise explain(OP_poisson, (input, generator), error) from error
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if input._requires_grad and (state.records_all or state.records(input._level)):
+            record_poisson(out, input, generator)
+        return out
+    return dispatch(OP_poisson, (input, generator))
+
+
 OP_multinomial = Operator("multinomial", "multinomial", ((0, "input"),))
 
 

@@ -1684,6 +1684,18 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "fill_diagonal",
+        "",
+        "fill_diagonal",
+        [
+            Overload(pointwise.fill_diagonal, kernels.fill_diagonal, False, pointwise.inplace_fill_diagonal, ()),
+        ],
+        function=False,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "zero",
         "",
         "zero",
@@ -4643,14 +4655,14 @@ def fill_tables(tables):
     )
     tables.add(
         "cosine_similarity",
-        "nn.functional",
+        "",
         "cosine_similarity",
         [
             Overload(nn.cosine_similarity, composite_nn.cosine_similarity, True, None, ()),
         ],
         function=True,
         method=False,
-        aliases=[],
+        aliases=["nn.functional.cosine_similarity"],
         numpy=[],
     )
     tables.add(
@@ -4741,14 +4753,14 @@ def fill_tables(tables):
     )
     tables.add(
         "prelu",
-        "nn.functional",
+        "",
         "prelu",
         [
             Overload(nn.prelu, composite_nn.prelu, True, None, ()),
         ],
         function=True,
-        method=False,
-        aliases=[],
+        method=True,
+        aliases=["nn.functional.prelu"],
         numpy=[],
     )
     tables.add(
@@ -4897,14 +4909,14 @@ def fill_tables(tables):
     )
     tables.add(
         "hardshrink",
-        "nn.functional",
+        "",
         "hardshrink",
         [
             Overload(nn.hardshrink, composite_nn.hardshrink, True, None, ()),
         ],
         function=True,
-        method=False,
-        aliases=[],
+        method=True,
+        aliases=["nn.functional.hardshrink"],
         numpy=[],
     )
     tables.add(
@@ -5998,6 +6010,18 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "poisson",
+        "",
+        "poisson",
+        [
+            Overload(random.poisson, kernels.poisson, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "multinomial",
         "",
         "multinomial",
@@ -6547,6 +6571,66 @@ def fill_tables(tables):
         numpy=[],
     )
     tables.add(
+        "bartlett_window",
+        "",
+        "bartlett_window",
+        [
+            Overload(creation.bartlett_window, kernels.bartlett_window, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "blackman_window",
+        "",
+        "blackman_window",
+        [
+            Overload(creation.blackman_window, kernels.blackman_window, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "hamming_window",
+        "",
+        "hamming_window",
+        [
+            Overload(creation.hamming_window, kernels.hamming_window, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "hann_window",
+        "",
+        "hann_window",
+        [
+            Overload(creation.hann_window, kernels.hann_window, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "kaiser_window",
+        "",
+        "kaiser_window",
+        [
+            Overload(creation.kaiser_window, kernels.kaiser_window, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
         "empty_strided",
         "",
         "empty_strided",
@@ -6704,6 +6788,7 @@ def fill_tables(tables):
     tables.kernel("clone", pointwise.OP_clone)
     tables.kernel("copy", pointwise.OP_copy)
     tables.kernel("fill", pointwise.OP_fill)
+    tables.kernel("fill_diagonal", pointwise.OP_fill_diagonal)
     tables.kernel("zero", pointwise.OP_zero)
     tables.kernel("sum", reductions.OP_sum)
     tables.kernel("nansum", reductions.OP_nansum)
@@ -6871,6 +6956,7 @@ def fill_tables(tables):
     tables.kernel("normal_size", random.OP_normal_size)
     tables.kernel("bernoulli", random.OP_bernoulli)
     tables.kernel("bernoulli_p", random.OP_bernoulli_p)
+    tables.kernel("poisson", random.OP_poisson)
     tables.kernel("multinomial", random.OP_multinomial)
     tables.kernel("uniform_", random.OP_uniform_)
     tables.kernel("normal_", random.OP_normal_)
@@ -6915,6 +7001,11 @@ def fill_tables(tables):
     tables.kernel("window_hann", creation.OP_signal_windows_hann)
     tables.kernel("window_kaiser", creation.OP_signal_windows_kaiser)
     tables.kernel("window_nuttall", creation.OP_signal_windows_nuttall)
+    tables.kernel("bartlett_window", creation.OP_bartlett_window)
+    tables.kernel("blackman_window", creation.OP_blackman_window)
+    tables.kernel("hamming_window", creation.OP_hamming_window)
+    tables.kernel("hann_window", creation.OP_hann_window)
+    tables.kernel("kaiser_window", creation.OP_kaiser_window)
     tables.kernel("empty_strided", creation.OP_empty_strided)
     tables.kernel("new_empty_strided", creation.OP_new_empty_strided)
     tables.kernel("empty_permuted", creation.OP_empty_permuted)

@@ -653,6 +653,12 @@ def fill_tangent(self_p, self_t, value_p, value_t, result, *, ops):
     return (ops.fill(self_t, value_t),)
 
 
+def fill_diagonal_tangent(self_p, self_t, fill_value_p, wrap_p, result, *, ops):
+    """Tangent of fill_diagonal."""
+    self_t = tangent_or_zeros(self_t, self_p, ops)
+    return (ops.fill_diagonal(self_t, 0, wrap_p),)
+
+
 def zero_tangent(self_p, self_t, result, *, ops):
     """Tangent of zero."""
     return (ops.zero(self_t),)
@@ -1530,6 +1536,11 @@ def bernoulli_p_tangent(self_p, self_t, p_p, generator_p, result, *, ops):
     return (ops.zeros_like(result),)
 
 
+def poisson_tangent(input_p, input_t, generator_p, result, *, ops):
+    """Tangent of poisson."""
+    return (ops.zeros_like(result),)
+
+
 def uniform__tangent(self_p, self_t, low_p, high_p, generator_p, result, *, ops):
     """Tangent of uniform_."""
     return (ops.zeros_like(result),)
@@ -2053,7 +2064,7 @@ def lobpcg_pairs_tangent(
     )
 
 
-def linalg_svd_tangent(A_p, A_t, full_matrices_p, U, S, Vh, *, ops):
+def linalg_svd_tangent(A_p, A_t, full_matrices_p, driver_p, U, S, Vh, *, ops):
     """Tangent of linalg_svd."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     return (
@@ -2063,7 +2074,7 @@ def linalg_svd_tangent(A_p, A_t, full_matrices_p, U, S, Vh, *, ops):
     )
 
 
-def linalg_svdvals_tangent(A_p, A_t, result, *, ops):
+def linalg_svdvals_tangent(A_p, A_t, driver_p, result, *, ops):
     """Tangent of linalg_svdvals."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     return (svdvals_jvp(A_p, A_t, ops=ops),)
@@ -2396,6 +2407,7 @@ TANGENTS = {
     "clone": clone_tangent,
     "copy": copy_tangent,
     "fill": fill_tangent,
+    "fill_diagonal": fill_diagonal_tangent,
     "zero": zero_tangent,
     "sum": sum_tangent,
     "nansum": nansum_tangent,
@@ -2528,6 +2540,7 @@ TANGENTS = {
     "normal_Tensor_float": normal_Tensor_float_tangent,
     "bernoulli": bernoulli_tangent,
     "bernoulli_p": bernoulli_p_tangent,
+    "poisson": poisson_tangent,
     "uniform_": uniform__tangent,
     "normal_": normal__tangent,
     "log_normal_": log_normal__tangent,
@@ -2746,6 +2759,7 @@ RULES = {
     "clone": (Rule("clone", clone_tangent, 2, inputs=(0,), tensors=(0,)),),
     "copy": (Rule("copy", copy_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
     "fill": (Rule("fill", fill_tangent, 2, inputs=(0, 1), tensors=(0, 1)),),
+    "fill_diagonal": (Rule("fill_diagonal", fill_diagonal_tangent, 3, inputs=(0,), tensors=(0,)),),
     "zero": (Rule("zero", zero_tangent, 1, inputs=(0,), tensors=(0,)),),
     "sum": (Rule("sum", sum_tangent, 4, inputs=(0,), tensors=(0,)),),
     "nansum": (Rule("nansum", nansum_tangent, 4, inputs=(0,), tensors=(0,)),),
@@ -2934,6 +2948,7 @@ RULES = {
     ),
     "bernoulli": (Rule("bernoulli", bernoulli_tangent, 2, inputs=(0,), tensors=(0,)),),
     "bernoulli_p": (Rule("bernoulli.p", bernoulli_p_tangent, 3, inputs=(0,), tensors=(0,)),),
+    "poisson": (Rule("poisson", poisson_tangent, 2, inputs=(0,), tensors=(0,)),),
     "uniform_": (Rule("uniform_", uniform__tangent, 4, inputs=(0,), tensors=(0,), mutates=True),),
     "normal_": (Rule("normal_", normal__tangent, 4, inputs=(0,), tensors=(0,), mutates=True),),
     "log_normal_": (Rule("log_normal_", log_normal__tangent, 4, inputs=(0,), tensors=(0,), mutates=True),),
@@ -3217,8 +3232,8 @@ RULES = {
     "eigenvalue_tangent": (
         Rule("eigenvalue_tangent", eigenvalue_tangent_tangent, 6, inputs=(0, 1), tensors=(0, 1, 2, 3, 4)),
     ),
-    "linalg_svd": (Rule("linalg_svd", linalg_svd_tangent, 2, inputs=(0,), tensors=(0,), outputs=3, moving=(0, 1, 2)),),
-    "linalg_svdvals": (Rule("linalg_svdvals", linalg_svdvals_tangent, 1, inputs=(0,), tensors=(0,)),),
+    "linalg_svd": (Rule("linalg_svd", linalg_svd_tangent, 3, inputs=(0,), tensors=(0,), outputs=3, moving=(0, 1, 2)),),
+    "linalg_svdvals": (Rule("linalg_svdvals", linalg_svdvals_tangent, 2, inputs=(0,), tensors=(0,)),),
     "singular_value_slope": (
         Rule("singular_value_slope", singular_value_slope_tangent, 5, inputs=(0, 1), tensors=(0, 1, 2, 3, 4)),
     ),

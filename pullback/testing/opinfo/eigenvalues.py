@@ -99,6 +99,7 @@ EIGEN = [
 ]
 
 NO_MATRIX = Raises(RuntimeError, ("linalg.svd", "(3,)"), (np.ones(3),))
+NO_DRIVER = Raises(RuntimeError, ("driver", "'gesvd'"), (np.eye(2),), {"driver": "gesvd"})
 
 
 def thin(function):
@@ -138,12 +139,21 @@ SINGULAR_VALUES = [
         observe=without_gauge,
         **LOOSE,
     ),
-    either("linalg.svd", lambda a: spans(np.linalg.svd(a)), BATCH, variant="full", observe=spans, **LOOSE),
+    either(
+        "linalg.svd",
+        lambda a: spans(np.linalg.svd(a)),
+        BATCH,
+        variant="full",
+        observe=spans,
+        **LOOSE,
+        errors=[NO_DRIVER],
+    ),
     either(
         "linalg.svdvals",
         lambda a: np.linalg.svd(a, compute_uv=False),
         OBLONG,
         **LOOSE,
+        errors=[NO_DRIVER],
         limits=[
             Limit(at=(EYE,), grad=(EYE,), because="the nuclear norm at the identity"),
             Limit(at=(ZERO,), grad=(ZERO,), because="a norm at 0: the subgradient of least norm"),

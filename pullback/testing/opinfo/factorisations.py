@@ -132,7 +132,7 @@ def lu_solve(LU, pivots, B, left=True, adjoint=False):
     return np.linalg.solve(A.swapaxes(-1, -2), B.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-VECTOR = np.ones(3)
+VECTOR, PIVOTS = np.ones(3), np.array([1, 2], np.int32)
 LU = [
     either("linalg.lu_factor", lu_factor, OBLONG, errors=[Raises(RuntimeError, ("lu_factor", "(3,)"), (VECTOR,)),
            Raises(RuntimeError, ("lu_factor", "pivot"), (X,), {"pivot": False})]),
@@ -142,7 +142,13 @@ LU = [
     either("lu_unpack", unpacked, packed),
     OpInfo("lu_permutation", permutation, lambda make: [Sample(np.array([3, 3, 3], np.int32), 4)],
            dtypes=(np.float64,), order=0),
-    either("linalg.lu_solve", lu_solve, lu_systems(), numbers=(1e-4, 1e-4)),
+    either("linalg.lu_solve", lu_solve, lu_systems(), numbers=(1e-4, 1e-4),
+           errors=[Raises(RuntimeError, ("linalg.lu_solve", "B", "(3, 1)"), (np.eye(2), PIVOTS, np.ones((3, 1)))),
+                   Raises(RuntimeError, ("linalg.lu_solve", "B", "(2,)"), (np.eye(2), PIVOTS, np.ones(2))),
+                   Raises(RuntimeError, ("linalg.lu_solve", "columns", "(3, 1)"),
+                          (np.eye(2), PIVOTS, np.ones((3, 1))), {"left": False}),
+                   Raises(RuntimeError, ("pivots", "1 and 2", "0 to 1"),
+                          (np.eye(2), PIVOTS - 1, np.ones((2, 1))))]),
     either("linalg.lu_solve", lu_solve, lu_systems(adjoint=True), variant="adjoint", numbers=(1e-4, 1e-4)),
     either("lu_solve", lambda b, LU, pivots: lu_solve(LU, pivots, b), lu_systems(swapped=True), numbers=(1e-4, 1e-4)),
 ]  # fmt: skip

@@ -135,6 +135,25 @@ def window(name, *calls, **parameters):
     return OpInfo(f"signal.windows.{name}", reference, cases(*usual, *calls), errors=errors, **ONCE)
 
 
+def periodic_window(name, *calls, **parameters):
+    """The record of a window under its older name, a period of it by default."""
+
+    def reference(window_length, periodic=True, *args, dtype=None, alpha=0.54, beta=0.46, **given):
+        if name == "hamming":
+            w = scipy.signal.windows.general_cosine(window_length, (alpha, beta), sym=not periodic)
+        else:
+            args = args or tuple(parameters.values())
+            w = getattr(scipy.signal.windows, name)(window_length, *args, sym=not periodic, **given)
+        return w.astype(dtype or float)
+
+    usual = (on(None, 5), on(None, 0), on(None, 1), on(None, 6, False, dtype=np.float32))
+    errors = [
+        Raises(ValueError, (name, "-1"), (-1,)),
+        Raises(ValueError, (name, "int64"), (3,), {"dtype": np.int64}),
+    ]
+    return OpInfo(f"{name}_window", reference, cases(*usual, *calls), errors=errors, **ONCE)
+
+
 SIMPLE = ("bartlett", "blackman", "cosine", "hamming", "hann", "nuttall")
 CREATION = [
     OpInfo("fft.fftfreq", np.fft.fftfreq, cases(on(None, 4), on(None, 5, 0.5)), **ONCE),
@@ -144,6 +163,9 @@ CREATION = [
     window("general_hamming", on(None, 4, alpha=0.6), alpha=0.54),
     window("gaussian", on(None, 4, std=2.0), std=1.0),
     window("kaiser", on(None, 4, beta=3.0), beta=12.0),
+    *(periodic_window(name) for name in ("bartlett", "blackman", "hann")),
+    periodic_window("hamming", on(None, 4, alpha=0.5, beta=0.4)),
+    periodic_window("kaiser", on(None, 4, True, 3.0), beta=12.0),
     window("exponential", on(None, 5, tau=2.0), on(None, 4, center=1.0, sym=False)),
 ]
 

@@ -45,6 +45,7 @@ LIMITS = [
     ),
 ]
 NOT_FLOATING = Raises(RuntimeError, ("vector_norm", "int64"), (np.ones(2, np.int64),))
+NO_ORDER = Raises(RuntimeError, ("vector_norm", "ord", "'fro'"), (np.ones(2), "fro"))
 
 
 def matrix_norm(a, ord="fro", dim=(-2, -1), keepdim=False):
@@ -62,7 +63,7 @@ MATRICES = cases(
     on((3, 2, 2), 1, (2, 0)),
 )  # fmt: skip
 NORMS = [
-    either("linalg.vector_norm", vector_norm, VECTORS, limits=LIMITS, errors=[NOT_FLOATING], **LOOSE),
+    either("linalg.vector_norm", vector_norm, VECTORS, limits=LIMITS, errors=[NOT_FLOATING, NO_ORDER], **LOOSE),
     either(
         "linalg.matrix_norm",
         matrix_norm,
@@ -221,7 +222,10 @@ PRODUCTS = [
         vander,
         cases(on((3,)), on((2, 3), N=4)),
         **LOOSE,
-        errors=[Raises(RuntimeError, ("vander", "N"), (ZEROS,), {"N": 1})],
+        errors=[
+            Raises(RuntimeError, ("vander", "N"), (ZEROS,), {"N": 1}),
+            Raises(RuntimeError, ("vander", "N", "(1,)"), (np.ones(1),)),
+        ],
     ),
     either(
         "vander",

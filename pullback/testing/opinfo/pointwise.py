@@ -477,6 +477,14 @@ DTYPE_TESTS = [
     OpInfo("resolve_neg", lambda x: x, unary(), complex=True),
 ]
 
+
+def _with_diagonal(x, value, wrap=False):
+    """A copy with a number where all indices are equal."""
+    x = x.copy()
+    np.fill_diagonal(x, value, wrap)
+    return x
+
+
 CASTS_AND_COPIES = [
     OpInfo("to", lambda x, dtype: x.astype(dtype), unary(np.complex128), complex=True),
     OpInfo("to", lambda x, dtype: x.real.astype(dtype), unary(np.float64), complex=True, variant="float64",
@@ -492,6 +500,12 @@ CASTS_AND_COPIES = [
            complex=True,
            errors=[Raises(RuntimeError, ("fill", "(2,)"), (np.ones(2), np.ones(2))),
                    Raises(RuntimeError, ("fill", "complex"), (np.ones(2), 1j))]),
+    OpInfo("fill_diagonal_", _with_diagonal, cases(on((3, 3), 2), on((2, 3), 0.5), on((7, 3), 2, wrap=True),
+                                                  on((5, 2), 2), on((2, 2, 2), 2), on((0, 3), 2)),
+           call=lambda x, *args, **how: x.clone().fill_diagonal_(*args, **how), complex=True,
+           errors=[Raises(RuntimeError, ("fill_diagonal_", "(3,)"), (np.ones(3), 1)),
+                   Raises(RuntimeError, ("fill_diagonal_", "(2, 3, 2)"), (np.ones((2, 3, 2)), 1)),
+                   Raises(RuntimeError, ("fill_diagonal_", "complex"), (np.ones((2, 2)), 1j))]),
     OpInfo("zero_", np.zeros_like, unary(), call=lambda x: x.clone().zero_(), complex=True),
 ]  # fmt: skip
 

@@ -54,6 +54,19 @@ OPINFOS = [
         errors=[Raises(RuntimeError, ("bernoulli", "[0, 1]"), (np.array([2.0]),))],
     ),
     OpInfo(
+        "poisson",
+        None,
+        cases(on((2, 3)), on(()), on((0,)), low=0.1, high=9),
+        dtypes=FLOATS,
+        order=0,
+        random=True,
+        because=RANDOM,
+        errors=[
+            Raises(RuntimeError, ("poisson", "input", "negative"), (-np.ones(2),)),
+            Raises(RuntimeError, ("poisson", "int64"), (np.ones(2, np.int64),)),
+        ],
+    ),
+    OpInfo(
         "multinomial",
         None,
         cases(on((4,), 2), on((2, 4), 2), on((2, 4), 9, replacement=True), low=0.1, high=0.9),

@@ -75,7 +75,7 @@ def three(name, reference, low=0.1, high=0.9):
     """The record of a function of two shapes, which have no gradient, and a differentiable argument."""
 
     def samples(make):
-        for a, b in ((0.5, 2), (3, 1.5), (20, 30)):
+        for a, b in ((0.5, 2), (3, 1.5), (20, 30), (0.25, 0.75)):
             yield Sample(a, b, make((3,), low=low, high=high))
         yield Sample(np.full((2, 1), 2, make.dtype), 2.5, make((3,), low=low, high=high))
 

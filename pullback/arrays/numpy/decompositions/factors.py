@@ -63,6 +63,8 @@ def lu_permutation(pivots, size):
     """Row i of L U is row result[i] of the matrix: exchanges of rows, done one after the other to 0, 1, 2, ..."""
     *batch, k = pivots.shape
     others = pivots.reshape(math.prod(batch), k).T.astype(np.int64) - 1
+    if others.size and (others.min() < 0 or others.max() >= size):
+        raise OperatorError(f"pivots must be between 1 and {size}, got {pivots.min()} to {pivots.max()}")
     if others.shape[1] < 16:  # a list's exchange takes 0.1 us, an array's, of all matrices at once, 2 us
         found = np.array([_exchanged(list(range(size)), column.tolist()) for column in others.T], np.int64)
         return found.reshape(*batch, size)

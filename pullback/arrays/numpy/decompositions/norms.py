@@ -17,6 +17,8 @@ _SCIPY = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}
 def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, dtype=None):
     """(sum |x|^ord)^(1/ord) over dim; ord 0 counts what is not 0, inf and -inf are the largest and the smallest."""
     x = _cast(self, dtype)
+    if not isinstance(ord, (int, float, np.number)):
+        raise OperatorError(f"linalg.vector_norm: ord must be a number, got {ord!r}")
     if x.dtype.kind not in "fc":
         raise OperatorError(f"linalg.vector_norm: self must be floating point or complex, got {x.dtype}; pass dtype")
     axes = _axes(x, dim)

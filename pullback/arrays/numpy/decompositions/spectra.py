@@ -52,16 +52,24 @@ def linalg_eigvals(self):
     return values.astype(np.result_type(self.dtype, np.complex64), copy=False)
 
 
-def linalg_svd(A, full_matrices=True):
+def linalg_svd(A, full_matrices=True, driver=None):
     """U, the singular values in descending order, V^H."""
     require_matrices("linalg.svd", A=A)
+    _no_driver("linalg.svd", driver)
     return tuple(_converged(np.linalg.svd, "linalg.svd", A, full_matrices=full_matrices))
 
 
-def linalg_svdvals(A):
+def linalg_svdvals(A, driver=None):
     """Singular values in descending order."""
     require_matrices("linalg.svdvals", A=A)
+    _no_driver("linalg.svdvals", driver)
     return _converged(np.linalg.svd, "linalg.svdvals", A, compute_uv=False)
+
+
+def _no_driver(operator, driver):
+    """Refuse to choose: the drivers that PyTorch knows are CUDA's."""
+    if driver is not None:
+        raise RuntimeError(f"{operator}: driver must be None, which is LAPACK's gesdd here, but it is {driver!r}.")
 
 
 def linalg_det(A):

@@ -95,10 +95,10 @@ def chain_matmul(matrices, *, ops):
 def linalg_vander(x, *, N=None, ops):
     """Rows 1, x, x^2, ...: running products, whose slopes are right at 0."""
     x = ops.reshape(x, (1,)) if x.ndim == 0 else x
-    if N is not None and N <= 1:
-        raise OperatorError(f"linalg.vander: N must be greater than 1, got {N}")
     N = x.shape[-1] if N is None else N
-    repeated = ops.expand(ops.unsqueeze(x, -1), (*x.shape, max(N - 1, 0)))
+    if N <= 1:
+        raise OperatorError(f"linalg.vander: N must be greater than 1, got {N} for x of shape {tuple(x.shape)}")
+    repeated = ops.expand(ops.unsqueeze(x, -1), (*x.shape, N - 1))
     first = ops.ones([*x.shape, 1], dtype=repeated.dtype)
     return ops.cat([first, ops.cumprod(repeated, -1)], -1)
 

@@ -116,6 +116,11 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, ops):
             f"linalg.lu_solve: pivots must be integers of shape {tuple(LU.shape[:-1])}, "
             f"got {pivots.dtype}{list(pivots.shape)}"
         )
+    if B.ndim < 2 or B.shape[-2 if left else -1] != LU.shape[-1]:
+        raise OperatorError(
+            f"linalg.lu_solve: B must be batches of matrices of {LU.shape[-1]} {'rows' if left else 'columns'}, as LU "
+            f"of shape {tuple(LU.shape)} has, got shape {tuple(B.shape)}"
+        )
     if not left:
         B = adjoint_of(B, ops=ops)
         return adjoint_of(linalg_lu_solve(LU, pivots, B, adjoint=not adjoint, ops=ops), ops=ops)
