@@ -99,7 +99,7 @@ def add_pending(run: Run) -> None:
         if variable._fn is not None:
             raise GradientError(
                 "leaf variable has been moved into the graph interior: a tensor that was a leaf when it was used was "
-                f"taken out of the graph, by detach_() or requires_grad_(False), and then written into; it comes from "
+                "taken out of the graph, by detach_() or requires_grad_(False), and then written into; it comes from "
                 f"{variable._fn.node().name()} now, and its gradient as a leaf has nowhere to go. Use another tensor "
                 "for the new values."
             )

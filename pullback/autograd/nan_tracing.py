@@ -21,6 +21,7 @@ from pullback.autograd.nonfinite import (
     saved_values,
 )
 from pullback.autograd.source_lines import line_now, line_of, place_now, remember_traceback
+from pullback.core.arguments import spread_lists
 from pullback.core.errors import NonFiniteError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
@@ -141,7 +142,7 @@ class trace_nans(Instrument, ModeSwitch):
         outer = _innermost.get()
         if outer is not None and outer.node is not None and not isinstance(outer.node, FunctionNode):
             return run()  # a step of a built-in formula, which may pass through inf on its way
-        inputs = _flat(args)
+        inputs = spread_lists(args)
         call = _Call(outer, inputs)
         result = self._inside(call, run)
         if call.told:
@@ -182,10 +183,6 @@ class trace_nans(Instrument, ModeSwitch):
         if self.mode == "warn":
             file, line = place_now()
             warnings.warn_explicit(found.text, RuntimeWarning, file, line)
-
-
-def _flat(args: Sequence[Any]) -> list[Any]:
-    return [x for arg in args for x in (arg if isinstance(arg, (list, tuple)) else (arg,))]
 
 
 def _during(call: _Call | None) -> str:

@@ -190,3 +190,8 @@ def refusing_numbers(name: str, function: Callable[..., Any], rule: str, tensors
         return function(*args, **kwargs)
 
     return checked
+
+
+def spread_lists(args: Sequence[Any]) -> list[Any]:
+    """The arguments, those in lists and tuples one by one."""
+    return [x for arg in args for x in (arg if isinstance(arg, (list, tuple)) else (arg,))]

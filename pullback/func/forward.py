@@ -9,7 +9,7 @@ from pullback.core import modes
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.func.gradient import outward
+from pullback.func.gradient import outward, split_aux
 
 
 def jvp(function, primals, tangents, *, strict=False, has_aux=False):
@@ -62,7 +62,7 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     try:
         duals = [wrap(DualArray(p, t, forward), level) for p, t in leaves]
         output = function(*unflatten(structure, duals))
-        output, aux = _split(output) if has_aux else (output, None)
+        output, aux = split_aux(output) if has_aux else (output, None)
         value, tangent = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
     finally:
@@ -109,12 +109,6 @@ def _pair(i, primal, tangent):
             f"{tangent.dtype}; they must agree."
         )
     return primal, tangent
-
-
-def _split(output):
-    if not isinstance(output, tuple) or len(output) != 2:
-        raise GradientError("with has_aux=True the function must return a pair (value, aux).")
-    return output
 
 
 def _take_apart(output, level, forward, strict):

@@ -84,7 +84,7 @@ def value_and_grad(function, argnums=0, has_aux=False):
         try:
             args, leaves, structures = _enter(args, numbers, level)
             output = function(*args, **kwargs)
-            value, aux = _split(output) if has_aux else (output, None)
+            value, aux = split_aux(output) if has_aux else (output, None)
             gradients = _gradients(value, leaves, level)
         finally:
             modes.restore(before)
@@ -152,7 +152,8 @@ def _leaf(x, level):
     return leaf
 
 
-def _split(output):
+def split_aux(output):
+    """(value, aux), what a function returns with `has_aux`."""
     if not isinstance(output, tuple) or len(output) != 2:
         raise GradientError("with has_aux=True the function must return a pair (value, aux).")
     return output

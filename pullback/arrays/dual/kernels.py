@@ -17,6 +17,7 @@ from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivat
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.numpy.quiet import calm, careful, is_careful, restore, silence, warnings
 from pullback.arrays.zero_directions import settled
+from pullback.core.arguments import spread_lists
 from pullback.core.dispatch import NUMBERS, OperatorTable, register_array_type, table_of
 from pullback.core.mixed import MixedTable
 from pullback.core.tangent_rules import Rule, rule_for
@@ -63,7 +64,7 @@ def _run(name: str, *args: Any) -> Any:
         _refuse_mixture(args, level)
     primals = [primal_at(x, level) for x in args]
     tangents = [tangent_at(x, level) for x in args]
-    result = table_of(_flat(primals)).kernels[name](*primals)
+    result = table_of(spread_lists(primals)).kernels[name](*primals)
     rule = rule_for(name, len(args))
     if rule is None:
         return result
@@ -105,16 +106,6 @@ def _moves(tangent: Any) -> bool:
     return any(t is not None for t in tangent) if type(tangent) is list else tangent is not None
 
 
-def _flat(args: Sequence[Any]) -> list[Any]:
-    flat: list[Any] = []
-    for x in args:
-        if type(x) is list or type(x) is tuple:
-            flat.extend(x)
-        else:
-            flat.append(x)
-    return flat
-
-
 def _tangents(rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
     """Call the rule's function with the operators that compute with these components."""
     values: list[Any] = []
@@ -123,7 +114,7 @@ def _tangents(rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], outpu
         if i in rule.inputs:
             values.append(tangents[i])
     assert rule.function is not None, "asked before"
-    ops = table_of([*_flat(primals), *_flat(tangents)])
+    ops = table_of([*spread_lists(primals), *spread_lists(tangents)])
     before = warnings()
     stays = is_careful()
     try:
@@ -202,8 +193,8 @@ def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequenc
         tangent = ops.to(tangent, primal.dtype)
     if type(primal) is not ndarray or type(tangent) is not ndarray:
         return tangent, False
-    view = any(type(p) is ndarray and _overlap(primal, p) for p in _flat(primals))
-    shared = any(_overlap(tangent, t) for t in map(plain_part, _flat(tangents)) if type(t) is ndarray)
+    view = any(type(p) is ndarray and _overlap(primal, p) for p in spread_lists(primals))
+    shared = any(_overlap(tangent, t) for t in map(plain_part, spread_lists(tangents)) if type(t) is ndarray)
     if view:
         return tangent, not shared
     return (tangent.copy() if shared else tangent) if tangent.strides == primal.strides else like(

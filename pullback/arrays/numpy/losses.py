@@ -19,14 +19,15 @@ __all__ = [
 ]
 
 
-def _check_reduction(name, reduction):
+def check_reduction(name, reduction):
+    """Refuse an unknown reduction."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{name}(): reduction must be 'none', 'mean' or 'sum'; {reduction!r} is not a valid value.")
 
 
 def mse_loss(input, target, reduction="mean"):
     """The squared error; its sum as one dot product."""
-    _check_reduction("mse_loss", reduction)
+    check_reduction("mse_loss", reduction)
     error = np.subtract(input, target)
     floating_only("mse_loss", error.dtype)
     if reduction == "none":
@@ -110,7 +111,7 @@ def _class_index(sizes, target):
 
 def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
     """-weight[target] input[target], reduced; the mean is divided by the sum of the weights."""
-    _check_reduction("nll_loss", reduction)
+    check_reduction("nll_loss", reduction)
     if input.ndim == 0:
         raise ValueError("nll_loss(): input must have at least one dimension, the classes; it is 0-d.")
     floating_only("nll_loss", input.dtype)
@@ -182,7 +183,7 @@ def _first_places(rows, classes):
 
 def cross_entropy_loss(input, target, reduction="mean", ignore_index=-100):
     """log(sum(exp(x))) - x[target] of each row, reduced."""
-    _check_reduction("cross_entropy", reduction)
+    check_reduction("cross_entropy", reduction)
     scores = _plain_scores(input, target, reduction, ignore_index)
     if scores is None:
         return nll_loss(log_softmax(input, 1), target, None, reduction, ignore_index)

@@ -15,6 +15,7 @@ import numpy as np
 from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
 from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
+from pullback.core.arguments import spread_lists
 from pullback.core.errors import UnsupportedError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
@@ -142,7 +143,7 @@ class profile(Instrument, ModeSwitch):
     def _shapes(self, args: Sequence[Any]) -> tuple[Shape, ...]:
         if not self.record_shapes:
             return ()
-        return tuple(tuple(x.shape) for x in _flat(args) if isinstance(x, (Tensor, ndarray)))
+        return tuple(tuple(x.shape) for x in spread_lists(args) if isinstance(x, (Tensor, ndarray)))
 
     @property
     def function_events(self) -> EventList:
@@ -241,10 +242,6 @@ def _refuse(others: Mapping[str, Any]) -> None:
             raise UnsupportedError(f"profile({name}={value!r}) is not available: {_OTHERS[name][1]}.")
 
 
-def _flat(args: Sequence[Any]) -> list[Any]:
-    return [x for arg in args for x in (arg if isinstance(arg, (list, tuple)) else (arg,))]
-
-
 def _thread() -> str:
     """The name of this thread, with that of the asyncio task in it."""
     name = threading.current_thread().name
@@ -258,10 +255,10 @@ def _thread() -> str:
 
 def _count_memory(event: FunctionEvent, result: Any, inputs: Sequence[Any]) -> None:
     """Add the bytes of what is new in the result, except what was counted in operators inside."""
-    held = [memory_of(x) for x in _flat(inputs)]
+    held = [memory_of(x) for x in spread_lists(inputs)]
     held = [array for array in held if type(array) is ndarray]
     size = 0
-    for x in _flat(result if isinstance(result, (list, tuple)) else (result,)):
+    for x in spread_lists(result if isinstance(result, (list, tuple)) else (result,)):
         array = memory_of(x)
         if type(array) is ndarray and not any(np.may_share_memory(array, other) for other in held):
             size += _extent(array)

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.losses import check_reduction
 from pullback.core.modes import no_grad
 from pullback.ops.composite.checks import require_arrays
-from pullback.ops.composite.losses import check_reduction, reduced
+from pullback.ops.composite.losses import reduced
 
 __all__ = ["ctc_loss", "gaussian_nll_loss", "poisson_nll_loss"]
 

@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 
+from pullback.arrays.numpy.losses import check_reduction
 from pullback.ops.composite.checks import require_arrays
-from pullback.ops.composite.losses import check_reduction, cross_entropy
+from pullback.ops.composite.losses import cross_entropy
 
 __all__ = ["linear_cross_entropy"]
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.losses import check_reduction
 from pullback.ops.composite.checks import require_arrays
 
 __all__ = [
@@ -18,12 +19,6 @@ __all__ = [
 ]
 
 FAR = 100  # where softplus goes over to the identity: log(1 + exp(-100)) is lost beside 100 in double precision
-
-
-def check_reduction(name, reduction):
-    """Refuse an unknown reduction."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{name}(): reduction must be 'none', 'mean' or 'sum'; {reduction!r} is not a valid value.")
 
 
 def reduced(loss, reduction, ops):

@@ -146,14 +146,6 @@ def _sums_of(x, ops):
     return ops.unsqueeze(x, -2) + ops.unsqueeze(x, -1)
 
 
-def _sums_of(x, ops):
-    return ops.unsqueeze(x, -2) + ops.unsqueeze(x, -1)
-
-
-def _sums_of(x, ops):
-    return ops.unsqueeze(x, -2) + ops.unsqueeze(x, -1)
-
-
 def _turned(K, slopes, L, V, W, hermitian, varying, ops):
     """What W^H diag(slopes) V^H gains by the vectors' turn along X, K = W X V: divided differences of the slopes.
 

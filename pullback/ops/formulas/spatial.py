@@ -4,12 +4,9 @@ With T(x, w, y) = sum(y * convolution(x, w)), which is linear in each, `convolut
 `convolution_weight` are its derivatives by y, x and w, and the derivatives of each are the two others.
 """
 
+from pullback.ops.formulas.nn import conj
+
 NO_PADDING = (0, 0, 0)  # output_padding, where there is none
-
-
-def _conj(x):
-    """The conjugate, without the copy that NumPy makes of a real array."""
-    return x.conj() if x.dtype.kind == "c" else x
 
 
 def convolution_backward(
@@ -19,12 +16,12 @@ def convolution_backward(
     how, (to_input, to_weight) = (stride, padding, dilation, groups), grad_input_mask
     if transposed:
         return (
-            convolved(grad, _conj(weight), input.shape[2:], *how, ops=ops) if to_input else None,
-            ops.convolution_weight(_conj(input), grad, weight.shape, *how) if to_weight else None,
+            convolved(grad, conj(weight), input.shape[2:], *how, ops=ops) if to_input else None,
+            ops.convolution_weight(conj(input), grad, weight.shape, *how) if to_weight else None,
         )
     return (
-        ops.convolution_input(grad, _conj(weight), input.shape[2:], *how) if to_input else None,
-        ops.convolution_weight(grad, _conj(input), weight.shape, *how) if to_weight else None,
+        ops.convolution_input(grad, conj(weight), input.shape[2:], *how) if to_input else None,
+        ops.convolution_weight(grad, conj(input), weight.shape, *how) if to_weight else None,
     )
 
 
@@ -63,7 +60,7 @@ def convolved(input, weight, size, stride, padding, dilation, groups, *, ops):
 def conjugated(x, *, ops):
     """The conjugate of a complex array, and a real one itself."""
     del ops
-    return _conj(x)
+    return conj(x)
 
 
 def sum_of_two(first, second, *, ops):

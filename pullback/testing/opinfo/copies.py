@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from pullback.testing.opinfo.core import OpInfo, Raises, Skip
+from pullback.testing.opinfo.core import OpInfo, Skip, refused
 from pullback.testing.opinfo.samples import cases, on
 
 __all__ = ["OPINFOS"]
@@ -17,11 +17,6 @@ X = np.ones((2, 3))
 def info(name, reference, *calls, **how):
     """A record of an operator that moves elements of any dtype."""
     return OpInfo(name, reference, cases(*calls), dtypes=EVERY, complex=True, **how)
-
-
-def refused(error, naming, *args, **kwargs):
-    """The refusal of one call."""
-    return Raises(error, naming, args, kwargs)
 
 
 # -- references ------------------------------------------------------------------------------------------------------

@@ -101,6 +101,11 @@ class Raises:
     kwargs: dict = dataclasses.field(default_factory=dict)
 
 
+def refused(error, naming, *args, **kwargs):
+    """The refusal of one call."""
+    return Raises(error, naming, args, kwargs)
+
+
 @dataclasses.dataclass(frozen=True)
 class Skip:
     """A check that is left out (forward, gradient, second, tangent, inplace, out, layouts), and why."""

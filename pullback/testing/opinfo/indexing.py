@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.testing.opinfo.core import OpInfo, Plain, Raises, Sample, map_arrays
+from pullback.testing.opinfo.core import OpInfo, Plain, Raises, Sample, map_arrays, refused
 from pullback.testing.opinfo.samples import T, cases, on, unary
 
 __all__ = ["OPINFOS"]
@@ -18,11 +18,6 @@ UNORDERED = np.ones(2, complex)
 def info(name, reference, samples, **how):
     """A record of an operator that moves elements."""
     return OpInfo(name, reference, samples, complex=True, **({"dtypes": EVERY} | how))
-
-
-def refused(error, naming, *args):
-    """The refusal of one call."""
-    return Raises(error, naming, args)
 
 
 # -- references, element by element ----------------------------------------------------------------------------------

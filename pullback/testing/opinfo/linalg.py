@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.testing.opinfo.core import OpInfo, Raises, Sample
+from pullback.testing.opinfo.core import OpInfo, Raises, Sample, refused
 from pullback.testing.opinfo.samples import T, cases, on
 
 __all__ = ["OPINFOS"]
@@ -14,11 +14,6 @@ def info(name, reference, samples, naming=None, **how):
     """A record; `naming` are what the refusal of operands (2, 3) and (2, 3) must name."""
     errors = [*how.pop("errors", ()), *([Raises(RuntimeError, (name, *naming), (X, X))] if naming else ())]
     return OpInfo(name, reference, samples, complex=True, errors=errors, **how)
-
-
-def refused(error, naming, *args):
-    """The refusal of one call."""
-    return Raises(error, naming, args)
 
 
 def blended(product):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample
+from pullback.testing.opinfo.nn import reduced
 from pullback.testing.opinfo.samples import T, cases, on
 
 __all__ = ["OPINFOS"]
@@ -15,16 +16,6 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 # -- references ------------------------------------------------------------------------------------------------------
-def reduced(loss):
-    """A loss of each element, with `reduction`."""
-
-    def reference(*args, reduction="mean", **kwargs):
-        out = loss(*args, **kwargs)
-        return {"none": lambda x: x, "mean": np.mean, "sum": np.sum}[reduction](out)
-
-    return reference
-
-
 def distance(x, y, p=2.0, eps=1e-6, keepdim=False):
     """By NumPy's norm."""
     return np.linalg.norm(x - y + x.dtype.type(eps), p, -1, keepdims=keepdim).astype(x.real.dtype)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.testing.opinfo.core import OpInfo, Raises, Skip, by_axis
+from pullback.testing.opinfo.core import OpInfo, Skip, by_axis, refused
 from pullback.testing.opinfo.samples import T, cases, on, unary
 
 __all__ = ["OPINFOS"]
@@ -13,11 +13,6 @@ EVERY = (np.float64, np.float32, np.int64, np.bool)  # nothing here computes: ev
 def info(name, reference, samples, **how):
     """A record of an operator that moves elements of any dtype."""
     return OpInfo(name, reference, samples, dtypes=EVERY, complex=True, **how)
-
-
-def refused(error, naming, *args, **kwargs):
-    """The refusal of one call."""
-    return Raises(error, naming, args, kwargs)
 
 
 OF_LAYOUT = [Skip("layouts", "what it gives, or whether it can, depends on the strides of its input")]

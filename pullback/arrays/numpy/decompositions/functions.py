@@ -8,7 +8,7 @@ segment, of f'' over the triangle of the values (Hermite and Genocchi), taken by
 
 import numpy as np
 
-from pullback.arrays.numpy.decompositions.matrices import require_matrices
+from pullback.arrays.numpy.decompositions.matrices import adjoint, require_matrices
 from pullback.arrays.numpy.decompositions.spectra import linalg_eigh
 from pullback.core.errors import OperatorError
 
@@ -22,13 +22,13 @@ def hermitian_map(A, function, UPLO="L"):
     """V diag(f(w)) V^H, then w and V. `function.at(x, order)` gives f or a derivative of it, element by element."""
     require_matrices("linalg.matrix_function", square=True, A=A)
     values, vectors = linalg_eigh(A, UPLO)
-    return (vectors * function.at(values, 0)[..., None, :]) @ _adjoint(vectors), values, vectors
+    return (vectors * function.at(values, 0)[..., None, :]) @ adjoint(vectors), values, vectors
 
 
 def hermitian_map_slope(A, direction, values, vectors, function):
     """The derivative at A along (the Hermitian part of) a direction."""
     inner = _inside(direction, vectors)
-    return vectors @ (_first_differences(values, function) * inner) @ _adjoint(vectors)
+    return vectors @ (_first_differences(values, function) * inner) @ adjoint(vectors)
 
 
 def hermitian_map_curve(A, direction, other, values, vectors, function):
@@ -41,19 +41,14 @@ def hermitian_map_curve(A, direction, other, values, vectors, function):
     for k in range(values.shape[-1]):
         both = E[..., :, k, None] * G[..., None, k, :] + G[..., :, k, None] * E[..., None, k, :]
         inner += _second_differences(values, k, first, function) * both
-    return vectors @ inner @ _adjoint(vectors)
-
-
-def _adjoint(x):
-    flipped = x.swapaxes(-1, -2)
-    return flipped.conj() if x.dtype.kind == "c" else flipped
+    return vectors @ inner @ adjoint(vectors)
 
 
 def _inside(X, vectors):
     """V^H X V of the Hermitian part of X."""
     if X.shape[-2:] != vectors.shape[-2:]:
         raise OperatorError(f"linalg.matrix_function: a direction of shape {X.shape} for matrices {vectors.shape}")
-    return _adjoint(vectors) @ ((X + _adjoint(X)) / 2) @ vectors
+    return adjoint(vectors) @ ((X + adjoint(X)) / 2) @ vectors
 
 
 def _first_differences(values, function):

@@ -41,6 +41,12 @@ def matrices_of(*arrays):
     return batch, stacks
 
 
+def adjoint(x):
+    """The conjugate transpose of each matrix, a view of real ones."""
+    flipped = x.swapaxes(-1, -2)
+    return flipped.conj() if x.dtype.kind == "c" else flipped
+
+
 def refuse_failures(name, info, problem):
     """Raise for the first matrix of a batch whose `info` is not 0; `problem` may speak of {info}."""
     if not info.any():

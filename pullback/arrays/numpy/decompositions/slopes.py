@@ -1,16 +1,13 @@
 """Slopes and tangents of eigenvalues and singular values, of the vectors that a decomposition has found already."""
 
+from pullback.arrays.numpy.decompositions.matrices import adjoint
+
 __all__ = ["eigenvalue_slope", "eigenvalue_tangent", "singular_value_slope", "singular_value_tangent"]
-
-
-def _adjoint(x):
-    flipped = x.swapaxes(-1, -2)
-    return flipped.conj() if x.dtype.kind == "c" else flipped
 
 
 def eigenvalue_slope(A, slopes, values, vectors, inverse, hermitian):
     """W^H diag(slopes) V^H for the vectors V and W = V^-1: the gradient of a loss of the eigenvalues."""
-    return (_adjoint(inverse) * slopes[..., None, :]) @ _adjoint(vectors)
+    return (adjoint(inverse) * slopes[..., None, :]) @ adjoint(vectors)
 
 
 def eigenvalue_tangent(A, tangent, values, vectors, inverse, hermitian):
@@ -26,4 +23,4 @@ def singular_value_slope(A, slopes, U, S, Vh):
 
 def singular_value_tangent(A, tangent, U, S, Vh):
     """Re diag(U^H dA V): the tangents of the singular values."""
-    return (U.conj() * (tangent @ _adjoint(Vh))).sum(-2).real
+    return (U.conj() * (tangent @ adjoint(Vh))).sum(-2).real
