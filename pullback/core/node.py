@@ -92,7 +92,7 @@ class Node:
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
 
     def __init_subclass__(cls) -> None:
-        # `_saved_x` shows what the slots `saved_x` and `arg_x` hold, as in PyTorch. A `__getattr__` would serve too, but
+        # `_saved_x` shows what the slots `saved_x` and `arg_x` hold, as in PyTorch. `__getattr__` would serve too, but
         # Python 3.11 reads every attribute of a class that has one three to four times as slowly.
         for slot in cls.__dict__.get("__slots__", ()):
             kind, _, name = slot.partition("_")
