@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.dispatch import NUMPY, OPERATORS
+from pullback.core.dispatch import NUMPY
 from pullback.core.node import Node, saved_slots
+from pullback.core.operator import OPERATORS
 from pullback.core.packed import Packed
 from pullback.core.saved import Released
 from pullback.core.tensor import Tensor, ndarray

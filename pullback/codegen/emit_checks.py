@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pullback.codegen.emit_function import FunctionEmitter
+from pullback.codegen.emit_row import RowEmitter
 from pullback.codegen.errors import DeclarationError, Where
 from pullback.codegen.model import Derivative, NativeFunction, Registry
 from pullback.codegen.naming import CORE, gradient, local
 from pullback.codegen.node_layout import NodeLayout
 
-_BUILTINS = frozenset({"Exception", "any", "len", "tuple", "type", "zip"})  # those that generated code calls
+_BUILTINS = frozenset({"any", "len", "tuple", "type", "zip"})  # those that generated code calls
 _MATH = frozenset(CORE["math"])  # formulas read an argument of such a name as the argument
 _CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
 _OF_COMPOSITES = frozenset(
     {"TENSOR", "UNSET", "assign", "assign_out", "created", "int_list", "missing_argument", "tensor_list"}
 )
-_OF_PRIMITIVES = _CORE | _BUILTINS | {"error", "kernels", "node", "out"}
+_OF_PRIMITIVES = _CORE | _BUILTINS | {"kernels", "out", "run"}
 
 
 def check_emittable(natives: Sequence[NativeFunction], registry: Registry) -> None:
@@ -68,15 +68,12 @@ def _check_form(native: NativeFunction) -> None:
 
 def _check_parameters(native: NativeFunction, registry: Registry) -> None:
     """Refuse a parameter that means something else in the generated function."""
-    parameters = [
-        text.lstrip("*").partition("=")[0] for text in FunctionEmitter(native, registry).signature.parameters()
-    ]
+    parameters = [text.lstrip("*").partition("=")[0] for text in RowEmitter(native, registry).signature.parameters()]
     for name in filter(None, _repeated(parameters)):
         raise refuse(native, f"its function would have two parameters {name!r}", "Rename one of the two")
     reserved = _OF_COMPOSITES | {f"composite_{native.area}"}
     if not native.is_composite:
-        unique = native.schema.unique_name
-        reserved = _OF_PRIMITIVES | frozenset(registry.helper_modules) | {f"OP_{unique}", f"record_{unique}"}
+        reserved = _OF_PRIMITIVES | frozenset(registry.helper_modules)
     for name in [*parameters, *native.schema.output_names]:
         if name in reserved and not (name == "out" and "out" in native.variants):
             raise refuse(native, f"the name {name!r} means something else in generated code", f"Rename it, {name}_ say")
@@ -115,19 +112,16 @@ def _check_definitions(natives: Sequence[NativeFunction], registry: Registry) ->
 def reserved_names(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
     """The names that a module may not define: it imports them, or calls them as Python's own."""
     composites = (f"composite_{native.area}" for native in natives)
-    own = {"kernels", "fill_tables", "RULES", "Rule", "TANGENTS", *registry.helper_modules, *composites}
+    own = {"kernels", "DOCS", "OPERATORS", "TANGENTS", "UNDERIVED", *registry.helper_modules, *composites}
     # pullback.any has the name of a builtin, in a module that calls no any()
     return _CORE | _MATH | (_BUILTINS - {"any"}) | own
 
 
 def definitions(native: NativeFunction, registry: Registry) -> Iterator[str]:
     """The names that a module gets from one declaration."""
-    function, unique = FunctionEmitter(native, registry), native.schema.unique_name
-    yield function.name
-    if "inplace" in native.variants:
-        yield function.inplace_name
+    unique = native.schema.unique_name
     if not native.is_composite:
-        yield from (f"OP_{unique}", f"record_{unique}", f"{unique}_tangent")
+        yield f"{unique}_tangent"
         if unique in registry.derivatives:
             yield NodeLayout(registry.derivatives[unique], registry).cls
 

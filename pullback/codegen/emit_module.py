@@ -1,16 +1,15 @@
-"""Declarations -> a generated module: imports, nodes, records, operators, functions, in-place functions."""
+"""Declarations -> a generated module: imports, nodes, and a row for each overload."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 
 from pullback.codegen.emit_checks import check_emittable
-from pullback.codegen.emit_function import FunctionEmitter
 from pullback.codegen.emit_node import NodeEmitter
-from pullback.codegen.emit_record import emit_record
-from pullback.codegen.emit_rules import emit_rules
+from pullback.codegen.emit_row import emit_rows
 from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import NativeFunction, Registry
@@ -37,15 +36,15 @@ class Parts:
     helpers: frozenset[str]
 
 
-def emit_module(title: str, parts: Parts, sources: Sources, modules: Sequence[str] = ()) -> str:
-    """A module's text, unformatted; it imports `modules` too, dotted names, each under its last."""
+def emit_module(title: str, parts: Parts, sources: Sources) -> str:
+    """A module's text, unformatted."""
     body = "\n\n\n".join(parts.texts)
-    imports = [*_imports(body, parts.helpers, sources), *(_import_as(m, m.rpartition(".")[2]) for m in modules)]
+    imports = _imports(body, parts.helpers, sources)
     return "\n".join([f'"""{docstring(title)}', '"""', "", *imports, "", "", body, ""])
 
 
 def operator_parts(natives: Sequence[NativeFunction], registry: Registry, sources: Sources) -> Parts:
-    """Nodes, records, operators and functions, in the order of the declarations, once they are checked.
+    """Nodes and rows, in the order of the declarations, once they are checked.
 
     Raises
     ------
@@ -53,8 +52,19 @@ def operator_parts(natives: Sequence[NativeFunction], registry: Registry, source
         Some of it cannot be written.
     """
     check_emittable(natives, registry)
-    texts = [text for native in natives for text in _native(native, registry, sources)]
-    return Parts(texts, _backward_helpers(natives, registry))
+    nodes = [node for native in natives for node in _nodes(native, registry, sources)]
+    return Parts([*nodes, emit_rows(natives, registry)], _backward_helpers(natives, registry))
+
+
+def emit_docs(natives: Sequence[NativeFunction]) -> str:
+    """The table of the operators' documentation, by unique name."""
+    entries = [f'    "{native.schema.full_name}": """{_doc(native)}""",' for native in natives]
+    return "\n".join(["DOCS = {", *entries, "}"])
+
+
+def _doc(native: NativeFunction) -> str:
+    paragraphs = (native.doc or f"{native.schema.name}.").splitlines()
+    return docstring("\n".join([*(fill(line, 116) for line in paragraphs), "", str(native.schema), ""]))
 
 
 def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
@@ -65,31 +75,23 @@ def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> 
 
 
 def tangent_parts(registry: Registry) -> Parts:
-    """The tangent function of every differentiable primitive, and their tables: by operator, and by kernel."""
-    tables = operator_tables(registry)
-    emitters = {name: TangentEmitter(derivative, tables) for name, derivative in registry.derivatives.items()}
-    entries = "".join(f'    "{name}": {name}_tangent,\n' for name in emitters)
-    texts = [emitter.emit() for emitter in emitters.values()]
-    helpers = frozenset().union(*(emitter.helpers for emitter in emitters.values()))
-    return Parts([*texts, f"TANGENTS = {{\n{entries}}}", emit_rules(registry)], helpers)
+    """The tangent functions of differentiable primitives, their table, and that of the inputs that they ignore."""
+    tables, space = operator_tables(registry), "" if registry.namespace is None else f"{registry.namespace}."
+    emitters = [TangentEmitter(derivative, tables) for derivative in registry.derivatives.values()]
+    emitters = [emitter for emitter in emitters if emitter.has_formula]
+    entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
+    ignored = [f'    "{space}{e.schema.full_name}": {e.underived!r},' for e in emitters if e.underived]
+    ends = ["\n".join(["TANGENTS = {", *entries, "}"]), "\n".join(["UNDERIVED = {", *ignored, "}"])]
+    helpers = frozenset().union(*(emitter.helpers for emitter in emitters))
+    return Parts([*(emitter.emit() for emitter in emitters), *ends], helpers)
 
 
-def _native(native: NativeFunction, registry: Registry, sources: Sources) -> list[str]:
-    """The definitions for one declaration."""
-    function = FunctionEmitter(native, registry)
-    texts = [] if native.is_composite else _primitive(native, function, registry, sources)
-    return [*texts, *filter(None, (function.emit(), function.emit_inplace()))]
-
-
-def _primitive(native: NativeFunction, function: FunctionEmitter, registry: Registry, sources: Sources) -> list[str]:
-    """What only a primitive has: its node, or a note that there is none, and its record for dispatch."""
-    name = native.schema.unique_name
-    if name in registry.derivatives:
-        layout = NodeLayout(registry.derivatives[name], registry)
-        node = NodeEmitter(layout, sources.declarations, operator_tables(registry)).emit()
-        return [node, emit_record(layout), function.emit_operator(layout.saves_self)]
-    without = [f'record_{name} = not_implemented("{native.schema.full_name}")'] if function.records else []
-    return [*without, function.emit_operator(saves_self=False)]
+def _nodes(native: NativeFunction, registry: Registry, sources: Sources) -> list[str]:
+    """The node of a differentiable primitive."""
+    derivative = registry.derivatives.get(native.schema.unique_name)
+    if derivative is None:
+        return []
+    return [NodeEmitter(NodeLayout(derivative, registry), sources.declarations, operator_tables(registry)).emit()]
 
 
 def _imports(body: str, helpers: Collection[str], sources: Sources) -> list[str]:
@@ -100,13 +102,17 @@ def _imports(body: str, helpers: Collection[str], sources: Sources) -> list[str]
         wanted[module] = [name for name in names if name in used]
     for helper in helpers:
         wanted.setdefault(sources.helpers[helper], []).append(helper)
-    lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(wanted.items()) if names]
+    lines = [_import_from(module, names) for module, names in sorted(wanted.items()) if names]
     if "kernels" in used and sources.kernels is not None:
         lines.append(_import_as(sources.kernels, "kernels"))
     for area, module in sorted(sources.composites.items()):
         if f"composite_{area}" in used:
             lines.append(_import_as(module, f"composite_{area}"))
     return lines
+
+
+def _import_from(module: str, names: Collection[str]) -> str:
+    return f"from {module} import {', '.join(sorted(names))}"
 
 
 def _import_as(module: str, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import indent
 
+from pullback.codegen.emit_save import SAVING_PATTERNS, emit_save, saving_pattern
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import InputFormula
 from pullback.codegen.naming import gradient, local
@@ -27,28 +28,34 @@ class NodeEmitter:
     def emit(self) -> str:
         """The class."""
         layout = self.layout
-        slots = sorted(f'"{slot.name}"' for slot in layout.slots)
+        pattern = saving_pattern(layout)
+        base = pattern or ("MultiNode" if layout.multi else "Node")
+        slots = [] if pattern else sorted(f'"{slot.name}"' for slot in layout.slots)
         lines = [
-            f"class {layout.cls}({'MultiNode' if layout.multi else 'Node'}):",
-            f'    """{docstring(str(self.schema))}',
-            "",
-            f"    Generated from the entry `{self.schema.full_name}` of {docstring(self.source)}; edit there.",
-            '    """',
+            f"class {layout.cls}({base}):",
+            f'    """{docstring(str(self.schema))}"""',
             "",
             f"    __slots__ = {tuple_of(slots)}",
         ]
-        if layout.in_slots:
-            lines.append(f"    arity = {len(layout.inputs)}")
+        positions = tuple(self.schema.args.index(arg) for arg in layout.inputs)
+        if positions != SAVING_PATTERNS.get(pattern, ((), ()))[0]:
+            lines.append(f"    inputs = {positions!r}")
+        if layout.own_edges:
+            lines.append(f"    list_edges = {tuple(f'_edges_{arg.name}' for arg in layout.inputs)!r}")
+        if layout.saves_self and not pattern:
+            lines.append("    saves_self = True")
         if layout.multi and not self.schema.returns_list:
             lines.append(f"    output_names = {self.schema.output_names!r}")
             lines.append(f"    differentiable_outputs = {self.derivative.output_differentiability!r}")
         tags = self.derivative.native.tags
         if "pointwise" in tags and not layout.multi:
             lines.append("    pointwise = True")
+        if not pattern:
+            lines += emit_save(layout)
         body = (["expect_nans()"] if "masking" in tags else []) + self._apply()
         grad = "grads" if layout.multi else "grad"
         lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(body), " " * 8)]
-        return "\n".join(lines + self._release())
+        return "\n".join(lines + ([] if pattern else self._release()))
 
     def _release(self) -> list[str]:
         released = [name for name in self.derivative.saved if self.layout.unpacked(name)]
@@ -57,10 +64,8 @@ class NodeEmitter:
         lines = ["", "    def release(self):"]
         for name in released:
             # The version first: apply() in another thread, which reads it last, never takes None for what was saved.
-            if self.layout.is_list(name):
-                lines += [f"        self.version_{name} = (Released,)", f"        self.saved_{name} = (None,)"]
-            else:
-                lines += [f"        self.version_{name} = Released", f"        self.saved_{name} = None"]
+            gone = "(Released,), (None,)" if self.layout.is_list(name) else "Released, None"
+            lines.append(f"        self.version_{name}, self.saved_{name} = {gone}")
         return lines
 
     def _apply(self) -> list[str]:

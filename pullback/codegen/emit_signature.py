@@ -20,8 +20,9 @@ class SignatureEmitter:
         self.has_out = "out" in native.variants
         self.varargs = self._varargs()
         names = {arg.name for arg in self.schema.args}
-        self.takes_axis = "dim" in names and "axis" not in names
-        self.takes_keepdims = "keepdim" in names and "keepdims" not in names
+        # NumPy's spellings are for users, who do not see internal operators.
+        self.takes_axis = "dim" in names and "axis" not in names and not native.is_internal
+        self.takes_keepdims = "keepdim" in names and "keepdims" not in names and not native.is_internal
 
     def _varargs(self) -> Arg | None:
         """The list argument whose items may be given one by one.
@@ -77,28 +78,26 @@ class SignatureEmitter:
 
     def _checked_late(self) -> list[Arg]:
         """The required arguments that Python cannot check: `dim`, which may be spelled `axis`, and those after it."""
+        if not self.takes_axis:
+            return []
         args = [arg for arg in self.schema.args if arg is not self.varargs]
         first = next((i for i, arg in enumerate(args) if arg.name == "dim" and arg.default is REQUIRED), len(args))
         return [arg for arg in args[first:] if arg.default is REQUIRED and (arg.name == "dim" or not arg.kwarg_only)]
 
-    def normalise(self) -> list[str]:
-        """Statements that turn the accepted spellings into the schema's arguments."""
-        lines: list[str] = []
-        if self.varargs is not None:
-            name = parameter(self.varargs.name)
-            default = "UNSET" if self.varargs.default is REQUIRED else repr(self.varargs.default)
-            kind = "tensor_list" if self.varargs.type.is_tensor_list else "int_list"
-            lines.append(f'{name} = {kind}("{self.schema.name}", "{name}", {name}_, {name}, {default})')
-        if self.takes_axis:
-            lines += ["if axis is not UNSET:", "    dim = axis"]
-        if self.takes_keepdims:
-            lines += ["if keepdims is not UNSET:", "    keepdim = keepdims"]
-        for arg in self.schema.args:
-            if arg.type.base == "ScalarType":
-                name = parameter(arg.name)
-                checked = f'{name} = number_type("{self.schema.name}", {name})'
-                lines += [f"if {name} is not None:", f"    {checked}"] if arg.type.optional else [checked]
-        for arg in self._checked_late():
-            name = parameter(arg.name)
-            lines += [f"if {name} is UNSET:", f'    raise missing_argument("{self.schema.name}", "{name}")']
-        return lines
+    def value(self, arg: Arg) -> str:
+        """The expression for one of the schema's arguments, in whatever spelling it was given."""
+        name = parameter(arg.name)
+        if arg is self.varargs:
+            default = "UNSET" if arg.default is REQUIRED else repr(arg.default)
+            kind = "tensor_list" if arg.type.is_tensor_list else "int_list"
+            return f'{kind}(run, "{name}", {name}_, {name}, {default})'
+        missing = f'missing_argument(run, "{name}")' if arg in self._checked_late() else ""
+        if name == "dim" and self.takes_axis:
+            other = f"dim if dim is not UNSET else {missing}" if missing else "dim"
+            return f"axis if axis is not UNSET else {other}"
+        if name == "keepdim" and self.takes_keepdims:
+            return "keepdim if keepdims is UNSET else keepdims"
+        if arg.type.base == "ScalarType":
+            checked = f"number_type(run, {name})"
+            return f"None if {name} is None else {checked}" if arg.type.optional else checked
+        return f"{name} if {name} is not UNSET else {missing}" if missing else name

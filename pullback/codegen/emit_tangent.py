@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from textwrap import indent
 
 from pullback.codegen.formula import Formula
-from pullback.codegen.model import AUTO_ELEMENT_WISE, AUTO_LINEAR, NON_DIFFERENTIABLE, Derivative, Tangent
+from pullback.codegen.model import (
+    AUTO_ELEMENT_WISE,
+    AUTO_LINEAR,
+    NON_DIFFERENTIABLE,
+    NOT_IMPLEMENTED,
+    Derivative,
+    Tangent,
+)
 from pullback.codegen.signature import Arg
 
 
@@ -33,6 +40,24 @@ class TangentEmitter:
         if AUTO_ELEMENT_WISE in self.derivative.tangents.values():
             called.append(self._backward(self.inputs[0]).helpers)
         return frozenset().union(*called)
+
+    @property
+    def has_formula(self) -> bool:
+        """Whether the tangent of any output is known."""
+        return any(
+            tangent is not None and tangent is not NOT_IMPLEMENTED for tangent in self.derivative.tangents.values()
+        )
+
+    @property
+    def underived(self) -> tuple[tuple[int, str], ...]:
+        """The positions and names of inputs of which nobody has derived how the outputs move with them."""
+        return tuple(
+            (i, arg.name)
+            for i, arg in enumerate(self.schema.args)
+            if arg in self.inputs
+            and self.derivative.formula_for(arg.name).formula is NOT_IMPLEMENTED
+            and not any(f"{arg.name}_t" in formula.uses for formula in self.formulas)
+        )
 
     def parameters(self) -> list[str]:
         """For each argument its primal and, if it is differentiable, its tangent; then the outputs."""

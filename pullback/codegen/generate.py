@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from pullback.codegen.check import load_registry
-from pullback.codegen.emit_module import Parts, Sources, emit_module, operator_parts, tangent_parts
-from pullback.codegen.emit_tables import emit_announcement, emit_fill
+from pullback.codegen.emit_calls import emit_calls
+from pullback.codegen.emit_module import Sources, emit_docs, emit_module, operator_parts, tangent_parts
+from pullback.codegen.emit_tables import emit_announcement
 from pullback.codegen.formatting import formatted
 from pullback.codegen.helpers_index import find_helpers
 from pullback.codegen.model import AREAS, LATE_AREAS, NativeFunction, Registry
@@ -25,27 +25,23 @@ def own_registry() -> Registry:
 def generate() -> dict[str, str]:
     """The text of every generated module, by file name."""
     registry = own_registry()
-    files = {"__init__.py": f'"""Operators as Python code. {_NOTE}"""\n'}
+    package = f'"""Operators as Python code. {_NOTE}"""\n'
+    files = {"__init__.py": package, "docs/__init__.py": package, "calls.py": emit_calls()}
     areas = [area for area in AREAS if any(native.area == area for native in registry.natives)]
-    early = [area for area in areas if area not in LATE_AREAS]
-    late = [area for area in areas if area in LATE_AREAS]
     for area in areas:
-        sources = _sources(registry, area)
-        parts = operator_parts(_of(registry, [area]), registry, sources)
-        files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, sources)
-    files["tables.py"] = _tables("The tables of operators.", registry, early, _sources(registry))
-    for area in late:
-        title = f"The tables of operators: {area}, loaded late."
-        files[f"tables_{area}.py"] = _tables(title, registry, [area], _sources(registry, area))
-    announced = emit_announcement({area: _of(registry, [area]) for area in late})
+        natives = _of(registry, area)
+        parts = operator_parts(natives, registry, _sources(registry, area))
+        files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, _sources(registry, area))
+        files[f"docs/{area}.py"] = f'"""Documentation of the operators: {area}. {_NOTE}"""\n\n{emit_docs(natives)}\n'
+    announced = emit_announcement({area: _of(registry, area) for area in areas if area in LATE_AREAS})
     files["late.py"] = f'"""What the areas that are loaded late will bring. {_NOTE}"""\n\n{announced}\n'
     title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
     files["tangents.py"] = emit_module(title, tangent_parts(registry), _sources(registry))
     return {name: formatted(text) for name, text in files.items()}
 
 
-def _of(registry: Registry, areas: Sequence[str]) -> list[NativeFunction]:
-    return [native for native in registry.natives if native.area in areas]
+def _of(registry: Registry, area: str) -> list[NativeFunction]:
+    return [native for native in registry.natives if native.area == area]
 
 
 def _sources(registry: Registry, area: str = "") -> Sources:
@@ -59,25 +55,22 @@ def _sources(registry: Registry, area: str = "") -> Sources:
     )
 
 
-def _tables(title: str, registry: Registry, areas: Sequence[str], sources: Sources) -> str:
-    """The module that enters the operators of some areas."""
-    fill = emit_fill(_of(registry, areas), registry, {area: f"{area}." for area in areas})
-    modules = [f"pullback.ops.generated.{area}" for area in areas]
-    return emit_module(f"{title} {_NOTE}", Parts([fill], frozenset()), sources, modules=modules)
-
-
 def write(check: bool = False) -> list[str]:
     """Write what has changed; with `check` only list it. Returns the names of the files concerned."""
     files = generate()
-    stale = [path.name for path in GENERATED.glob("*.py") if path.name not in files]
+    stale = [name for name in map(_name, GENERATED.rglob("*.py")) if name not in files]
     changed = [name for name, text in files.items() if _content(GENERATED / name) != text]
     if not check:
-        GENERATED.mkdir(exist_ok=True)
+        (GENERATED / "docs").mkdir(exist_ok=True, parents=True)
         for name in changed:
             (GENERATED / name).write_text(files[name], encoding="utf-8")
         for name in stale:
             (GENERATED / name).unlink()
     return sorted(changed + stale)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(GENERATED).as_posix()
 
 
 def _content(path: Path) -> str | None:

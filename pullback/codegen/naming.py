@@ -7,34 +7,29 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pullback.codegen.emit_calls import CALLS
 from pullback.codegen.errors import Where
 from pullback.codegen.model import NativeFunction, Registry
 
+SAVING_NODES = ("SavesForEachOther", "SavesPair", "SavesResult", "SavesSelf", "SavesSelfAndResult")
+
 # What generated code may use, and where it comes from. Only what a module names is imported.
 CORE: dict[str, tuple[str, ...]] = {
-    "collections": ("namedtuple",),
     "math": ("inf", "nan", "pi"),
-    "numpy": ("asarray", "ndarray"),
     "pullback.arrays.numpy.quiet": ("expect_nans",),
     "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
-    "pullback.core.dispatch": (
-        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
-    ),
-    "pullback.core.inplace_views": ("become_view",),
-    "pullback.core.modes": ("current",),
-    "pullback.core.mutation": ("assign", "inplace", "mutate"),
-    "pullback.core.node": ("MultiNode", "Node", "port", "start_multi"),
-    "pullback.core.out": ("assign_out", "write_out"),
+    "pullback.core.dispatch": ("TENSOR", "attribute", "created"),
+    "pullback.core.node": ("MultiNode", "Node"),
+    "pullback.core.out": ("assign_out",),
     "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
-    "pullback.core.sequence": ("next_sequence_nr",),
-    "pullback.core.tangent_rules": ("Rule",),
-    "pullback.core.tensor": ("Tensor", "new"),
+    "pullback.core.saving_nodes": tuple(SAVING_NODES),
+    "pullback.core.tensor": ("Tensor",),
     "pullback.core.undifferentiable": (
-        "derivative_not_implemented", "no_tangent", "not_implemented", "tangent_or_zeros", "tangents_or_zeros",
+        "derivative_not_implemented", "no_tangent", "tangent_or_zeros", "tangents_or_zeros",
     ),
-    "pullback.core.view": ("make_view", "shares_memory"),
+    "pullback.ops.declarations": ("composite", "creating", "primitive", "writing"),
     "pullback.ops.extension": ("enter",),
-    "pullback.ops.tables": ("Overload",),
+    "pullback.ops.generated.calls": CALLS,
 }  # fmt: skip
 
 # Names that generated methods use themselves; a local variable for an argument of that name gets an underscore.
@@ -59,14 +54,6 @@ def local(name: str) -> str:
 def gradient(arg: str) -> str:
     """The local variable for the gradient of an argument inside a node's apply()."""
     return f"grad_of_{arg}"
-
-
-def unused(name: str, native: NativeFunction) -> str:
-    """`name`, or with underscores before it, so that no parameter of the function is called so."""
-    taken = {parameter(arg.name) for arg in native.schema.args}
-    while name in taken:
-        name = f"_{name}"
-    return name
 
 
 # Operators whose node PyTorch has written by hand, under a name of its own.

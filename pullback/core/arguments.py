@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -28,36 +28,41 @@ class _Unset:
 UNSET = _Unset()
 
 
-def missing_argument(operator: str, name: str) -> TypeError:
-    """The error for a required argument that was not given."""
-    return TypeError(f"{operator}() missing required argument {name!r}.")
+def missing_argument(operator: str | Callable[..., Any], name: str) -> NoReturn:
+    """Raise for a required argument that was not given."""
+    raise TypeError(f"{_named(operator)}() missing required argument {name!r}.")
 
 
-def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
+def _named(operator: str | Callable[..., Any]) -> str:
+    """An operator's name, given that or the function that runs it."""
+    return operator if isinstance(operator, str) else operator.__name__
+
+
+def number_type(operator: str | Callable[..., Any], dtype: Any) -> np.dtype[Any]:
     """`dtype` as NumPy's, refused where it is no type of numbers."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except TypeError as error:
-        raise TypeError(f"{operator}(): {dtype!r} is no dtype; write pullback.float64 or 'float64', say.") from error
+        raise TypeError(f"{_named(operator)}(): {dtype!r} is no dtype; write pullback.float64 or 'float64', say.") from error
     if found.kind not in "biufc":
-        raise TypeError(f"{operator}(): a Tensor cannot have dtype {found}: it holds numbers or bools.")
+        raise TypeError(f"{_named(operator)}(): a Tensor cannot have dtype {found}: it holds numbers or bools.")
     return found
 
 
-def int_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
+def int_list(operator: str | Callable[..., Any], name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
     """The int[] argument of a call such as f(x, 2, 3), f(x, (2, 3)) or f(x, shape=(2, 3))."""
     if by_keyword is not UNSET:
         if given:
-            raise TypeError(f"{operator}() got {name!r} twice, by position and by keyword.")
+            raise TypeError(f"{_named(operator)}() got {name!r} twice, by position and by keyword.")
         return by_keyword
     if len(given) == 1 and (given[0] is None or not _is_int(given[0])):
         return tuple(given[0]) if isinstance(given[0], (list, ndarray)) else given[0]
     if not given and default is UNSET:
-        raise missing_argument(operator, name)
+        missing_argument(operator, name)
     return given or (default if default is not UNSET else ())
 
 
-def tensor_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
+def tensor_list(operator: str | Callable[..., Any], name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
     """The Tensor[] argument of a call such as f(x, y), f([x, y]) or f(tensors=[x, y])."""
     if len(given) == 1 and isinstance(given[0], (list, tuple)):
         return given[0]

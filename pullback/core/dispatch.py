@@ -17,6 +17,7 @@ from pullback.core.devices import device_name
 from pullback.core.errors import OperatorError
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
+from pullback.core.operator import CALLED, Operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
@@ -82,56 +83,6 @@ def table_of(raws: Iterable[Any]) -> OperatorTable:
         if isinstance(raw, Tensor):
             found = TENSOR
     return found
-
-
-# What a user wrote, by the name of the internal operator that it calls.
-CALLED = {
-    "slice_view": "__getitem__",
-    "advanced_index": "__getitem__",
-    "setitem": "__setitem__",
-    "_index_put": "index_put",
-    "_strided_view": "as_strided",
-    "numpy_T": "T",
-}
-
-OPERATORS: dict[str, Operator] = {}  # by name, for what looks on at operators and tells of them
-
-
-class Operator:
-    """What dispatch must know of an operator: filled by the generated code, one for each primitive overload."""
-
-    __slots__ = (
-        "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list", "returns_value",
-        "saves_self", "tensors", "view",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        name: str,
-        kernel: str,
-        tensors: Sequence[tuple[int, str]],
-        *,
-        lists: Sequence[tuple[int, str]] = (),
-        record: Callable[..., None] | None = None,
-        multi: Callable[..., Any] | None = None,
-        returns_list: bool = False,
-        returns_value: bool = False,
-        saves_self: bool = False,
-        view: bool = False,
-    ) -> None:
-        self.name = name  # as in an error message: 'max.dim'
-        self.inplace_name = "__setitem__" if name == "setitem" else f"{CALLED.get(name, name)}_"
-        self.kernel = kernel  # name in every table
-        self.tensors = tensors  # positions of Tensor and Tensor? arguments: ((position, name), ...)
-        self.lists = lists  # positions of Tensor[] arguments
-        self.record = record  # (out or outs, *arguments) -> None; None when no output is differentiable
-        self.multi = multi  # namedtuple class of several results, or None
-        self.returns_list = returns_list
-        self.returns_value = returns_value  # whether the result is a Python value and no array
-        self.saves_self = saves_self  # whether a node keeps the value of the first argument
-        self.view = view  # whether the result may share memory with the first argument
-        self.quick = not (lists or multi or returns_list or returns_value or view)
-        OPERATORS[name] = self
 
 
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:

@@ -17,8 +17,6 @@ import numpy as np
 from pullback.core import modes, slots
 from pullback.core.dispatch import (
     NUMPY,
-    OPERATORS,
-    Operator,
     has_table,
     is_constant,
     prepared,
@@ -30,6 +28,7 @@ from pullback.core.dispatch import (
 from pullback.core.errors import InplaceError, OperatorError
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
+from pullback.core.operator import OPERATORS, Operator
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import bump, counter_of

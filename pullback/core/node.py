@@ -92,6 +92,8 @@ class Node:
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
 
     def __init_subclass__(cls) -> None:
+        if "inputs" in cls.__dict__:
+            cls.arity = len(cls.inputs)
         # `_saved_x` shows what the slots `saved_x` and `arg_x` hold, as in PyTorch. `__getattr__` would serve too, but
         # Python 3.11 reads every attribute of a class that has one three to four times as slowly.
         for slot in cls.__dict__.get("__slots__", ()):
@@ -109,6 +111,9 @@ class Node:
         self._next0 = self._next1 = self._extra = None
         self._nexts = tuple(edges)
         self._shape, self._dtype = shape, dtype
+
+    def save(self, out: Any, *args: Any) -> None:
+        """Keep what `apply` will need of an operator's result (or results) and arguments."""
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         """The gradients of the inputs, one for each edge."""
@@ -144,7 +149,9 @@ class Node:
         """Where the gradients go: a Node, a Port or None for each input."""
         return (self._next0, self._next1)[: self.arity] if self._nexts is None else self._nexts
 
-    arity = 0  # number of edges held in _next0 and _next1, for generated nodes of at most two
+    inputs: tuple[int, ...] = ()  # of an operator's node: the positions of the arguments that get a gradient
+    arity = 0  # their number; two edges at most are held in _next0 and _next1
+    saves_self = False  # whether the value of the operator's first argument is kept
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.dispatch import Operator, flat_arguments, raw_arguments, run_kernel, survey
+from pullback.core.dispatch import flat_arguments, raw_arguments, run_kernel, survey
 from pullback.core.errors import GradientError, OperatorError
 from pullback.core.mutation import copy_into, run_watched, write_result
+from pullback.core.operator import Operator
 from pullback.core.tensor import Tensor
 from pullback.core.version import bump
 

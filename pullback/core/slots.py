@@ -31,8 +31,8 @@ continue_history: Callable[..., None] = _unfilled
 spread_write: Callable[..., None] = _unfilled
 # (tensor, steps): the tensor, a base, has become the view of itself that these steps (or None) lead to
 follow_base: Callable[..., None] = _unfilled
-# () -> the tangent rules by kernel, see core.tangent_rules
-forward_rules: Callable[[], Any] = _unfilled
+# () -> (the tangent functions, the inputs that they ignore), both by operator: see core.tangent_rules
+tangents: Callable[[], Any] = _unfilled
 
 
 def _as_given(first: Any, second: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pullback.core import slots
+from pullback.core.operator import BY_KERNEL, Operator
 
 
 class Rule(NamedTuple):
@@ -30,6 +31,37 @@ class Rule(NamedTuple):
 
 def rule_for(kernel: str, arity: int) -> Rule | None:
     """The rule of the overload with so many arguments; None for an operator that has no derivative by its nature."""
-    rules: list[Rule] = [rule for rule in slots.forward_rules().get(kernel, ()) if rule.arity == arity]
+    operators = [op for op in BY_KERNEL.get(kernel, {}).values() if op.arity in (0, arity)]
+    rules = [rule for op in operators if (rule := _rule_of(op, arity)) is not None]
     # Operators of a third party may share a kernel; one of them that has a formula has it for all.
     return next((rule for rule in rules if rule.function is not None), rules[0] if rules else None)
+
+
+def _rule_of(op: Operator, arity: int) -> Rule | None:
+    if op.record is None:
+        return None
+    if op.rule is None:
+        op.rule = _made(op, arity)
+    return op.rule  # type: ignore[no-any-return]
+
+
+def _made(op: Operator, arity: int) -> Rule:
+    tangents, underived = slots.tangents()
+    function, node = tangents.get(op.name), op.node
+    if function is None or node is None:
+        return Rule(op.name, None, arity)
+    names = op.multi._fields if op.multi is not None else ("result",)
+    differentiable = getattr(node, "differentiable_outputs", ()) or (True,) * len(names)
+    return Rule(
+        op.name,
+        function,
+        arity,
+        inputs=node.inputs,
+        tensors=tuple(sorted(position for position, _ in (*op.tensors, *op.lists))),
+        outputs=len(names),
+        moving=tuple(i for i, moves in enumerate(differentiable) if moves),
+        returns_list=op.returns_list,
+        mutates=op.mutates,
+        pointwise=op.pointwise,
+        underived=underived.get(op.name, ()),
+    )

@@ -6,24 +6,24 @@ from pullback.arrays import numpy as kernels
 from pullback.arrays.numpy.in_formulas import IN_FORMULAS
 from pullback.core import slots
 from pullback.core.dispatch import NUMPY
-from pullback.ops import late, tables
-from pullback.ops.generated import tables as generated
+from pullback.ops import late
 
 NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
-generated.fill_tables(tables)
+for _area in ("pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation"):
+    late.enter_area(_area)
 late.announce()
 NUMPY.register(IN_FORMULAS)
 
 
 @cache
-def _forward_rules():
-    """The tangent rules of all kernels, loaded when forward mode is first used."""
-    from pullback.ops.generated.tangents import RULES
+def _tangents():
+    """The tangent function of every operator, and the inputs that it ignores, loaded with the first forward mode."""
+    from pullback.ops.generated.tangents import TANGENTS, UNDERIVED
 
-    return RULES
+    return TANGENTS, UNDERIVED
 
 
-slots.forward_rules = _forward_rules
+slots.tangents = _tangents
 
 
 def __getattr__(name):

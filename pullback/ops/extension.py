@@ -1,7 +1,6 @@
 """Operators of third parties: entered under a namespace of their own, all of a file's or none.
 
-The generated module of a third party calls `enter` at its end. Its functions are that module's; formulas and composites
-find them as `ops.<namespace>.<name>`, and its kernels stand in the tables as `<namespace>.<kernel>`.
+The generated module of a third party calls `enter` at its end. Its functions are in that module; formulas find them as `ops.<namespace>.<name>`, and its kernels stand in the tables as `<namespace>.<kernel>`.
 """
 
 import types
@@ -9,7 +8,8 @@ import types
 from pullback.core.dispatch import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
-from pullback.ops.generated.tangents import RULES, TANGENTS
+from pullback.ops.declarations import document
+from pullback.ops.generated.tangents import TANGENTS, UNDERIVED
 
 _NOTHING = types.MappingProxyType({})
 
@@ -20,19 +20,19 @@ class NameTakenError(ValueError):
     """A third party's operator would take a name that means something else already."""
 
 
-def enter(fill_tables, *, namespace, source, kernels=None, tangents=_NOTHING, rules=_NOTHING):
-    """Enter the operators that `fill_tables(tables)` lists, and return the functions by public name.
+def enter(overloads, docs, *, namespace, source, module, kernels=None, tangents=_NOTHING, underived=_NOTHING):
+    """Enter the operators with these overloads, and return the functions by public name.
 
     Parameters
     ----------
-    fill_tables : function
-        Generated: calls `add` and `kernel` of what it is given.
-    namespace, source : str
+    overloads : list of ops.declarations.Overload
+    docs : mapping from the full name of an overload to its documentation
+    namespace, source, module : str
         Entering a namespace again replaces it, so that a file may be loaded again after a change; but only `source`,
-        the name of the file of declarations, may.
+        the name of the file of declarations, may. `module` is where the functions are found by name.
     kernels : module, optional
     tangents : mapping from operator to its tangent function
-    rules : mapping from kernel to its rules for forward mode
+    underived : mapping from operator to the inputs that its tangent function ignores
 
     Raises
     ------
@@ -40,46 +40,51 @@ def enter(fill_tables, *, namespace, source, kernels=None, tangents=_NOTHING, ru
         By another source, pullback's operators, Tensor's methods or a rule for the same NumPy function. Then nothing
         has changed.
     """
-    extension = Extension(namespace, source, kernels, tangents, rules)
-    fill_tables(extension)
+    extension = Extension(namespace, source, kernels, tangents, underived)
+    document(overloads, docs)
+    for overload in overloads:
+        extension.add_kernel(overload.operator)
+    for faces, _ in tables.grouped(overloads):
+        extension.add(faces)
     before = _entered.get(namespace)
     extension.check(before)
     if before is not None:
         before.withdraw()
     extension.publish()
     _entered[namespace] = extension
+    for function in extension.public.values():
+        function.__module__ = module
     return extension.public
 
 
 class Extension:
-    """The operators of one namespace; has the methods of `ops.tables` that generated code calls."""
+    """The operators of one namespace."""
 
-    def __init__(self, namespace, source, kernels, tangents, rules):
+    def __init__(self, namespace, source, kernels, tangents, underived):
         self.namespace, self.source, self.module = namespace, source, kernels
         self.on_tensors, self.on_arrays = types.SimpleNamespace(), types.SimpleNamespace()
         self.public, self.methods, self.numpy_rules = {}, {}, {}
         self.array_kernels, self.tensor_kernels = {}, {}
-        self.tangents = {f"{namespace}.{name}": function for name, function in tangents.items()}
-        self.rules = {f"{namespace}.{kernel}": found for kernel, found in rules.items()}
+        self.tangents, self.underived = tangents, underived
 
-    def add(
-        self, name, home, shown, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None
-    ):
+    def add(self, faces):
         """Note an operator with all its overloads; an internal one has no public name."""
-        faces = tables.Faces(name, shown, overloads, aliases, refuses)
-        setattr(self.on_tensors, name, faces.on_tensors)
-        setattr(self.on_arrays, name, faces.on_arrays)
-        if internal:
+        setattr(self.on_tensors, faces.name, faces.on_tensors)
+        setattr(self.on_arrays, faces.name, faces.on_arrays)
+        if faces.internal:
             return
-        if function:
+        if faces.function_form:
             self.public.update(faces.public | faces.changing)
-        if method:
+        if faces.method_form:
             self.methods.update(faces.public)
         self.methods.update(faces.changing)
-        self.numpy_rules.update(dict.fromkeys(numpy, faces.on_tensors))
+        self.numpy_rules.update(dict.fromkeys(faces.numpy, faces.on_tensors))
 
-    def kernel(self, name, op):
+    def add_kernel(self, op):
         """Note a primitive's kernel, and the one that works in place if there is one."""
+        if op is None:
+            return
+        name = op.kernel.removeprefix(f"{self.namespace}.")
         for kernel in (name, f"{name}_"):
             if kernel == name or hasattr(self.module, kernel):
                 self.array_kernels[f"{self.namespace}.{kernel}"] = getattr(self.module, kernel)
@@ -126,5 +131,5 @@ class Extension:
             (NUMPY.kernels, self.array_kernels),
             (tables.NUMPY_RULES, self.numpy_rules),
             (TANGENTS, self.tangents),
-            (RULES, self.rules),
+            (UNDERIVED, self.underived),
         )

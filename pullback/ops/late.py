@@ -48,13 +48,19 @@ def public_functions(home):
     return dict(tables.PUBLIC.get(home, {}))
 
 
+def enter_area(area):
+    """Enter the operators of an area."""
+    overloads = importlib.import_module(f"pullback.ops.generated.{area}").OPERATORS
+    tables.enter(overloads, importlib.import_module(f"pullback.ops.generated.docs.{area}").DOCS)
+
+
 def load_area(area):
     """Load a late area, once."""
     with _loading:
         if area in _loaded:
             return
         NUMPY.kernels.update(load_kernels(area))
-        importlib.import_module(f"pullback.ops.generated.tables_{area}").fill_tables(tables)
+        enter_area(area)
         for name in LATE[area]["methods"]:
             if name in vars(Tensor):  # otherwise Tensor is about to get them all
                 setattr(Tensor, name, tables.METHODS[name])

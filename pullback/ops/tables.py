@@ -1,65 +1,73 @@
-"""Fills the operator tables and keeps the index of public names; the generated code enters itself here."""
-
-import functools
+"""Fills the operator tables and keeps the index of public names: each operator enters with all its overloads."""
 
 from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.dispatch import NUMPY, TENSOR, dispatch
+from pullback.ops.declarations import document
 
 PUBLIC = {}  # public home ('' for the package) -> name -> function
 METHODS = {}  # name -> function, for Tensor
 NUMPY_RULES = {}  # name of a NumPy function -> function on Tensors
-OPERATORS = {}  # name -> list of Overload
-
-
-class Overload:
-    """One call form: its function on Tensors, on raw ndarrays, its in-place function and its parameters."""
-
-    __slots__ = ("function", "inplace", "params", "raw")
-
-    def __init__(self, function, raw, composite, inplace, params):
-        self.function, self.inplace, self.params = function, inplace, params
-        self.raw = functools.partial(raw, ops=NUMPY) if composite else raw
+OPERATORS = {}  # name -> list of ops.declarations.Overload
 
 
 class Faces:
     """What the overloads of one operator look like from outside: one function for each kind of caller."""
 
-    def __init__(self, name, shown, overloads, aliases, refuses):
-        self.on_tensors = _one(name, [(o.function, o.params) for o in overloads])
-        self.on_arrays = _one(name, [(o.raw, o.params) for o in overloads])
-        public = self.on_tensors if refuses is None else refusing_numbers(name, self.on_tensors, *refuses)
-        here = (shown, *(alias for alias in aliases if "." not in alias))
+    def __init__(self, overloads):
+        first = overloads[0]
+        self.name, self.home, self.internal = first.name, first.home, all(o.internal for o in overloads)
+        self.function_form = any(o.function_form for o in overloads)
+        self.method_form = any(o.method_form for o in overloads)
+        self.numpy = {name for o in overloads for name in o.numpy}
+        self.on_tensors = _one(self.name, [(o.function, o.params) for o in overloads])
+        self.on_arrays = _one(self.name, [(o.raw, o.params) for o in overloads])
+        public, refuses = self.on_tensors, next((o.refuses for o in overloads if o.refuses), None)
+        if refuses is not None:
+            public = refusing_numbers(self.name, public, *refuses)
+        aliases = [alias for o in overloads for alias in o.aliases]
+        here = (first.shown, *(alias for alias in aliases if "." not in alias))
         self.public = dict.fromkeys(here, public)
         self.elsewhere = [(*alias.rsplit(".", 1), public) for alias in aliases if "." in alias]
         in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
         self.changing = {}  # the in-place functions by name
         if in_place:
-            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{name}_", in_place))
+            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{self.name}_", in_place))
 
 
-def add(name, home, shown, overloads, *, function, method, aliases=(), numpy=(), internal=False, refuses=None):
-    """Enter an operator with all its overloads, `shown` under that name in its home; an internal one has none."""
-    faces = Faces(name, shown, overloads, aliases, refuses)
-    first = name not in OPERATORS
-    OPERATORS.setdefault(name, []).extend(overloads)
-    if home == "" or first:
-        TENSOR.register({name: faces.on_tensors})
-        NUMPY.register({name: faces.on_arrays})
-    if internal:
+def grouped(overloads):
+    """The faces of operators, from their overloads."""
+    groups = {}
+    for overload in overloads:
+        groups.setdefault((overload.home, overload.name), []).append(overload)
+    return [(Faces(group), group) for group in groups.values()]
+
+
+def enter(overloads, docs):
+    """Enter operators of the package's own, with their documentation."""
+    document(overloads, docs)
+    for faces, group in grouped(overloads):
+        _enter(faces, group)
+    for overload in overloads:
+        if overload.operator is not None:
+            TENSOR.kernels[overload.operator.kernel] = dispatching(overload.operator)
+
+
+def _enter(faces, overloads):
+    first = faces.name not in OPERATORS
+    OPERATORS.setdefault(faces.name, []).extend(overloads)
+    if faces.home == "" or first:
+        TENSOR.register({faces.name: faces.on_tensors})
+        NUMPY.register({faces.name: faces.on_arrays})
+    if faces.internal:
         return
-    if function:
-        PUBLIC.setdefault(home, {}).update(faces.public | faces.changing)
+    if faces.function_form:
+        PUBLIC.setdefault(faces.home, {}).update(faces.public | faces.changing)
     for other, alias, face in faces.elsewhere:
         PUBLIC.setdefault(other, {})[alias] = face
-    if method:
+    if faces.method_form:
         METHODS.update(faces.public)
     METHODS.update(faces.changing)
-    NUMPY_RULES.update(dict.fromkeys(numpy, faces.on_tensors))
-
-
-def kernel(name, op):
-    """Let the tensor table run primitive `op` under its kernel's name, all arguments by position."""
-    TENSOR.kernels[name] = dispatching(op)
+    NUMPY_RULES.update(dict.fromkeys(faces.numpy, faces.on_tensors))
 
 
 def dispatching(op):

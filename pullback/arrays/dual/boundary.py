@@ -30,8 +30,9 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.core.dispatch import NUMPY, TENSOR, Operator, dispatch, table_of
+from pullback.core.dispatch import NUMPY, TENSOR, dispatch, table_of
 from pullback.core.node import Node, Unpack, port, start_node
+from pullback.core.operator import Operator
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 

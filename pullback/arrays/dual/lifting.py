@@ -12,10 +12,10 @@ from pullback.arrays.dual.boundary import OPERATORS, at_level, make_dual, primal
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core import modes
-from pullback.core.dispatch import Operator
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.mixed import ABOVE
 from pullback.core.node import port
+from pullback.core.operator import Operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.core.view import base_of, live_views

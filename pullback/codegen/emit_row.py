@@ -1,0 +1,207 @@
+"""A declaration -> its row: the statement that makes an overload's functions from kernel, node and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pullback.codegen.emit_calls import call_name
+from pullback.codegen.emit_signature import SignatureEmitter
+from pullback.codegen.model import NUMBER_TAGS, NativeFunction, Registry
+from pullback.codegen.naming import function_name, is_overloaded, node_class, parameter, public_name
+from pullback.codegen.quoting import tuple_of
+from pullback.codegen.signature import REQUIRED, Arg
+
+
+class RowEmitter:
+    """Writes the row of one overload."""
+
+    def __init__(self, native: NativeFunction, registry: Registry) -> None:
+        self.native, self.schema, self.registry = native, native.schema, registry
+        self.name = function_name(native, registry)
+        self.tensors = [arg for arg in self.schema.args if arg.type.is_tensor]
+        self.lists = [arg for arg in self.schema.args if arg.type.is_tensor_list]
+        returns = self.schema.returns
+        self.returns_tensor = len(returns) == 1 and returns[0].type.is_tensor
+        takes_dtype = any(arg.type.base == "ScalarType" for arg in self.schema.args)  # zeros_like, new_zeros
+        self.is_creation = native.area in ("creation", "random") and self.returns_tensor
+        self.is_creation = self.is_creation and (takes_dtype or not self.tensors)
+        self.takes_dtype = takes_dtype
+        self.signature = SignatureEmitter(native, self.is_creation)
+        self.args = [parameter(arg.name) for arg in self.schema.args]
+
+    @property
+    def records(self) -> bool:
+        """Whether a node is recorded, be it one that says that the derivative is not implemented."""
+        if self.schema.unique_name in self.registry.derivatives:
+            return True
+        if self.native.is_composite or "nondifferentiable" in self.native.tags:
+            return False
+        returns = self.schema.returns
+        return bool(self.native.differentiable_args and returns) and all(r.type.base == "Tensor" for r in returns)
+
+    def emit(self) -> list[str]:
+        """The pieces of the row, a call: its head, then its arguments."""
+        return self._composite() if self.native.is_composite else self._primitive()
+
+    def signature_text(self) -> str:
+        """The function that gives a call its public parameters; "" where they are those of the call itself.
+
+        Operators with the same parameters have the same text, whatever they are called.
+        """
+        parameters = self.signature.parameters()
+        if (self._call(), parameters) in _OWN_SIGNATURES and not self.native.is_composite:
+            return ""
+        by_name = self.native.is_composite  # whose functions take arguments as the schema says
+        values = [f"{a.name}={v}" if a.kwarg_only and by_name else v for a, v in self._values()]
+        if self.is_creation:
+            values += ["device=device", "requires_grad=requires_grad"]
+        if self.signature.has_out:
+            values.append("out=out")
+        return f"lambda {', '.join(parameters)}: run({', '.join(values)})"
+
+    def _values(self) -> list[tuple[Arg, str]]:
+        """Each argument of the schema with the expression for it, in whatever spelling it was given."""
+        return [(arg, self.signature.value(arg)) for arg in self.schema.args]
+
+    # -- composites ------------------------------------------------------------------------------------------
+    def _composite(self) -> list[str]:
+        function = f"composite_{self.native.area}.{self.native.composite}"
+        creates = ["creates=True"] if self.is_creation else []
+        return ["composite", self._title(), function, f"<{self.signature_text()}>", *creates, *self._facts()]
+
+    # -- primitives ------------------------------------------------------------------------------------------
+    def _primitive(self) -> list[str]:
+        native, returns = self.native, self.schema.returns
+        derivative = self.registry.derivatives.get(self.schema.unique_name)
+        options = []
+        if self._positions(self.tensors) != '((0, "input"),)':
+            options.append(f"tensors={self._positions(self.tensors)}")
+        if self.lists:
+            options.append(f"lists={self._positions(self.lists)}")
+        if native.kernel != self.schema.name:
+            options.append(f'kernel_name="{native.kernel}"')
+        if returns[0].type.base != "Tensor":
+            options.append('returns="value"')
+        elif self.schema.returns_list:
+            options.append('returns="list"')
+        elif len(returns) > 1:
+            options.append(f"outputs={self.schema.output_names!r}")
+        if native.is_view:
+            options.append("view=True")
+        if derivative is None and self.records:
+            options.append("underived=True")
+        if self.takes_dtype and derivative is not None and len(returns) == 1 and not self.schema.returns_list:
+            options.append("takes_dtype=True")
+        if "pointwise" in native.tags:
+            options.append("pointwise=True")
+        if sum(other.kernel == native.kernel for other in self.registry.natives) > 1:
+            options.append(f"arity={len(self.schema.args)}")
+        if self.registry.namespace is not None:
+            options.append(f'namespace="{self.registry.namespace}"')
+        node = node_class(native, self.registry) if derivative is not None else "None"
+        call, signature = self._call(), self.signature_text()
+        head = [self._title(), f"kernels.{native.kernel}", node, call or "None", f"<{signature}>" if signature else "None"]
+        while head[-1] == "None":
+            head.pop()
+        return ["primitive", *head, *options, *self._facts()]
+
+    def _call(self) -> str:
+        """The factory of the common case; "" for none."""
+        if self.native.is_mutating:
+            return "writing"
+        if self.is_creation:
+            return "creating"
+        args, returns = self.schema.args, self.schema.returns
+        if returns[0].type.base != "Tensor":
+            return ""
+        first = len(self.tensors)
+        if self.lists:
+            fits = self.lists == [args[0]] and not self.tensors and self.returns_tensor
+            return "list_of_tensors" if fits else ""
+        if self.tensors != list(args[:first]) or any(arg.type.optional for arg in self.tensors[:1]):
+            return ""
+        further = len(args) - first
+        if self.returns_tensor:
+            if first == 2 and self.tensors[1].type.optional:
+                return ""
+            return call_name(first, further)
+        return "several_results" if first == 1 else ""
+
+    # -- both ------------------------------------------------------------------------------------------------
+    def _title(self) -> str:
+        return f'"{self.schema.full_name}"'
+
+    def _positions(self, args: list[Arg]) -> str:
+        """The (position, name) pairs of some arguments."""
+        return tuple_of([f'({self.schema.args.index(arg)}, "{parameter(arg.name)}")' for arg in args])
+
+    def _facts(self) -> list[str]:
+        """What says under which names the overload is public."""
+        native, home = self.native, self.native.python_module or ""
+        facts = []
+        forms = " ".join(form for form in ("function", "method") if form in native.variants)
+        if forms != "function method":
+            facts.append(f'forms="{forms}"')
+        if "inplace" in native.variants:
+            facts.append("inplace=True")
+        if home:
+            facts.append(f'home="{home}"')
+            if public_name(native.name, home) != native.name:
+                facts.append(f'shown="{public_name(native.name, home)}"')
+        for key, names in (("aliases", native.aliases), ("numpy", native.numpy)):
+            if names:
+                facts.append(f'{key}="{" ".join(names)}"')
+        if native.is_internal:
+            facts.append("internal=True")
+        if rules := sorted(native.tags.intersection(NUMBER_TAGS)):
+            names = tuple(parameter(arg.name) for arg in self.tensors)
+            facts.append(f'refuses=("{rules[0]}", {names!r})')
+        if is_overloaded(native, self.registry):
+            facts.append(f"params={tuple_of([_parameter(arg) for arg in self.schema.args])}")
+        return facts
+
+
+_OWN_SIGNATURES = [
+    ("one_tensor_0", ["input", "*", "out=None"]),
+    ("two_tensors_0", ["input", "other", "*", "out=None"]),
+]
+
+
+def _parameter(arg: Arg) -> str:
+    """A parameter as the choice among overloads takes it: name, kind, optional, required, keyword-only."""
+    kind = arg.type.base if not arg.type.is_list else f"{arg.type.base}[]"
+    return f'("{parameter(arg.name)}", "{kind}", {arg.type.optional}, {arg.default is REQUIRED}, {arg.kwarg_only})'
+
+
+def emit_rows(natives: Sequence[NativeFunction], registry: Registry) -> str:
+    """The signatures that the rows name, each once, and the list of rows."""
+    names: dict[str, str] = {}  # text of a signature -> its name, after the first operator that has it
+    rows = []
+    for native in natives:
+        emitter = RowEmitter(native, registry)
+        text, row = emitter.signature_text(), emitter.emit()
+        if text:
+            name = names.setdefault(text, f"like_{native.schema.unique_name}")
+            row = [name if piece == f"<{text}>" else piece for piece in row]
+        rows.append(_filled(row))
+    signatures = [_signature(name, text) for text, name in names.items()]
+    return "\n".join(["# fmt: off", *signatures, "", "OPERATORS = [", *rows, "]", "# fmt: on"])
+
+
+def _signature(name: str, text: str) -> str:
+    parameters, _, values = text.partition(": run(")
+    whole = f"{name} = lambda run: {text}"
+    return whole if len(whole) <= 120 else f"{name} = lambda run: {parameters}: run(\n    {values}"
+
+
+def _filled(row: list[str]) -> str:
+    """A row in as few lines as it needs."""
+    head, *arguments = row
+    lines = [f"    {head}("]
+    for nr, argument in enumerate(arguments):
+        piece = argument + ("," if nr + 1 < len(arguments) else "),")
+        if len(lines[-1]) + len(piece) + 1 > 120:
+            lines.append(f"        {piece}")
+        else:
+            lines[-1] += piece if lines[-1].endswith("(") else f" {piece}"
+    return "\n".join(lines)

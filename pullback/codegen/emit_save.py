@@ -1,0 +1,65 @@
+"""A derivative -> how its node keeps what the backward formulas need: by a common pattern, or a method `save`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pullback.codegen.naming import parameter
+from pullback.codegen.node_layout import NodeLayout, Slot
+
+# The classes of core.saving_nodes: the positions of their inputs, and what they keep, with its condition if there is one.
+SAVING_PATTERNS: Mapping[str, tuple[tuple[int, ...], tuple[str, ...]]] = MappingProxyType({
+    "SavesSelf": ((0,), ("self",)),
+    "SavesResult": ((0,), ("result",)),
+    "SavesSelfAndResult": ((0,), ("self", "result")),
+    "SavesPair": ((0, 1), ("self", "other")),
+    "SavesForEachOther": ((0, 1), ("self if self._next1 is not None", "other if self._next0 is not None")),
+})  # fmt: skip
+
+
+def saving_pattern(layout: NodeLayout) -> str:
+    """The class of core.saving_nodes that does what this node needs; "" for none."""
+    if layout.multi or not layout.in_slots or any(slot.name.startswith("arg_") for slot in layout.slots):
+        return ""
+    if not all(layout.unpacked(name) for name in layout.derivative.saved):
+        return ""
+    positions = tuple(layout.schema.args.index(arg) for arg in layout.inputs)
+    # One that keeps its only tensor reads the counter of whatever is there: no constant may be.
+    kept = []
+    for name in layout.derivative.saved:
+        slot = next(slot for slot in layout.slots if slot.saves == name)
+        needed = condition(layout, slot)
+        kept.append(f"{name} if {needed}" if needed else name)
+    wanted = (positions, tuple(kept))
+    found = next((name for name, pattern in SAVING_PATTERNS.items() if pattern == wanted), "")
+    sure = found in ("SavesSelf", "SavesSelfAndResult")
+    return "" if sure and not layout.sure_tensor else found
+
+
+def emit_save(layout: NodeLayout) -> list[str]:
+    """The method that fills the slots; what one of several formulas needs is kept only if that one will run."""
+    lines: list[str] = []
+    guarded: dict[str, list[str]] = {}
+    for slot in layout.slots:
+        if not slot.fill:
+            continue
+        text = f"self.{slot.name} = {slot.fill}"
+        if needed := condition(layout, slot):
+            guarded.setdefault(needed, []).append(text)
+        else:
+            lines.append(text)
+    for needed, texts in guarded.items():
+        lines += [f"if {needed}:", *(f"    {text}" for text in texts)]
+    if not lines:
+        return []
+    args = ", ".join(["self", "out", *(parameter(arg.name) for arg in layout.schema.args)])
+    return ["", f"    def save({args}):", *(f"        {line}" for line in lines)]
+
+
+def condition(layout: NodeLayout, slot: Slot) -> str:
+    """When a slot must be filled; "" for always."""
+    users = layout.users(slot.saves)
+    if len(users) != 1 or len(layout.formulas) == 1:
+        return ""
+    return " or ".join(layout.needed(arg) for arg in layout.inputs_of(users[0]))
