@@ -112,7 +112,7 @@ def _check_definitions(natives: Sequence[NativeFunction], registry: Registry) ->
 def reserved_names(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
     """The names that a module may not define: it imports them, or calls them as Python's own."""
     composites = (f"composite_{native.area}" for native in natives)
-    own = {"kernels", "DOCS", "OPERATORS", "TANGENTS", "UNDERIVED", *registry.helper_modules, *composites}
+    own = {"kernels", "CHOICES", "DOCS", "OPERATORS", "TANGENTS", "UNDERIVED", *registry.helper_modules, *composites}
     # pullback.any has the name of a builtin, in a module that calls no any()
     return _CORE | _MATH | (_BUILTINS - {"any"}) | own
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pullback.codegen.emit_calls import call_name
+from pullback.codegen.emit_overloads import OverloadsEmitter
 from pullback.codegen.emit_signature import SignatureEmitter
 from pullback.codegen.model import NUMBER_TAGS, NativeFunction, Registry
 from pullback.codegen.naming import function_name, is_overloaded, node_class, parameter, public_name
@@ -185,7 +186,23 @@ def emit_rows(natives: Sequence[NativeFunction], registry: Registry) -> str:
             row = [name if piece == f"<{text}>" else piece for piece in row]
         rows.append(_filled(row))
     signatures = [_signature(name, text) for text, name in names.items()]
-    return "\n".join(["# fmt: off", *signatures, "", "OPERATORS = [", *rows, "]", "# fmt: on"])
+    chosen = [OverloadsEmitter(group) for group in overload_groups(natives)]
+    choices = {emitter.overloads[0]: emitter.emit() for emitter in chosen if emitter.is_possible}
+    entries = [f'"{_key(first)}": choose_{first.name}' for first in choices]
+    ends = ["OPERATORS = [", *rows, "]", f"CHOICES = {{{', '.join(entries)}}}", "# fmt: on"]
+    return "\n".join(["\n\n\n".join(choices.values()), "", "", "# fmt: off", *signatures, "", *ends])
+
+
+def overload_groups(natives: Sequence[NativeFunction]) -> list[list[NativeFunction]]:
+    """The overloads of each operator that has several."""
+    groups: dict[str, list[NativeFunction]] = {}
+    for native in natives:
+        groups.setdefault(_key(native), []).append(native)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _key(native: NativeFunction) -> str:
+    return f"{native.python_module or ''}:{native.name}"
 
 
 def _signature(name: str, text: str) -> str:

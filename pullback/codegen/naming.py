@@ -17,7 +17,10 @@ SAVING_NODES = ("SavesForEachOther", "SavesPair", "SavesResult", "SavesSelf", "S
 CORE: dict[str, tuple[str, ...]] = {
     "math": ("inf", "nan", "pi"),
     "pullback.arrays.numpy.quiet": ("expect_nans",),
-    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
+    "pullback.core.arguments": (
+        "UNSET", "given", "int_list", "is_array", "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool",
+        "is_text", "missing_argument", "number_type", "tensor_list",
+    ),
     "pullback.core.dispatch": ("TENSOR", "attribute", "created"),
     "pullback.core.node": ("MultiNode", "Node"),
     "pullback.core.out": ("assign_out",),

@@ -157,7 +157,7 @@ def _entrance(party: ThirdParty, public: Mapping[str, NativeFunction]) -> str:
     keywords += ["tangents=TANGENTS", "underived=UNDERIVED"]
     if any(not native.is_composite for native in party.registry.natives):
         keywords.append("kernels=kernels")
-    lines = [f"PUBLIC = enter(OPERATORS, DOCS, {', '.join(keywords)})"]
+    lines = [f"PUBLIC = enter(OPERATORS, CHOICES, DOCS, {', '.join(keywords)})"]
     lines += [f"{name} = PUBLIC[{name!r}]" for name in public]
     lines.append(f"__all__ = {sorted(public)!r}")
     return "\n".join(lines)

@@ -73,6 +73,47 @@ def _is_int(x: object) -> bool:
     return isinstance(x, (int, np.integer)) or (isinstance(x, (Tensor, ndarray)) and x.ndim == 0)
 
 
+# What decides among overloads that take different types at the same place.
+def is_array(x: object) -> bool:
+    """A Tensor or an ndarray."""
+    return isinstance(x, (Tensor, ndarray))
+
+
+def is_no_array(x: object) -> bool:
+    """Anything else, such as a number or a size."""
+    return not isinstance(x, (Tensor, ndarray))
+
+
+def is_bool(x: object) -> bool:
+    """True or False."""
+    return isinstance(x, (bool, np.bool_))
+
+
+def is_no_bool(x: object) -> bool:
+    """Anything else, such as a dimension."""
+    return not isinstance(x, (bool, np.bool_))
+
+
+def is_int(x: object) -> bool:
+    """A whole number."""
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
+def is_list(x: object) -> bool:
+    """A list or tuple."""
+    return isinstance(x, (list, tuple))
+
+
+def is_text(x: object) -> bool:
+    """A str."""
+    return isinstance(x, str)
+
+
+def given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in arguments.items() if value is not UNSET and not (name == "out" and value is None)}
+
+
 _NUMPY_SPELLING = {"axis": "dim", "keepdims": "keepdim", "self": "input", "x": "input", "a": "input"}
 
 

@@ -6,7 +6,7 @@ plain). Everything else comes here: nested tensors, levels mixed, modes, constan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -39,6 +39,7 @@ class OperatorTable:
 
     table_name: str
     kernels: dict[str, Callable[..., Any]]
+    write_out: Container[Any] = ()  # the kernels, ufuncs apart, that write into the array given as `out`
     # (operator, its arguments, level) -> arguments: what an array type wants done to Tensors before an operator runs.
     prepare: Callable[[Operator, Sequence[Any], int], Sequence[Any]] | None = None
     # (operator's name, target, arguments, level): lets the target of an in-place operator hold what it will compute.

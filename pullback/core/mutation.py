@@ -75,7 +75,7 @@ def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -
     """The common case of an optimiser's update, a ufunc on arrays that records nothing; says whether it was one."""
     kernel = NUMPY.kernels[op.kernel]
     target = args[0]
-    if type(kernel) is not np.ufunc or type(target) is not Tensor:
+    if type(target) is not Tensor or (type(kernel) is not np.ufunc and kernel not in NUMPY.write_out):
         return False
     level, extra = target._level, target._extra
     recording = state.records_all or state.records(level)

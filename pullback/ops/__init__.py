@@ -4,10 +4,12 @@ from functools import cache
 
 from pullback.arrays import numpy as kernels
 from pullback.arrays.numpy.in_formulas import IN_FORMULAS
+from pullback.arrays.numpy.updates import WRITE_OUT
 from pullback.core import slots
 from pullback.core.dispatch import NUMPY
 from pullback.ops import late
 
+NUMPY.write_out = WRITE_OUT
 NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
 for _area in ("pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation"):
     late.enter_area(_area)

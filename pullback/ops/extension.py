@@ -20,12 +20,13 @@ class NameTakenError(ValueError):
     """A third party's operator would take a name that means something else already."""
 
 
-def enter(overloads, docs, *, namespace, source, module, kernels=None, tangents=_NOTHING, underived=_NOTHING):
+def enter(overloads, choices, docs, *, namespace, source, module, kernels=None, tangents=_NOTHING, underived=_NOTHING):
     """Enter the operators with these overloads, and return the functions by public name.
 
     Parameters
     ----------
     overloads : list of ops.declarations.Overload
+    choices : mapping from an operator's home and name to what chooses among its overloads
     docs : mapping from the full name of an overload to its documentation
     namespace, source, module : str
         Entering a namespace again replaces it, so that a file may be loaded again after a change; but only `source`,
@@ -44,7 +45,7 @@ def enter(overloads, docs, *, namespace, source, module, kernels=None, tangents=
     document(overloads, docs)
     for overload in overloads:
         extension.add_kernel(overload.operator)
-    for faces, _ in tables.grouped(overloads):
+    for faces, _ in tables.grouped(overloads, choices):
         extension.add(faces)
     before = _entered.get(namespace)
     extension.check(before)

@@ -50,8 +50,8 @@ def public_functions(home):
 
 def enter_area(area):
     """Enter the operators of an area."""
-    overloads = importlib.import_module(f"pullback.ops.generated.{area}").OPERATORS
-    tables.enter(overloads, importlib.import_module(f"pullback.ops.generated.docs.{area}").DOCS)
+    module = importlib.import_module(f"pullback.ops.generated.{area}")
+    tables.enter(module.OPERATORS, module.CHOICES, importlib.import_module(f"pullback.ops.generated.docs.{area}").DOCS)
 
 
 def load_area(area):

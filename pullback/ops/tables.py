@@ -2,7 +2,7 @@
 
 from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.dispatch import NUMPY, TENSOR, dispatch
-from pullback.ops.declarations import document
+from pullback.ops.declarations import document, own
 
 PUBLIC = {}  # public home ('' for the package) -> name -> function
 METHODS = {}  # name -> function, for Tensor
@@ -13,13 +13,14 @@ OPERATORS = {}  # name -> list of ops.declarations.Overload
 class Faces:
     """What the overloads of one operator look like from outside: one function for each kind of caller."""
 
-    def __init__(self, overloads):
+    def __init__(self, overloads, choices):
         first = overloads[0]
         self.name, self.home, self.internal = first.name, first.home, all(o.internal for o in overloads)
         self.function_form = any(o.function_form for o in overloads)
         self.method_form = any(o.method_form for o in overloads)
         self.numpy = {name for o in overloads for name in o.numpy}
-        self.on_tensors = _one(self.name, [(o.function, o.params) for o in overloads])
+        choice = choices.get(f"{self.home}:{self.name}")
+        self.on_tensors = _one(self.name, [(o.function, o.params) for o in overloads], choice)
         self.on_arrays = _one(self.name, [(o.raw, o.params) for o in overloads])
         public, refuses = self.on_tensors, next((o.refuses for o in overloads if o.refuses), None)
         if refuses is not None:
@@ -31,21 +32,21 @@ class Faces:
         in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
         self.changing = {}  # the in-place functions by name
         if in_place:
-            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{self.name}_", in_place))
+            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{self.name}_", in_place, choice))
 
 
-def grouped(overloads):
-    """The faces of operators, from their overloads."""
+def grouped(overloads, choices):
+    """The faces of operators, from their overloads and the choices among them."""
     groups = {}
     for overload in overloads:
         groups.setdefault((overload.home, overload.name), []).append(overload)
-    return [(Faces(group), group) for group in groups.values()]
+    return [(Faces(group, choices), group) for group in groups.values()]
 
 
-def enter(overloads, docs):
+def enter(overloads, choices, docs):
     """Enter operators of the package's own, with their documentation."""
     document(overloads, docs)
-    for faces, group in grouped(overloads):
+    for faces, group in grouped(overloads, choices):
         _enter(faces, group)
     for overload in overloads:
         if overload.operator is not None:
@@ -79,5 +80,13 @@ def dispatching(op):
     return run
 
 
-def _one(name, overloads):
-    return overloads[0][0] if len(overloads) == 1 else overloaded(name, overloads)
+def _one(name, overloads, choice=None):
+    """One function for all overloads: `choice` makes it, from them and the general choice."""
+    if len(overloads) == 1:
+        return overloads[0][0]
+    in_general = overloaded(name, overloads)
+    if choice is None:
+        return in_general
+    made = own(choice(*(function for function, _ in overloads), in_general), name)
+    made.__doc__, made.__module__ = in_general.__doc__, overloads[0][0].__module__
+    return made

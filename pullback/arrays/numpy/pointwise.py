@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.updates import scaled_into, writes_out
+
 from pullback.arrays.numpy.exponentials import scipy_special
 from pullback.arrays.numpy.kinds import is_complex
 from pullback.arrays.numpy.sincos import SINCOS
@@ -88,14 +90,20 @@ def log1p(self):
     return scipy_special().log1p(self) if is_complex(self) else np.log1p(self)
 
 
-def add_alpha(self, other, alpha):
+@writes_out
+def add_alpha(self, other, alpha, out=None):
     """self + alpha * other."""
-    return np.add(self, other if alpha == 1 else other * alpha)
+    if out is self and scaled_into(self, other, alpha):
+        return self
+    return np.add(self, other if alpha == 1 else other * alpha, out=out)
 
 
-def sub_alpha(self, other, alpha):
+@writes_out
+def sub_alpha(self, other, alpha, out=None):
     """self - alpha * other."""
-    return np.subtract(self, other if alpha == 1 else other * alpha)
+    if out is self and scaled_into(self, other, -alpha):
+        return self
+    return np.subtract(self, other if alpha == 1 else other * alpha, out=out)
 
 
 def rsub(self, other, alpha=1):
@@ -119,14 +127,16 @@ def div_rounded(self, other, rounding_mode):
     return np.add(quotient, np.logical_and(np.less(quotient, 0), inexact), dtype=quotient.dtype)
 
 
-def addcmul(self, tensor1, tensor2, value=1):
+@writes_out
+def addcmul(self, tensor1, tensor2, value=1, out=None):
     """self + value * tensor1 * tensor2."""
-    return add_alpha(self, tensor1 * tensor2, value)
+    return add_alpha(self, tensor1 * tensor2, value, out)
 
 
-def addcdiv(self, tensor1, tensor2, value=1):
+@writes_out
+def addcdiv(self, tensor1, tensor2, value=1, out=None):
     """self + value * tensor1 / tensor2."""
-    return add_alpha(self, tensor1 / tensor2, value)
+    return add_alpha(self, tensor1 / tensor2, value, out)
 
 
 # Signs

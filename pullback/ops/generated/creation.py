@@ -126,4 +126,5 @@ OPERATORS = [
     primitive("empty_permuted", kernels.empty_permuted, None, creating, like_empty_permuted, tensors=(),
         forms="function"),
 ]
+CHOICES = {}
 # fmt: on

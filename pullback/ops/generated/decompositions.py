@@ -1389,4 +1389,5 @@ OPERATORS = [
     composite("cov", composite_decompositions.cov, like_cov),
     composite("corrcoef", composite_decompositions.corrcoef, like_det),
 ]
+CHOICES = {}
 # fmt: on

@@ -105,4 +105,5 @@ OPERATORS = [
     primitive("fft_r2c", kernels.fft_r2c, FftR2CBackward0, one_tensor_3, like_fft_r2c, forms="function", internal=True),
     primitive("fft_c2r", kernels.fft_c2r, FftC2RBackward0, one_tensor_3, like_fft_c2r, forms="function", internal=True),
 ]
+CHOICES = {}
 # fmt: on

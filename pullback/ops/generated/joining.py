@@ -60,4 +60,5 @@ OPERATORS = [
     composite("cartesian_prod", composite_joining.cartesian_prod, like_cartesian_prod, forms="function"),
     composite("combinations", composite_joining.combinations, like_combinations, forms="function"),
 ]
+CHOICES = {}
 # fmt: on

@@ -424,4 +424,5 @@ OPERATORS = [
     primitive("cross", kernels.cross, LinalgCrossBackward0, two_tensors_1, like_cross,
         tensors=((0, "input"), (1, "other"))),
 ]
+CHOICES = {}
 # fmt: on

@@ -58,4 +58,5 @@ OPERATORS = [
     composite("masked_logaddexp", composite_masked.masked_logaddexp, like_masked_logaddexp, forms="function",
         home="masked", shown="logaddexp"),
 ]
+CHOICES = {}
 # fmt: on

@@ -1227,4 +1227,5 @@ OPERATORS = [
     composite("log_softmax.functional", composite_nn.log_softmax_functional, like_softmin, forms="function",
         home="nn.functional"),
 ]
+CHOICES = {}
 # fmt: on

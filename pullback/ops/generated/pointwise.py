@@ -2,7 +2,7 @@
 
 from math import nan, pi
 from pullback.arrays.numpy.quiet import expect_nans
-from pullback.core.arguments import number_type
+from pullback.core.arguments import UNSET, given, number_type
 from pullback.core.node import MultiNode, Node
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.saving_nodes import SavesForEachOther, SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
@@ -1699,6 +1699,39 @@ class ZeroBackward0(Node):
         return (ops.zeros_like(grad),)
 
 
+def choose_add(form0, form1, otherwise):
+    def add(input, other, *, alpha=UNSET, out=None):
+        if alpha is UNSET:
+            return form0(input, other, out=out)
+        if alpha is not UNSET:
+            return form1(input, other, alpha=alpha, out=out)
+        return otherwise(input, other, **given({"alpha": alpha, "out": out}))
+
+    return add
+
+
+def choose_sub(form0, form1, otherwise):
+    def sub(input, other, *, alpha=UNSET, out=None):
+        if alpha is UNSET:
+            return form0(input, other, out=out)
+        if alpha is not UNSET:
+            return form1(input, other, alpha=alpha, out=out)
+        return otherwise(input, other, **given({"alpha": alpha, "out": out}))
+
+    return sub
+
+
+def choose_div(form0, form1, otherwise):
+    def div(input, other, *, rounding_mode=UNSET, out=None):
+        if rounding_mode is UNSET:
+            return form0(input, other, out=out)
+        if rounding_mode is not UNSET:
+            return form1(input, other, rounding_mode=rounding_mode, out=out)
+        return otherwise(input, other, **given({"rounding_mode": rounding_mode, "out": out}))
+
+    return div
+
+
 # fmt: off
 like_add_alpha = lambda run: lambda input, other, *, alpha, out=None: run(input, other, alpha, out=out)
 like_rsub = lambda run: lambda input, other, *, alpha=1: run(input, other, alpha)
@@ -1975,4 +2008,5 @@ OPERATORS = [
         inplace=True),
     primitive("zero", kernels.zero, ZeroBackward0, one_tensor_0, like_positive, forms="", inplace=True),
 ]
+CHOICES = {":add": choose_add, ":sub": choose_sub, ":div": choose_div}
 # fmt: on

@@ -253,4 +253,5 @@ OPERATORS = [
         forms="method",
         params=(("input", "Tensor", False, True, False), ("low", "int", False, True, False), ("high", "int", True, False, False), ("generator", "Generator", True, False, True))),
 ]
+CHOICES = {}
 # fmt: on

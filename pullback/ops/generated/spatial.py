@@ -665,4 +665,5 @@ OPERATORS = [
     composite("channel_shuffle", composite_spatial.channel_shuffle, like_channel_shuffle, forms="function",
         aliases="nn.functional.channel_shuffle"),
 ]
+CHOICES = {}
 # fmt: on

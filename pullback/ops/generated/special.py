@@ -1272,4 +1272,5 @@ OPERATORS = [
     primitive("associated_laguerre", kernels.associated_laguerre, AssociatedLaguerreBackward0, two_tensors_1,
         like_gegenbauer, tensors=((0, "x"), (1, "n")), pointwise=True, forms="function", internal=True),
 ]
+CHOICES = {}
 # fmt: on
