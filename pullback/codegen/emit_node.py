@@ -45,7 +45,11 @@ class NodeEmitter:
         tags = self.derivative.native.tags
         if "pointwise" in tags and not layout.multi:
             lines.append("    pointwise = True")
-        body = (["expect_nans()"] if "masking" in tags else []) + self._apply()
+        if tags & {"masking", "structural", "view"}:
+            lines.append("    structural = True")
+        if "masking" in tags:
+            lines.append("    masking = True")
+        body = self._apply()
         grad = "grads" if layout.multi else "grad"
         lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(body), " " * 8)]
         return "\n".join(lines + self._release())

@@ -15,7 +15,6 @@ CORE: dict[str, tuple[str, ...]] = {
     "collections": ("namedtuple",),
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
-    "pullback.arrays.numpy.quiet": ("expect_nans",),
     "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
     "pullback.core.dispatch": (
         "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",

@@ -79,6 +79,8 @@ class Node:
     output_nr = 0  # of a single-output node, which is its own port
     outputs = 1
     pointwise = False  # whether each element of a gradient belongs to the same element of the cotangent alone
+    structural = False  # whether apply() on 1 for what was touched, 0 for the rest, finds what is touched of the inputs
+    masking = False  # whether it also keeps the cotangent away from elements: structural zeros begin here
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
 
     def __init__(

@@ -2,7 +2,6 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, int_list, missing_argument
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
@@ -42,6 +41,8 @@ class SliceBackward0(Node):
 
     __slots__ = ("arg_index", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.slice_backward(grad, self.self_shape, self.arg_index),)
@@ -94,6 +95,7 @@ class SliceBackwardBackward0(Node):
 
     __slots__ = ("arg_index",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.slice_view(grad, self.arg_index),)
@@ -143,9 +145,10 @@ class IndexBackward0(Node):
 
     __slots__ = ("arg_index", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         return (ops.index_accumulate(grad, self.self_shape, self.arg_index),)
 
 
@@ -194,6 +197,7 @@ class IndexAccumulateBackward0(Node):
 
     __slots__ = ("arg_index",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.advanced_index(grad, self.arg_index),)
@@ -243,9 +247,10 @@ class SetitemBackward0(Node):
 
     __slots__ = ("arg_index", "value_shape")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         grad_of_self = grad_of_value = None
         if self._next0 is not None:
             grad_of_self = ops.setitem(grad, self.arg_index, 0)
@@ -330,6 +335,8 @@ class IndexPutBackward0(Node):
 
     __slots__ = ("arg_accumulate", "arg_index", "values_shape")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -403,6 +410,8 @@ class GatherBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -480,6 +489,7 @@ class GatherBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -571,6 +581,8 @@ class ScatterBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -666,6 +678,8 @@ class ScatterBackward1(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -818,6 +832,8 @@ class ScatterAddBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -916,6 +932,8 @@ class IndexSelectBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -993,6 +1011,7 @@ class IndexSelectBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1069,6 +1088,7 @@ class IndexAddBackward0(Node):
 
     __slots__ = ("arg_alpha", "arg_dim", "saved_index", "source_shape", "version_index")
     arity = 2
+    structural = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_source = None
@@ -1168,6 +1188,8 @@ class IndexCopyBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "source_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1265,6 +1287,8 @@ class IndexFillBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1359,6 +1383,8 @@ class TakeBackward0(Node):
 
     __slots__ = ("saved_index", "self_shape", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1427,6 +1453,7 @@ class TakeBackwardBackward0(Node):
 
     __slots__ = ("saved_index", "version_index")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1494,6 +1521,8 @@ class PutBackward0(Node):
 
     __slots__ = ("arg_accumulate", "saved_index", "source_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1585,9 +1614,10 @@ class MaskedFillBackward0(Node):
 
     __slots__ = ("saved_mask", "version_mask")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         grad_of_self = grad_of_value = None
         if self._next0 is not None:
@@ -1663,9 +1693,10 @@ class MaskedSelectBackward0(Node):
 
     __slots__ = ("saved_mask", "self_shape", "version_mask")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         return (ops.masked_select_backward(grad, self.self_shape, mask),)
 
@@ -1730,6 +1761,7 @@ class MaskedSelectBackwardBackward0(Node):
 
     __slots__ = ("saved_mask", "version_mask")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
@@ -1800,9 +1832,10 @@ class MaskedScatterBackward0(Node):
 
     __slots__ = ("saved_mask", "source_shape", "version_mask")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         grad_of_self = grad_of_source = None
         if self._next0 is not None:
@@ -1909,6 +1942,8 @@ class DiagonalScatterBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -2014,6 +2049,7 @@ class SortBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2097,6 +2133,8 @@ class TopkBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)

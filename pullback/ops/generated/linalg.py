@@ -944,6 +944,8 @@ class TraceBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, 0, 0, 1),)
@@ -1005,6 +1007,7 @@ class DiagEmbedBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)

@@ -182,6 +182,8 @@ class EmbeddingBackward0(Node):
 
     __slots__ = ("arg_padding_idx", "arg_scale_grad_by_freq", "saved_input", "version_input", "weight_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -265,6 +267,8 @@ class EmbeddingRowsBackwardBackward0(Node):
 
     __slots__ = ("arg_num_weights", "arg_padding_idx", "arg_scale_grad_by_freq", "saved_indices", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1480,6 +1484,8 @@ class NllLossBackward0(Node):
         "version_weight",
     )
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_weight = None
@@ -1573,6 +1579,7 @@ class NllLossBackwardBackward0(Node):
         "version_weight",
     )
     arity = 2
+    structural = True
 
     def apply(self, ops, grad, unpack):
         grad_of_grad_output = grad_of_weight = None

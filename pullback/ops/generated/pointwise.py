@@ -3,7 +3,6 @@
 from collections import namedtuple
 from math import nan, pi
 from numpy import asarray, ndarray
-from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
@@ -668,6 +667,8 @@ class FloorDivideBackward0(Node):
     __slots__ = ()
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -3744,6 +3745,7 @@ class RealBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -3794,6 +3796,7 @@ class ImagBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad * 1j,)
@@ -4110,6 +4113,8 @@ class SignBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4319,6 +4324,8 @@ class FloorBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4375,6 +4382,8 @@ class CeilBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4431,6 +4440,8 @@ class TruncBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4487,6 +4498,8 @@ class RoundBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4598,6 +4611,8 @@ class ClampBackward1(Node):
 
     __slots__ = ("saved_max", "saved_min", "saved_self", "version_max", "version_min", "version_self")
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4691,6 +4706,8 @@ class ClampMinBackward0(Node):
     __slots__ = ("saved_min", "saved_self", "version_min", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4773,6 +4790,8 @@ class ClampMaxBackward0(Node):
     __slots__ = ("saved_max", "saved_self", "version_max", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4855,6 +4874,8 @@ class ReluBackward0(Node):
     __slots__ = ("saved_result", "version_result")
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -4916,6 +4937,8 @@ class MaximumBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4995,6 +5018,8 @@ class MinimumBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -5074,9 +5099,10 @@ class FmaxBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
@@ -5154,9 +5180,10 @@ class FminBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
@@ -5234,9 +5261,10 @@ class WhereBackward0(Node):
     __slots__ = ("saved_condition", "version_condition")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         condition = unpack(self.saved_condition, self.version_condition, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
@@ -5312,9 +5340,10 @@ class NanToNumBackward0(Node):
     __slots__ = ("saved_self", "version_self")
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         return (ops.where(ops.isfinite(self_), grad, 0),)
 
@@ -7078,6 +7107,8 @@ class HeavisideBackward0(Node):
     __slots__ = ("saved_self", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -7164,6 +7195,8 @@ class NextafterBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -7259,6 +7292,7 @@ class ToCopyBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -7310,6 +7344,7 @@ class CloneBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -7358,6 +7393,8 @@ class CopyBackwards(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -7425,6 +7462,8 @@ class FillBackward0(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_value = None
@@ -7494,6 +7533,8 @@ class FillDiagonalBackward0(Node):
 
     __slots__ = ("arg_wrap",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.fill_diagonal(grad, 0, self.arg_wrap),)
@@ -7548,6 +7589,8 @@ class ZeroBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)

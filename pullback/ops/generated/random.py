@@ -161,6 +161,8 @@ class NormalBackward3(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_mean = grad_of_std = None
@@ -225,6 +227,8 @@ class NormalBackward1(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -294,6 +298,8 @@ class BernoulliBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -344,6 +350,8 @@ class BernoulliBackward1(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -392,6 +400,8 @@ class PoissonBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -464,6 +474,8 @@ class UniformBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -499,6 +511,8 @@ class NormalBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -534,6 +548,8 @@ class LogNormalBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -569,6 +585,8 @@ class ExponentialBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -604,6 +622,8 @@ class CauchyBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -639,6 +659,8 @@ class GeometricBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -674,6 +696,8 @@ class BernoulliBackward2(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_p = None
@@ -715,6 +739,8 @@ class BernoulliBackward3(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -750,6 +776,8 @@ class RandomBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -785,6 +813,8 @@ class RandomBackward1(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)

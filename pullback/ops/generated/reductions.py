@@ -2,7 +2,6 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
@@ -40,6 +39,7 @@ class SumBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "self_shape")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (expand_reduced(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
@@ -99,9 +99,10 @@ class NansumBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_self", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         return (expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops) * not_nan(self_, ops=ops),)
 
@@ -167,6 +168,7 @@ class MeanBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "self_shape")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (mean_backward(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
@@ -604,6 +606,8 @@ class AmaxBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -672,6 +676,8 @@ class AminBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -756,6 +762,8 @@ class MaxBackward1(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -820,6 +828,8 @@ class MaxBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -884,6 +894,8 @@ class MinBackward1(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -948,6 +960,8 @@ class MinBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1012,6 +1026,7 @@ class ValueSelectingReductionBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "version_indices")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1395,6 +1410,7 @@ class CumsumBackward0(Node):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.cumsum_backward(grad, self.arg_dim),)
@@ -1465,6 +1481,7 @@ class CumsumBackwardBackward0(Node):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.cumsum(grad, self.arg_dim),)
@@ -1674,6 +1691,8 @@ class CummaxBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1724,6 +1743,8 @@ class CumminBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1883,6 +1904,8 @@ class KthvalueBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1933,6 +1956,8 @@ class MedianBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1995,6 +2020,8 @@ class MedianBackward1(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2049,6 +2076,8 @@ class NanmedianBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2111,6 +2140,8 @@ class NanmedianBackward1(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2167,6 +2198,8 @@ class ModeBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2299,6 +2332,7 @@ class BincountBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)

@@ -30,6 +30,7 @@ class ViewBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -82,6 +83,7 @@ class ReshapeBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -150,6 +152,7 @@ class AliasBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -200,6 +203,7 @@ class PermuteBackward0(Node):
 
     __slots__ = ("arg_dims",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (inverse_permute(grad, self.arg_dims, ops=ops),)
@@ -252,6 +256,7 @@ class TransposeBackward0(Node):
 
     __slots__ = ("arg_dim0", "arg_dim1")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.transpose(grad, self.arg_dim0, self.arg_dim1),)
@@ -309,6 +314,7 @@ class TBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.t(grad),)
@@ -364,6 +370,7 @@ class NumpyTBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.numpy_T(grad),)
@@ -446,6 +453,7 @@ class MovedimBackward0(Node):
 
     __slots__ = ("arg_destination", "arg_source")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.movedim(grad, self.arg_destination, self.arg_source),)
@@ -498,6 +506,7 @@ class ExpandBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -575,6 +584,7 @@ class SqueezeBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -635,6 +645,7 @@ class UnsqueezeBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -699,6 +710,7 @@ class FlattenBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -791,6 +803,8 @@ class NarrowBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_length", "arg_start", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (narrow_backward(grad, self.self_shape, self.arg_dim, self.arg_start, self.arg_length, ops=ops),)
@@ -853,6 +867,8 @@ class SelectBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_index", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (select_backward(grad, self.self_shape, self.arg_dim, self.arg_index, ops=ops),)
@@ -912,6 +928,8 @@ class DiagonalBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, self.arg_offset, self.arg_dim1, self.arg_dim2),)
@@ -966,6 +984,7 @@ class DiagonalBackwardBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)
@@ -1019,6 +1038,8 @@ class SplitBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1053,6 +1074,8 @@ class SplitWithSizesBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1094,6 +1117,8 @@ class ChunkBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1138,6 +1163,8 @@ class UnbindBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1172,6 +1199,8 @@ class UnfoldBackward0(Node):
 
     __slots__ = ("arg_dimension", "arg_size", "arg_step", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.unfold_backward(grad, self.self_shape, self.arg_dimension, self.arg_size, self.arg_step),)
@@ -1226,6 +1255,7 @@ class UnfoldBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_size", "arg_step")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.unfold(grad, self.arg_dim, self.arg_size, self.arg_step),)
@@ -1298,6 +1328,8 @@ class StridedViewBackward0(Node):
 
     __slots__ = ("arg_geometry", "arg_size", "arg_storage_offset", "arg_stride")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (
@@ -1356,6 +1388,8 @@ class RestrideBackward0(Node):
 
     __slots__ = ("arg_counted", "arg_source", "arg_target")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops._restride(grad, self.arg_target, self.arg_source, self.arg_counted),)
@@ -1418,6 +1452,7 @@ class ViewAsRealBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.view_as_complex(ops.contiguous(grad)),)
@@ -1468,6 +1503,7 @@ class ViewAsComplexBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.view_as_real(grad),)
@@ -1520,6 +1556,7 @@ class FlipBackward0(Node):
 
     __slots__ = ("arg_dims",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.flip(grad, self.arg_dims),)
@@ -1586,6 +1623,7 @@ class RollBackward0(Node):
 
     __slots__ = ("arg_dims", "arg_shifts")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (roll_backward(grad, self.arg_shifts, self.arg_dims, ops=ops),)
@@ -1636,6 +1674,7 @@ class Rot90Backward0(Node):
 
     __slots__ = ("arg_dims", "arg_k")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.rot90(grad, -self.arg_k, self.arg_dims),)
@@ -1686,6 +1725,7 @@ class RepeatBackward0(Node):
 
     __slots__ = ("arg_repeats", "self_shape")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (repeat_backward(grad, self.self_shape, self.arg_repeats, ops=ops),)
@@ -1746,6 +1786,8 @@ class TrilBackward0(Node):
 
     __slots__ = ("arg_diagonal",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.tril(grad, self.arg_diagonal),)
@@ -1802,6 +1844,8 @@ class TriuBackward0(Node):
 
     __slots__ = ("arg_diagonal",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.triu(grad, self.arg_diagonal),)

@@ -470,6 +470,8 @@ class Im2ColBackward0(Node):
 
     __slots__ = ("arg_dilation", "arg_kernel_size", "arg_padding", "arg_stride", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (
@@ -527,6 +529,7 @@ class Col2ImBackward0(Node):
 
     __slots__ = ("arg_dilation", "arg_kernel_size", "arg_padding", "arg_stride")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.im2col(grad, self.arg_kernel_size, self.arg_dilation, self.arg_padding, self.arg_stride),)
@@ -603,6 +606,8 @@ class ConstantPadNdBackward0(Node):
 
     __slots__ = ("arg_pad",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.constant_pad_nd(grad, negated(self.arg_pad, ops=ops), 0),)
@@ -929,6 +934,8 @@ class WindowedMaxBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1053,6 +1060,8 @@ class TakePooledBackward0(Node):
 
     __slots__ = ("arg_dims", "saved_indices", "self_shape", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1128,6 +1137,8 @@ class PutPooledBackward0(Node):
 
     __slots__ = ("arg_size", "saved_indices", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1202,6 +1213,8 @@ class PlacePooledBackward0(Node):
 
     __slots__ = ("arg_size", "saved_indices", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
