@@ -22,7 +22,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),
     "pullback.core.mutation": ("assign", "inplace", "mutate"),
-    "pullback.core.node": ("MultiNode", "Node", "port", "start_multi"),
+    "pullback.core.node": ("MASKING", "MultiNode", "Node", "port", "start_multi"),
     "pullback.core.out": ("assign_out", "write_out"),
     "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
     "pullback.core.sequence": ("next_sequence_nr",),

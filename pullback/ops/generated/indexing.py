@@ -6,7 +6,7 @@ from pullback.core.arguments import UNSET, int_list, missing_argument
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -52,7 +52,8 @@ def record_slice_view(out, input, index):
     """Make `out` the result of a SliceBackward0 node."""
     node = new(SliceBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -156,7 +157,8 @@ def record_advanced_index(out, input, index):
     """Make `out` the result of a IndexBackward0 node."""
     node = new(IndexBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -263,7 +265,8 @@ def record_setitem(out, input, index, value):
     """Make `out` the result of a SetitemBackward0 node."""
     node = new(SetitemBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -351,7 +354,8 @@ def record__index_put(out, input, index, values, accumulate):
     """Make `out` the result of a IndexPutBackward0 node."""
     node = new(IndexPutBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -426,7 +430,8 @@ def record_gather(out, input, dim, index, sparse_grad):
     """Make `out` the result of a GatherBackward0 node."""
     node = new(GatherBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -602,7 +607,8 @@ def record_scatter(out, input, dim, index, src):
     """Make `out` the result of a ScatterBackward0 node."""
     node = new(ScatterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -694,7 +700,8 @@ def record_scatter_value(out, input, dim, index, value):
     """Make `out` the result of a ScatterBackward1 node."""
     node = new(ScatterBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -853,7 +860,8 @@ def record_scatter_add(out, input, dim, index, src):
     """Make `out` the result of a ScatterAddBackward0 node."""
     node = new(ScatterAddBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -948,7 +956,8 @@ def record_index_select(out, input, dim, index):
     """Make `out` the result of a IndexSelectBackward0 node."""
     node = new(IndexSelectBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1209,7 +1218,8 @@ def record_index_copy(out, input, dim, index, source):
     """Make `out` the result of a IndexCopyBackward0 node."""
     node = new(IndexCopyBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1308,7 +1318,8 @@ def record_index_fill(out, input, dim, index, value):
     """Make `out` the result of a IndexFillBackward0 node."""
     node = new(IndexFillBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1399,7 +1410,8 @@ def record_take(out, input, index):
     """Make `out` the result of a TakeBackward0 node."""
     node = new(TakeBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1542,7 +1554,8 @@ def record_put(out, input, index, source, accumulate):
     """Make `out` the result of a PutBackward0 node."""
     node = new(PutBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1635,7 +1648,8 @@ def record_masked_fill(out, input, mask, value):
     """Make `out` the result of a MaskedFillBackward0 node."""
     node = new(MaskedFillBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1709,7 +1723,8 @@ def record_masked_select(out, input, mask):
     """Make `out` the result of a MaskedSelectBackward0 node."""
     node = new(MaskedSelectBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1853,7 +1868,8 @@ def record_masked_scatter(out, input, mask, source):
     """Make `out` the result of a MaskedScatterBackward0 node."""
     node = new(MaskedScatterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1958,7 +1974,8 @@ def record_diagonal_scatter(out, input, src, offset, dim1, dim2):
     """Make `out` the result of a DiagonalScatterBackward0 node."""
     node = new(DiagonalScatterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -2150,6 +2167,7 @@ class TopkBackward0(MultiNode):
 def record_topk(out, input, k, dim, largest, sorted):
     """Make each of `out` an output of a TopkBackward0 node."""
     node = start_multi(TopkBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim

@@ -6,7 +6,7 @@ from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -127,6 +127,7 @@ class NativeDropoutBackward0(MultiNode):
     arity = 1
     output_names = ("output", "mask")
     differentiable_outputs = (True, False)
+    pointwise = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -202,7 +203,8 @@ def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
     """Make `out` the result of a EmbeddingBackward0 node."""
     node = new(EmbeddingBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -287,7 +289,8 @@ def record_embedding_rows_backward(out, grad_output, indices, num_weights, paddi
     """Make `out` the result of a EmbeddingRowsBackwardBackward0 node."""
     node = new(EmbeddingRowsBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1510,7 +1513,8 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     """Make `out` the result of a NllLossBackward0 node."""
     node = new(NllLossBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

@@ -7,7 +7,7 @@ from pullback.core.arguments import number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -683,7 +683,8 @@ def record_floor_divide(out, input, other):
     """Make `out` the result of a FloorDivideBackward0 node."""
     node = new(FloorDivideBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4124,7 +4125,8 @@ def record_sign(out, input):
     """Make `out` the result of a SignBackward0 node."""
     node = new(SignBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4335,7 +4337,8 @@ def record_floor(out, input):
     """Make `out` the result of a FloorBackward0 node."""
     node = new(FloorBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4393,7 +4396,8 @@ def record_ceil(out, input):
     """Make `out` the result of a CeilBackward0 node."""
     node = new(CeilBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4451,7 +4455,8 @@ def record_trunc(out, input):
     """Make `out` the result of a TruncBackward0 node."""
     node = new(TruncBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4509,7 +4514,8 @@ def record_round(out, input, decimals):
     """Make `out` the result of a RoundBackward0 node."""
     node = new(RoundBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4640,7 +4646,8 @@ def record_clamp(out, input, min, max):
     """Make `out` the result of a ClampBackward1 node."""
     node = new(ClampBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4730,7 +4737,8 @@ def record_clamp_min(out, input, min):
     """Make `out` the result of a ClampMinBackward0 node."""
     node = new(ClampMinBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4814,7 +4822,8 @@ def record_clamp_max(out, input, max):
     """Make `out` the result of a ClampMaxBackward0 node."""
     node = new(ClampMaxBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4890,7 +4899,8 @@ def record_relu(out, input):
     """Make `out` the result of a ReluBackward0 node."""
     node = new(ReluBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4961,7 +4971,8 @@ def record_maximum(out, input, other):
     """Make `out` the result of a MaximumBackward0 node."""
     node = new(MaximumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5042,7 +5053,8 @@ def record_minimum(out, input, other):
     """Make `out` the result of a MinimumBackward0 node."""
     node = new(MinimumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5123,7 +5135,8 @@ def record_fmax(out, input, other):
     """Make `out` the result of a FmaxBackward0 node."""
     node = new(FmaxBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5204,7 +5217,8 @@ def record_fmin(out, input, other):
     """Make `out` the result of a FminBackward0 node."""
     node = new(FminBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5282,7 +5296,8 @@ def record_where(out, condition, input, other):
     """Make `out` the result of a WhereBackward0 node."""
     node = new(WhereBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5356,7 +5371,8 @@ def record_nan_to_num(out, input, nan, posinf, neginf):
     """Make `out` the result of a NanToNumBackward0 node."""
     node = new(NanToNumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -6903,6 +6919,7 @@ class FrexpBackward0(MultiNode):
     arity = 1
     output_names = ("mantissa", "exponent")
     differentiable_outputs = (True, False)
+    pointwise = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -7128,7 +7145,8 @@ def record_heaviside(out, input, values):
     """Make `out` the result of a HeavisideBackward0 node."""
     node = new(HeavisideBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7219,7 +7237,8 @@ def record_nextafter(out, input, other):
     """Make `out` the result of a NextafterBackward0 node."""
     node = new(NextafterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7409,7 +7428,8 @@ def record_copy(out, input, src):
     """Make `out` the result of a CopyBackwards node."""
     node = new(CopyBackwards)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7478,7 +7498,8 @@ def record_fill(out, input, value):
     """Make `out` the result of a FillBackward0 node."""
     node = new(FillBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7544,7 +7565,8 @@ def record_fill_diagonal(out, input, fill_value, wrap):
     """Make `out` the result of a FillDiagonalBackward0 node."""
     node = new(FillDiagonalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7600,7 +7622,8 @@ def record_zero(out, input):
     """Make `out` the result of a ZeroBackward0 node."""
     node = new(ZeroBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

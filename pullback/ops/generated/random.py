@@ -5,7 +5,7 @@ from pullback.core.arguments import UNSET, int_list, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, created, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import mutate
-from pullback.core.node import Node, port
+from pullback.core.node import MASKING, Node, port
 from pullback.core.out import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
@@ -177,7 +177,8 @@ def record_normal(out, mean, std, generator):
     """Make `out` the result of a NormalBackward3 node."""
     node = new(NormalBackward3)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -238,7 +239,8 @@ def record_normal_Tensor_float(out, mean, std, generator):
     """Make `out` the result of a NormalBackward1 node."""
     node = new(NormalBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -309,7 +311,8 @@ def record_bernoulli(out, input, generator):
     """Make `out` the result of a BernoulliBackward0 node."""
     node = new(BernoulliBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -361,7 +364,8 @@ def record_bernoulli_p(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward1 node."""
     node = new(BernoulliBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -411,7 +415,8 @@ def record_poisson(out, input, generator):
     """Make `out` the result of a PoissonBackward0 node."""
     node = new(PoissonBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -485,7 +490,8 @@ def record_uniform_(out, input, low, high, generator):
     """Make `out` the result of a UniformBackward0 node."""
     node = new(UniformBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -522,7 +528,8 @@ def record_normal_(out, input, mean, std, generator):
     """Make `out` the result of a NormalBackward0 node."""
     node = new(NormalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -559,7 +566,8 @@ def record_log_normal_(out, input, mean, std, generator):
     """Make `out` the result of a LogNormalBackward0 node."""
     node = new(LogNormalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -596,7 +604,8 @@ def record_exponential_(out, input, lambd, generator):
     """Make `out` the result of a ExponentialBackward0 node."""
     node = new(ExponentialBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -633,7 +642,8 @@ def record_cauchy_(out, input, median, sigma, generator):
     """Make `out` the result of a CauchyBackward0 node."""
     node = new(CauchyBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -670,7 +680,8 @@ def record_geometric_(out, input, p, generator):
     """Make `out` the result of a GeometricBackward0 node."""
     node = new(GeometricBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -712,7 +723,8 @@ def record_bernoulli_(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward2 node."""
     node = new(BernoulliBackward2)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -750,7 +762,8 @@ def record_bernoulli__float(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward3 node."""
     node = new(BernoulliBackward3)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -787,7 +800,8 @@ def record_random_(out, input, generator):
     """Make `out` the result of a RandomBackward0 node."""
     node = new(RandomBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -824,7 +838,8 @@ def record_random__to(out, input, low, high, generator):
     """Make `out` the result of a RandomBackward1 node."""
     node = new(RandomBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

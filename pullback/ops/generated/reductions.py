@@ -6,7 +6,7 @@ from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -117,7 +117,8 @@ def record_nansum(out, input, dim, keepdim, dtype):
         return  # whole numbers have no derivative
     node = new(NansumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -625,7 +626,8 @@ def record_amax(out, input, dim, keepdim):
     """Make `out` the result of a AmaxBackward0 node."""
     node = new(AmaxBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -695,7 +697,8 @@ def record_amin(out, input, dim, keepdim):
     """Make `out` the result of a AminBackward0 node."""
     node = new(AminBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -781,7 +784,8 @@ def record_max(out, input):
     """Make `out` the result of a MaxBackward1 node."""
     node = new(MaxBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -845,6 +849,7 @@ class MaxBackward0(MultiNode):
 def record_max_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MaxBackward0 node."""
     node = start_multi(MaxBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -913,7 +918,8 @@ def record_min(out, input):
     """Make `out` the result of a MinBackward1 node."""
     node = new(MinBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -977,6 +983,7 @@ class MinBackward0(MultiNode):
 def record_min_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MinBackward0 node."""
     node = start_multi(MinBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -1708,6 +1715,7 @@ class CummaxBackward0(MultiNode):
 def record_cummax(out, input, dim):
     """Make each of `out` an output of a CummaxBackward0 node."""
     node = start_multi(CummaxBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_indices = out[1]._array
@@ -1760,6 +1768,7 @@ class CumminBackward0(MultiNode):
 def record_cummin(out, input, dim):
     """Make each of `out` an output of a CumminBackward0 node."""
     node = start_multi(CumminBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_indices = out[1]._array
@@ -1921,6 +1930,7 @@ class KthvalueBackward0(MultiNode):
 def record_kthvalue(out, input, k, dim, keepdim):
     """Make each of `out` an output of a KthvalueBackward0 node."""
     node = start_multi(KthvalueBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -1975,7 +1985,8 @@ def record_median(out, input):
     """Make `out` the result of a MedianBackward0 node."""
     node = new(MedianBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -2037,6 +2048,7 @@ class MedianBackward1(MultiNode):
 def record_median_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MedianBackward1 node."""
     node = start_multi(MedianBackward1, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -2095,7 +2107,8 @@ def record_nanmedian(out, input):
     """Make `out` the result of a NanmedianBackward0 node."""
     node = new(NanmedianBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -2157,6 +2170,7 @@ class NanmedianBackward1(MultiNode):
 def record_nanmedian_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a NanmedianBackward1 node."""
     node = start_multi(NanmedianBackward1, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -2215,6 +2229,7 @@ class ModeBackward0(MultiNode):
 def record_mode(out, input, dim, keepdim):
     """Make each of `out` an output of a ModeBackward0 node."""
     node = start_multi(ModeBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim

@@ -6,7 +6,7 @@ from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
 from pullback.core.inplace_views import become_view
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
@@ -814,7 +814,8 @@ def record_narrow(out, input, dim, start, length):
     """Make `out` the result of a NarrowBackward0 node."""
     node = new(NarrowBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -878,7 +879,8 @@ def record_select(out, input, dim, index):
     """Make `out` the result of a SelectBackward0 node."""
     node = new(SelectBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -939,7 +941,8 @@ def record_diagonal(out, input, offset, dim1, dim2):
     """Make `out` the result of a DiagonalBackward0 node."""
     node = new(DiagonalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1049,6 +1052,7 @@ class SplitBackward0(MultiNode):
 def record_split(out, input, split_size, dim):
     """Make each of `out` an output of a SplitBackward0 node."""
     node = start_multi(SplitBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1085,6 +1089,7 @@ class SplitWithSizesBackward0(MultiNode):
 def record_split_with_sizes(out, input, split_sizes, dim):
     """Make each of `out` an output of a SplitWithSizesBackward0 node."""
     node = start_multi(SplitWithSizesBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1128,6 +1133,7 @@ class ChunkBackward0(MultiNode):
 def record_chunk(out, input, chunks, dim):
     """Make each of `out` an output of a ChunkBackward0 node."""
     node = start_multi(ChunkBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1174,6 +1180,7 @@ class UnbindBackward0(MultiNode):
 def record_unbind(out, input, dim):
     """Make each of `out` an output of a UnbindBackward0 node."""
     node = start_multi(UnbindBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1210,7 +1217,8 @@ def record_unfold(out, input, dimension, size, step):
     """Make `out` the result of a UnfoldBackward0 node."""
     node = new(UnfoldBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1343,7 +1351,8 @@ def record__strided_view(out, input, size, stride, storage_offset, geometry):
     """Make `out` the result of a StridedViewBackward0 node."""
     node = new(StridedViewBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1399,7 +1408,8 @@ def record__restride(out, input, source, target, counted):
     """Make `out` the result of a RestrideBackward0 node."""
     node = new(RestrideBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1797,7 +1807,8 @@ def record_tril(out, input, diagonal):
     """Make `out` the result of a TrilBackward0 node."""
     node = new(TrilBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1855,7 +1866,8 @@ def record_triu(out, input, diagonal):
     """Make `out` the result of a TriuBackward0 node."""
     node = new(TriuBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

@@ -2881,7 +2881,9 @@ RULES = {
     "diag_embed": (Rule("diag_embed", diag_embed_tangent, 4, inputs=(0,), tensors=(0,)),),
     "cross": (Rule("cross", cross_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
     "linear": (Rule("linear", linear_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "native_dropout": (Rule("native_dropout", native_dropout_tangent, 3, inputs=(0,), tensors=(0,), outputs=2),),
+    "native_dropout": (
+        Rule("native_dropout", native_dropout_tangent, 3, inputs=(0,), tensors=(0,), outputs=2, pointwise=True),
+    ),
     "embedding_rows": (Rule("embedding_rows", embedding_rows_tangent, 4, inputs=(1,), tensors=(0, 1)),),
     "embedding_rows_backward": (
         Rule("embedding_rows_backward", embedding_rows_backward_tangent, 5, inputs=(0,), tensors=(0, 1)),
