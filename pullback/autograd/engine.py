@@ -217,6 +217,8 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
                             g = fit(g, edge, node, run)
                         count = awaited[edge]
                         if count != 1:
+                            if masks and type(g) is Masked and edge._extra is LEAF:
+                                g = g.cleaned()
                             count = awaited[edge] = count + 1
                             if g is None:
                                 g = buffers.pop(edge, None)

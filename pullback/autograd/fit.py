@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.autograd.run import Run
-from pullback.autograd.structural_zeros import Masked, reduced
+from pullback.autograd.structural_zeros import Masked, summed_to
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, with_article
 from pullback.core.node import Edge, Node
@@ -33,8 +33,7 @@ def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
 def _fit_masked(g: Masked, edge: Edge, node: Node, run: Run | None) -> Gradient:
     if g.shape == edge._shape:
         return Masked(fit(g.value, edge, node, run), g.mask, g.dirty)  # type: ignore[return-value]  # as it flows
-    fitted: Any = fit(g.cleaned(), edge, node, run)
-    return Masked(fitted, reduced(g.mask, edge._shape), False)  # type: ignore[arg-type, return-value]
+    return summed_to(g, fit(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type, no-any-return]
 
 
 def sum_to_shape(g: Gradient, shape: Shape, node: Node, edge: Edge, ops: Any) -> Gradient:

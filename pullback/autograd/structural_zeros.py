@@ -22,31 +22,34 @@ derivative may be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy import vdot
 
 from pullback.core.dispatch import NUMPY, table_of
-from pullback.core.node import AccumulateGrad, Node, Unpack
+from pullback.core.node import AccumulateGrad, Edge, Node, Unpack
 from pullback.core.tensor import Tensor, ndarray
-from pullback.core.types import Gradient, Shape
+from pullback.core.types import DType, Gradient, Shape
 
 
 class Mask:
-    """Which elements of a gradient were touched; `NOTHING` if none was.
+    """Which elements of a gradient were touched: an array of bools, once `touched` has found it.
 
-    It is found by `make` from what was found of the `sources` (None: all touched).
+    Subclasses say how it follows from what was found of the `sources` (None: all touched).
     """
 
-    __slots__ = ("found", "make", "sources")
+    __slots__ = ("found", "sources")
+    found: Any
+    sources: tuple[Mask | None, ...]
 
-    def __init__(self, make: Callable[..., Any] | None, sources: tuple[Mask | None, ...], found: Any = None) -> None:
-        self.make, self.sources, self.found = make, sources, found
+    def find(self, *found: Any) -> Any:
+        """The mask, from those of the sources."""
+        raise NotImplementedError
 
     def touched(self) -> Any:
-        """The mask as an array of bools. It may have come a long way, so nothing recurses here."""
+        """The mask as an array. It may have come a long way, so nothing recurses here."""
         stack = [self]
         while stack:
             mask = stack[-1]
@@ -55,34 +58,97 @@ class Mask:
                 if waiting:
                     stack += waiting
                     continue
-                assert mask.make is not None, "or it would be found"
-                mask.found = mask.make(*(None if source is None else source.found for source in mask.sources))
-                mask.make, mask.sources = None, ()  # and with them what they hold
+                mask.found = mask.find(*[None if source is None else source.found for source in mask.sources])
+                mask.sources = ()
             stack.pop()
         return self.found
 
 
-NOTHING = Mask(None, (), np.False_)
+class _Known(Mask):
+    """A mask that needs no finding."""
+
+    __slots__ = ()
+
+    def __init__(self, found: Any) -> None:
+        self.found, self.sources = found, ()
+
+
+NOTHING = _Known(np.False_)
+
+
+class _Either(Mask):
+    """What one of two has touched."""
+
+    __slots__ = ()
+
+    def __init__(self, a: Mask, b: Mask) -> None:
+        self.found, self.sources = None, (a, b)
+
+    def find(self, *found: Any) -> Any:
+        return found[0] | found[1]
+
+
+class _Summed(Mask):
+    """That of a gradient summed to `shape`: touched if one of the parts is."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, mask: Mask, shape: Shape) -> None:
+        self.found, self.sources, self.shape = None, (mask,), shape
+
+    def find(self, *found: Any) -> Any:
+        (touched,), shape = found, self.shape
+        lead = touched.ndim - len(shape)
+        axes = [lead + i for i, n in enumerate(shape) if n == 1]
+        return touched.any(axis=(*range(lead), *axes), keepdims=True).reshape(shape)
+
+
+class _Pulled(Mask):
+    """Those of the inputs of a structural node, a list: what its formula makes of 1 for touched and 0 for the rest."""
+
+    __slots__ = ("node", "saved", "shapes")
+
+    def __init__(self, node: Node, saved: Sequence[Any], grads: Sequence[Gradient], masks: Sequence[Mask | None]):
+        self.found, self.sources = None, tuple(masks)
+        self.node, self.saved = node, saved
+        self.shapes = [None if g is None else (g.shape, g.dtype) for g in grads]
+
+    def find(self, *found: Any) -> Any:
+        numbers = [None if of is None else _numbers(mask, *of) for mask, of in zip(found, self.shapes, strict=True)]
+        # In the order of the first run: the node may have been released since, and hooks unpack a tensor only once.
+        saved = iter(self.saved)
+        node, self.saved = self.node, ()
+        one = numbers if node.outputs != 1 else numbers[0]
+        return node.pull_touched(NUMPY, one, lambda *_: _values(next(saved)))
+
+
+class _Taken(Mask):
+    """That of one input, of those of all."""
+
+    __slots__ = ("nr",)
+
+    def __init__(self, pulled: _Pulled, nr: int) -> None:
+        self.found, self.sources, self.nr = None, (pulled,), nr
+
+    def find(self, *found: Any) -> Any:
+        return found[0][self.nr] != 0
+
+
+def _numbers(mask: Any, shape: Shape, dtype: DType) -> Any:
+    """0 and 1, or 1 + i, so that real and imaginary part are touched."""
+    one = 1 + 1j if dtype.kind == "c" else 1.0
+    return np.full(shape, one) if mask is None else np.broadcast_to(mask, shape) * one
 
 
 class Masked:
     """A gradient in flow, and the mask of what was touched. `dirty`: it may hold NaNs elsewhere; if not, zeros."""
 
-    __slots__ = ("dirty", "mask", "value")
+    __slots__ = ("dirty", "dtype", "mask", "shape", "value")
     __array_ufunc__ = None  # no array shall take it for a number
 
     def __init__(self, value: Any, mask: Mask, dirty: bool) -> None:
         self.value, self.mask, self.dirty = value, mask, dirty
-
-    @property
-    def shape(self) -> Shape:
-        """That of the gradient."""
-        return self.value.shape  # type: ignore[no-any-return]
-
-    @property
-    def dtype(self) -> Any:
-        """That of the gradient."""
-        return self.value.dtype
+        self.shape, self.dtype = value.shape, value.dtype
 
     @property
     def size(self) -> int:
@@ -91,12 +157,12 @@ class Masked:
 
     def cleaned(self) -> Gradient:
         """The gradient with 0 where nothing has touched it."""
-        value = self.value
+        value: Any = self.value
         if not self.dirty:
             return value  # type: ignore[no-any-return]
         if type(value) is ndarray or isinstance(value, np.generic):
             if not _has_nan(value):
-                return value  # type: ignore[no-any-return]
+                return value  # type: ignore[return-value]
             return np.where(self.mask.touched(), value, value.dtype.type(0))  # type: ignore[no-any-return]
         return table_of((value,)).where(self.mask.touched(), value, value.dtype.type(0))  # type: ignore[no-any-return]
 
@@ -123,11 +189,11 @@ def is_masked(g: Any) -> bool:
 def root_cotangent(cotangent: Any) -> Any:
     """The cotangent that a user gave; its zeros touch nothing, unless a derivative in their direction is wanted."""
     if type(cotangent) is ndarray:
-        return cotangent if cotangent.all() else Masked(cotangent, Mask(None, (), cotangent != 0), False)
+        return cotangent if cotangent.all() else Masked(cotangent, _Known(cotangent != 0), False)
     parts = _parts(cotangent)
     if parts is None or not parts or all(part.all() for part in parts):
         return cotangent
-    return Masked(cotangent, Mask(None, (), _or(part != 0 for part in parts)), False)
+    return Masked(cotangent, _Known(_or(part != 0 for part in parts)), False)
 
 
 def _parts(x: Any) -> list[ndarray] | None:
@@ -169,67 +235,48 @@ def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Grad
     if not node.pointwise:
         return _run_opaque(node, grad, ops, unpack)
     if type(grad) is list:  # of several outputs, of which one is differentiable
-        shape, mask = next((part.shape, part.mask) for part in grad if type(part) is Masked)
+        mask = next(part.mask for part in grad if type(part) is Masked)
         grads = node.apply(ops, plain(grad), unpack)
     else:
-        shape, mask = grad.shape, grad.mask
+        mask = grad.mask
         grads = node.apply(ops, grad.value, unpack)
-    return [g if g is None or g.shape != shape else Masked(g, mask, True) for g in grads]
+    return [None if g is None else Masked(g, mask, True) for g in grads]
 
 
 def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
-    parts = grad if type(grad) is list else (grad,)
-    dirty = node.pointwise and any(type(part) is Masked and part.dirty for part in parts)
-    value = grad.value if dirty and type(grad) is Masked else plain(grad)
-    masks = [part.mask if type(part) is Masked else None for part in parts]
-    edges = node.edges()
-    if not dirty and masks == [None] and all(edge is None or type(edge) is AccumulateGrad for edge in edges):
-        return node.apply(ops, value, unpack)  # nobody will ask
-    values: list[Any] = []
+    if type(grad) is Masked:
+        mask, dirty = grad.mask, grad.dirty and node.pointwise
+        value: Any = grad.value if dirty else grad.cleaned()
+        parts, masks = (value,), (mask,)
+        nothing = mask is NOTHING
+    elif type(grad) is list:
+        dirty, value = False, plain(grad)
+        parts, masks = value, [part.mask if type(part) is Masked else None for part in grad]
+        nothing = all(part is None or mask is NOTHING for part, mask in zip(grad, masks, strict=True))
+    else:
+        if node._nexts is None and _ends_there(node._next0) and _ends_there(node._next1):
+            return node.apply(ops, grad, unpack)  # nobody will ask
+        dirty, value, parts, masks, nothing = False, grad, (grad,), (None,), False
+    dirty = dirty or node.unclean
+    if nothing:
+        return [None if g is None else Masked(g, NOTHING, dirty) for g in node.apply(ops, value, unpack)]
+    if type(node).release is Node.release:  # it has saved nothing
+        saved: list[Any] = []
+        grads = node.apply(ops, value, unpack)
+    else:
+        saved = []
 
-    def remember(saved: Any, version: Any, node: Node) -> Any:
-        values.append(found := unpack(saved, version, node))
-        return found
+        def remember(x: Any, version: Any, node: Node) -> Any:
+            saved.append(found := unpack(x, version, node))
+            return found
 
-    grads = node.apply(ops, value, remember)
-    if all(mask is NOTHING or part is None for mask, part in zip(masks, parts, strict=True)):
-        return [None if g is None else Masked(g, NOTHING, dirty or node.unclean) for g in grads]
-    shapes = [None if part is None else (part.shape, part.dtype.kind) for part in parts]
-
-    def pull(*found: Any) -> Any:
-        return _pulled(node, values, shapes, found)
-
-    pulled, dirty = Mask(pull, tuple(masks)), dirty or node.unclean
-    return [None if g is None else Masked(g, Mask(_Taken(nr), (pulled,)), dirty) for nr, g in enumerate(grads)]
-
-
-class _Taken:
-    """Takes the mask of one edge from those of all."""
-
-    __slots__ = ("nr",)
-
-    def __init__(self, nr: int) -> None:
-        self.nr = nr
-
-    def __call__(self, pulled: Sequence[Any]) -> Any:
-        return pulled[self.nr] != 0
+        grads = node.apply(ops, value, remember)
+    pulled = _Pulled(node, saved, parts, masks)
+    return [None if g is None else Masked(g, _Taken(pulled, nr), dirty) for nr, g in enumerate(grads)]
 
 
-def _pulled(
-    node: Node, values: Sequence[Any], shapes: Sequence[tuple[Shape, str] | None], found: Sequence[Any]
-) -> Sequence[Any]:
-    """What the formula of a structural node makes of 1 for touched and 0 for the rest."""
-    numbers = [None if shape is None else _numbers(mask, *shape) for mask, shape in zip(found, shapes, strict=True)]
-    remembered = iter(values)
-    # In the order of the first run: the node may have been released since, and hooks unpack a tensor only once.
-    one = numbers if node.outputs != 1 else numbers[0]
-    return node.pull_touched(NUMPY, one, lambda *_: _values(next(remembered)))  # type: ignore[no-any-return]
-
-
-def _numbers(mask: Any, shape: Shape, kind: str) -> Any:
-    """0 and 1, or 1 + i, so that real and imaginary part are touched."""
-    one = 1 + 1j if kind == "c" else 1.0
-    return np.full(shape, one) if mask is None else np.broadcast_to(mask, shape) * one
+def _ends_there(edge: Edge | None) -> bool:
+    return edge is None or type(edge) is AccumulateGrad
 
 
 def _run_opaque(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
@@ -273,21 +320,12 @@ def summed(a: Any, b: Any) -> Any:
 def _either(a: Mask, b: Mask) -> Mask:
     if a is NOTHING:
         return b
-    return a if b is NOTHING else Mask(np.logical_or, (a, b))
+    return a if b is NOTHING else _Either(a, b)
 
 
-def reduced(mask: Mask, shape: Shape) -> Mask:
-    """The mask of a gradient that is summed to `shape`: a sum is touched if one of its parts is."""
-    if mask is NOTHING:
-        return NOTHING
-
-    def reduce(touched: Any) -> Any:
-        lead = touched.ndim - len(shape)
-        kept = [n == 1 and m != 1 for n, m in zip(shape, touched.shape[lead:], strict=True)]
-        axes = (*range(lead), *(lead + i for i, one in enumerate(kept) if one))
-        return np.any(touched, axis=axes, keepdims=True).reshape(shape)
-
-    return Mask(reduce, (mask,))
+def summed_to(g: Masked, value: Gradient, shape: Shape) -> Any:
+    """`value`, what `g` is when summed to `shape`, with its mask."""
+    return Masked(value, NOTHING if g.mask is NOTHING else _Summed(g.mask, shape), False)
 
 
 # -- users' eyes ---------------------------------------------------------------------------------------------------------
@@ -314,4 +352,4 @@ def masked_again(g: Any, kept: Any) -> Any:
     parts = _parts(g)
     if parts is None:  # it has a derivative of its own
         return g
-    return Masked(g, Mask(None, (), _or(part != 0 for part in parts) | mask.touched()), False)
+    return Masked(g, _Known(_or(part != 0 for part in parts) | mask.touched()), False)

@@ -1584,6 +1584,7 @@ class NllLossBackwardBackward0(Node):
     )
     arity = 2
     structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_grad_output = grad_of_weight = None
@@ -1608,7 +1609,8 @@ def record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction,
     """Make `out` the result of a NllLossBackwardBackward0 node."""
     node = new(NllLossBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

@@ -16,7 +16,7 @@ from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.elementary import logit_slope
 from pullback.ops.formulas.pointwise import (
     above,
-    angle_slope,
+    angle_gradient,
     below,
     halved_at_ties,
     log_argument,
@@ -2319,7 +2319,7 @@ class XlogyBackward0(Node):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = ops.xlogy(grad, log_argument(self_, other, ops=ops))
+            grad_of_self = grad * ops.log(log_argument(self_, other, ops=ops))
         if self._next1 is not None:
             grad_of_other = grad * (self_ / xlogy_divisor(self_, other, ops=ops))
         return grad_of_self, grad_of_other
@@ -3852,7 +3852,7 @@ class AngleBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * angle_slope(self_, ops=ops),)
+        return (angle_gradient(grad, self_, ops=ops),)
 
     def release(self):
         self.version_self = Released

@@ -19,7 +19,6 @@ from pullback.ops.formulas.reductions import (
     log_decay,
     log_weight,
     mean_backward,
-    not_nan,
     prod_backward,
     recurrence_coefficient_grad,
     restore_reduced,
@@ -104,7 +103,9 @@ class NansumBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops) * not_nan(self_, ops=ops),)
+        return (
+            ops.where(ops.isnan(self_), 0, expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops)),
+        )
 
     def release(self):
         self.version_self = Released

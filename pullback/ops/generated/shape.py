@@ -1736,6 +1736,7 @@ class RepeatBackward0(Node):
     __slots__ = ("arg_repeats", "self_shape")
     arity = 1
     structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (repeat_backward(grad, self.self_shape, self.arg_repeats, ops=ops),)
@@ -1745,7 +1746,8 @@ def record_repeat(out, input, repeats):
     """Make `out` the result of a RepeatBackward0 node."""
     node = new(RepeatBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
