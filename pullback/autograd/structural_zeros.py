@@ -190,8 +190,8 @@ def root_cotangent(cotangent: Any) -> Any:
     """The cotangent that a user gave; its zeros touch nothing, unless a derivative in their direction is wanted."""
     if type(cotangent) is ndarray:
         return cotangent if cotangent.all() else Masked(cotangent, _Known(cotangent != 0), False)
-    parts = _parts(cotangent)
-    if parts is None or not parts or all(part.all() for part in parts):
+    parts = _parts(cotangent) if _is_known(cotangent) else None
+    if parts is None or all(part.all() for part in parts):
         return cotangent
     return Masked(cotangent, _Known(_or(part != 0 for part in parts)), False)
 
@@ -207,6 +207,20 @@ def _parts(x: Any) -> list[ndarray] | None:
     primal = _parts(x.primal)
     tangent = [] if x.tangent is None else _parts(x.tangent)
     return None if primal is None or tangent is None else primal + tangent
+
+
+def _all_parts(x: Any) -> list[Any]:
+    """The same, whatever they require."""
+    while isinstance(x, Tensor):
+        x = x._array
+    if not hasattr(x, "tangent"):
+        return [x]
+    return _all_parts(x.primal) + ([] if x.tangent is None else _all_parts(x.tangent))
+
+
+def _is_known(x: Any) -> bool:
+    """Whether plain arrays are inside; of other types of arrays nothing is known."""
+    return all(isinstance(part, (ndarray, np.generic)) for part in _all_parts(x))
 
 
 def _values(x: Any) -> Any:
@@ -250,12 +264,16 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
         parts, masks = (value,), (mask,)
         nothing = mask is NOTHING
     elif type(grad) is list:
+        if not all(g is None or type(g) is Masked or _is_known(g) for g in grad):
+            return node.apply(ops, plain(grad), unpack)
         dirty, value = False, plain(grad)
         parts, masks = value, [part.mask if type(part) is Masked else None for part in grad]
         nothing = all(part is None or mask is NOTHING for part, mask in zip(grad, masks, strict=True))
     else:
         if node._nexts is None and _ends_there(node._next0) and _ends_there(node._next1):
             return node.apply(ops, grad, unpack)  # nobody will ask
+        if type(grad) is not ndarray and not _is_known(grad):
+            return node.apply(ops, grad, unpack)
         dirty, value, parts, masks, nothing = False, grad, (grad,), (None,), False
     dirty = dirty or node.unclean
     if nothing:
@@ -297,14 +315,6 @@ def _is_untouched(g: Masked) -> bool:
 
 def _is_nothing(g: Any) -> bool:
     return all(bool(np.all((part == 0) | np.isnan(part))) for part in _all_parts(g))
-
-
-def _all_parts(x: Any) -> list[Any]:
-    while isinstance(x, Tensor):
-        x = x._array
-    if not hasattr(x, "tangent"):
-        return [x]
-    return _all_parts(x.primal) + ([] if x.tangent is None else _all_parts(x.tangent))
 
 
 # -- sums ----------------------------------------------------------------------------------------------------------------
