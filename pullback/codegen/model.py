@@ -23,6 +23,7 @@ TAGS: Final = (
     "nondifferentiable",
     "undefined",
     "masking",
+    "structural",
     "variadic",
     "internal",
     *NUMBER_TAGS,

@@ -34,7 +34,7 @@ from pullback.ops.formulas.nn import (
 from pullback.ops.formulas.normalisations import layer_norm_jvp
 from pullback.ops.formulas.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
 from pullback.ops.formulas.pointwise import (
-    angle_slope,
+    angle_direction,
     clamp_direction,
     log_argument,
     log_ratio,
@@ -53,7 +53,6 @@ from pullback.ops.formulas.reductions import (
     log_decay,
     log_weight,
     mean_of_ties,
-    not_nan,
     prod_backward,
     recurrence_jvp,
     restore_reduced,
@@ -422,7 +421,7 @@ def imag_tangent(self_p, self_t, result, *, ops):
 def angle_tangent(self_p, self_t, result, *, ops):
     """Tangent of angle."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
-    return (ops.real(self_t.conjugate() * angle_slope(self_p, ops=ops)),)
+    return (angle_direction(self_p, self_t, ops=ops),)
 
 
 def complex_tangent(real_p, real_t, imag_p, imag_t, result, *, ops):
@@ -672,7 +671,7 @@ def sum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
 def nansum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
     """Tangent of nansum."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
-    return (ops.sum(self_t * not_nan(self_p, ops=ops), dim_p, keepdim_p),)
+    return (ops.sum(ops.where(ops.isnan(self_p), 0, self_t), dim_p, keepdim_p),)
 
 
 def mean_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
@@ -2881,7 +2880,9 @@ RULES = {
     "diag_embed": (Rule("diag_embed", diag_embed_tangent, 4, inputs=(0,), tensors=(0,)),),
     "cross": (Rule("cross", cross_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
     "linear": (Rule("linear", linear_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "native_dropout": (Rule("native_dropout", native_dropout_tangent, 3, inputs=(0,), tensors=(0,), outputs=2),),
+    "native_dropout": (
+        Rule("native_dropout", native_dropout_tangent, 3, inputs=(0,), tensors=(0,), outputs=2, pointwise=True),
+    ),
     "embedding_rows": (Rule("embedding_rows", embedding_rows_tangent, 4, inputs=(1,), tensors=(0, 1)),),
     "embedding_rows_backward": (
         Rule("embedding_rows_backward", embedding_rows_backward_tangent, 5, inputs=(0,), tensors=(0, 1)),
