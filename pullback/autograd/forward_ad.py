@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pullback.arrays import dual
-from pullback.arrays.dual import ForwardLevel
+from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import at_level
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.errors import GradientError
@@ -135,12 +135,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "(or write `with forward_ad.dual_level():` around it)."
         )
     _check_parts(tensor, tangent)
-    if at_level(tensor, at) is not None:
+    if _dual_in(tensor, at) is not None:
         raise GradientError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is not "
             "supported: unpack_dual it first, or enter another dual_level for a second derivative."
         )
-    if at_level(tangent, at) is not None:
+    if _dual_in(tangent, at) is not None:
         raise GradientError(
             "make_dual: the tangent is itself a dual Tensor of this level. Take it apart with unpack_dual first, or "
             "enter another dual_level for a second derivative."
@@ -194,7 +194,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         there is no tangent of that level: outside of one, or for what does not depend on a dual tensor.
     """
     at = _level(level)
-    found = None if at is None or not isinstance(tensor, Tensor) else at_level(tensor, at)
+    found = None if at is None or not isinstance(tensor, Tensor) else _dual_in(tensor, at)
     if at is None or found is None:
         return UnpackedDualTensor(tensor, None)
     primal = dual.primal_of(tensor, at)
@@ -205,6 +205,14 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(
         primal, given if given is not None and found.tangent is given._array else dual.tangent_of(tensor, at)
     )
+
+
+def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:
+    """What a tensor has at a forward level, also where it is around tensors of other transforms."""
+    array: Any = tensor
+    while isinstance(array, Tensor):
+        array = array._array
+    return at_level(array, level)
 
 
 def _level(number: int | None) -> ForwardLevel | None:

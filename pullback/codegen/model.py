@@ -14,7 +14,8 @@ from pullback.codegen.schema import Arg, Schema
 
 VARIANTS: Final = ("function", "method", "inplace", "out")
 NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.arguments.refusing_numbers
-# undefined: formulas receive None, not zeros, for a gradient of one of several outputs that is undefined.
+# undefined: formulas receive None, not zeros, for the gradient of one of several outputs that is undefined, and for the
+# tangent of one of several inputs where a helper takes them together.
 TAGS: Final = (
     "pointwise",
     "reduction",

@@ -29,7 +29,8 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.tangent_rules": ("Rule",),
     "pullback.core.tensor": ("Tensor", "new"),
     "pullback.core.undifferentiable": (
-        "derivative_not_implemented", "no_tangent", "not_implemented", "tangent_or_zeros", "tangents_or_zeros",
+        "derivative_not_implemented", "no_tangent", "not_implemented", "sum_of_terms", "tangent_or_zeros",
+        "tangents_or_zeros",
     ),
     "pullback.core.view": ("make_view", "shares_memory"),
     "pullback.ops.extension": ("enter",),

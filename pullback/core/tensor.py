@@ -329,13 +329,17 @@ class Tensor:
         return out
 
     def detach_(self) -> Self:
-        """Take this tensor itself out of the graph; it becomes a leaf. Returns it."""
+        """Take this tensor itself out of the graph, and its tangent away; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if self._fn is not None:
             extra_of(self).detached_at = next_sequence_nr()
         self._fn = None
         self._requires_grad = False
+        plain = _without_derivative(self._array)
+        if plain is not self._array:  # it had a tangent
+            self._array = plain
+            self.__class__ = type(wrap(plain, self._level))  # type: ignore[assignment]
         return self
 
     # -- leaving for Python and NumPy ------------------------------------------------------------------------

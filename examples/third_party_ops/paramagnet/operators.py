@@ -11,7 +11,6 @@ from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import Tensor, new
-from pullback.core.undifferentiable import tangent_or_zeros
 from pullback.ops.extension import enter
 from pullback.ops.tables import Overload
 from paramagnet import kernels
@@ -244,8 +243,10 @@ def inverse_langevin_tangent(self_p, self_t, result, *, ops):
 
 def brillouin_tangent(self_p, self_t, spin_p, spin_t, result, *, ops):
     """Tangent of brillouin."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    spin_t = tangent_or_zeros(spin_t, spin_p, ops)
+    if self_t is None:
+        return (spin_t * brillouin_spin_slope(self_p, spin_p, ops=ops),)
+    if spin_t is None:
+        return (self_t * brillouin_slope(self_p, spin_p, ops=ops),)
     return (self_t * brillouin_slope(self_p, spin_p, ops=ops) + spin_t * brillouin_spin_slope(self_p, spin_p, ops=ops),)
 
 

@@ -121,11 +121,15 @@ def cdist_backward(grad, x1, x2, p, distances, mask, *, ops):
 
 
 def cdist_jvp(x1, dx1, x2, dx2, p, distances, *, ops):
-    """<slope, dx1 - dx2>."""
+    """<slope, dx1 - dx2>; either may be None."""
     parts = []
-    for rows, moved, found in _blocks((x1, dx1, distances), x2, ops):
+    for rows, moved, found in _blocks((x1, x1 if dx1 is None else dx1, distances), x2, ops):
         slopes = norm_slope(_differences(rows, x2, ops), p, ops.unsqueeze(found, -1), -1, ops)
-        parts.append(ops.sum(slopes * _differences(moved, dx2, ops), -1))
+        if dx1 is None:
+            change = -ops.unsqueeze(dx2, -3)
+        else:
+            change = ops.unsqueeze(moved, -2) if dx2 is None else _differences(moved, dx2, ops)
+        parts.append(ops.sum(slopes * change, -1))
     return _together(parts, ops)
 
 

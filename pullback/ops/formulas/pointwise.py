@@ -11,14 +11,12 @@ __all__ = [
     "angle_direction",
     "angle_gradient",
     "below",
-    "clamp_direction",
     "halved_at_ties",
     "log_argument",
     "log_ratio",
     "nonzero_or_inf",
     "over_hypot",
     "over_square_norm",
-    "pow_direction",
     "pow_exponent_slope",
     "pow_slope",
     "sgn_slope",
@@ -77,16 +75,6 @@ def pow_exponent_slope(self, exponent, result, *, ops):
     if is_complex(result) and not is_complex(base):
         base = base + 0j  # a negative one has a logarithm there
     return result * ops.log(base)
-
-
-def pow_direction(self, self_t, exponent, exponent_t, result, *, ops):
-    """The tangent of self**exponent. An exponent that does not move adds nothing, also where the base is negative."""
-    from_base = self_t * pow_slope(self, exponent, ops=ops)
-    if isinstance(exponent, (int, float, complex)):
-        return from_base
-    if not is_complex(self):
-        self = ops.where(ops.logical_and(ops.lt(self, 0), ops.eq(exponent_t, 0)), 1, self)
-    return from_base + exponent_t * pow_exponent_slope(self, exponent, result, ops=ops)
 
 
 # Exponentials and logarithms
@@ -181,13 +169,3 @@ def below(self, min, max, *, ops):
 def above(self, min, max, *, ops):
     """Whether the result is max because self is greater, or because min is."""
     return ops.gt(self, max) if min is None else ops.logical_or(ops.gt(self, max), ops.lt(max, min))
-
-
-def clamp_direction(self, self_t, min, min_t, max, max_t, *, ops):
-    """The tangent of whichever of self, min and max is the result."""
-    tangent = self_t
-    if min is not None:
-        tangent = ops.where(below(self, min, max, ops=ops), 0 if min_t is None else min_t, tangent)
-    if max is not None:
-        tangent = ops.where(above(self, min, max, ops=ops), 0 if max_t is None else max_t, tangent)
-    return tangent

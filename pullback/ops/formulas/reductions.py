@@ -184,14 +184,16 @@ def recurrence_coefficient_grad(grad, coefficients, result, dim, reverse, *, ops
 
 
 def recurrence_jvp(tangent, coefficients, coefficients_t, result, dim, reverse, *, ops):
-    """The same recurrence, driven by tangent[i] + c_t[i] s[i-1] (reversed: c_t[i+1] s[i+1])."""
-    if tangent.ndim == 0:
+    """The same recurrence, driven by tangent[i] + c_t[i] s[i-1] (reversed: c_t[i+1] s[i+1]); either may be None."""
+    if coefficients_t is None:
+        return ops.linear_recurrence(tangent, coefficients, dim, reverse)
+    if result.ndim == 0:
         return tangent
     if reverse:
         added = ops.flip(neighbour(ops.flip(coefficients_t * result, (dim,)), dim, 0, ops=ops), (dim,))
     else:
         added = coefficients_t * neighbour(result, dim, 0, ops=ops)
-    return ops.linear_recurrence(tangent + added, coefficients, dim, reverse)
+    return ops.linear_recurrence(added if tangent is None else tangent + added, coefficients, dim, reverse)
 
 
 def log_weight(x, result, *, ops):

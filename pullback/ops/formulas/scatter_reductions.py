@@ -35,8 +35,13 @@ def scatter_reduce_src(grad, x, dim, index, src, result, reduce, include_self, *
 
 
 def scatter_reduce_jvp(self_t, src_t, x, dim, index, src, result, reduce, include_self, *, ops):
-    """The sum of the tangents, each times its share."""
-    kept = scatter_reduce_self(self_t, x, dim, index, src, result, reduce, include_self, ops=ops)
+    """The sum of the tangents, each times its share; either may be None."""
+    if self_t is None:
+        kept = ops.zeros_like(x)
+    else:
+        kept = scatter_reduce_self(self_t, x, dim, index, src, result, reduce, include_self, ops=ops)
+    if src_t is None:
+        return kept
     share = share_of_src(x, dim, index, src, result, reduce, include_self, ops)
     moved = fitted(src_t, index, ops)
     return ops.scatter_add(kept, dim, index, _shared(moved, share, reduce, ops))
@@ -65,9 +70,9 @@ def index_reduce_source(grad, x, dim, index, source, result, reduce, include_sel
 
 
 def index_reduce_jvp(self_t, source_t, x, dim, index, source, result, reduce, include_self, *, ops):
-    """The sum of the tangents, each times its share."""
+    """The sum of the tangents, each times its share; either may be None."""
     places, source = spread(x, dim, index, source, ops)
-    source_t = ops.reshape(source_t, places.shape)
+    source_t = None if source_t is None else ops.reshape(source_t, places.shape)
     return scatter_reduce_jvp(self_t, source_t, x, dim, places, source, result, reduce, include_self, ops=ops)
 
 

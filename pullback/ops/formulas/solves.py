@@ -55,10 +55,13 @@ def solve_backward(grad, A, X, info, mask, *, ops):
 
 
 def solve_jvp(A, dA, dB, X, info, *, ops):
-    """A^-1 (dB - dA X)."""
-    A = without_unused(A, info, dA, dB, instead=1, ops=ops)
-    X = without_unused(X, info, dA, dB, ops=ops)
-    return ops.linalg_solve_matrices(A, dB - ops.matmul(dA, X))[0]
+    """A^-1 (dB - dA X); either may be None."""
+    directions = [x for x in (dA, dB) if x is not None]
+    A = without_unused(A, info, *directions, instead=1, ops=ops)
+    if dA is None:
+        return ops.linalg_solve_matrices(A, dB)[0]
+    turned = ops.matmul(dA, without_unused(X, info, *directions, ops=ops))
+    return ops.linalg_solve_matrices(A, -turned if dB is None else dB - turned)[0]
 
 
 def ldl_solve_backward(grad, LD, pivots, hermitian, *, ops):
@@ -85,9 +88,12 @@ def solve_triangular_backward(grad, A, upper, left, unitriangular, result, mask,
 
 
 def solve_triangular_jvp(A, A_t, B_t, upper, left, unitriangular, result, *, ops):
-    """A^-1 (dB - dA X), or (dB - X dA) A^-1."""
-    moved = triangle_of(A_t, upper, unitriangular, ops=ops)
-    right = B_t - (ops.matmul(moved, result) if left else ops.matmul(result, moved))
+    """A^-1 (dB - dA X), or (dB - X dA) A^-1; either may be None."""
+    right = B_t
+    if A_t is not None:
+        moved = triangle_of(A_t, upper, unitriangular, ops=ops)
+        turned = ops.matmul(moved, result) if left else ops.matmul(result, moved)
+        right = -turned if B_t is None else B_t - turned
     return ops.linalg_solve_triangular(A, right, upper=upper, left=left, unitriangular=unitriangular)
 
 

@@ -63,28 +63,6 @@ def conjugated(x, *, ops):
     return conj(x)
 
 
-def sum_of_two(first, second, *, ops):
-    """first + second, either of which may be None (not both)."""
-    del ops
-    return second if first is None else first if second is None else first + second
-
-
-def input_jvp(grad_output, grad_t, weight, weight_t, size, stride, padding, dilation, groups, *, ops):
-    """Tangent of convolution_input."""
-    how = (size, stride, padding, dilation, groups)
-    first = None if grad_t is None else ops.convolution_input(grad_t, weight, *how)
-    second = None if weight_t is None else ops.convolution_input(grad_output, weight_t, *how)
-    return sum_of_two(first, second, ops=ops)
-
-
-def weight_jvp(grad_output, grad_t, input, input_t, shape, stride, padding, dilation, groups, *, ops):
-    """Tangent of convolution_weight."""
-    how = (shape, stride, padding, dilation, groups)
-    first = None if grad_t is None else ops.convolution_weight(grad_t, input, *how)
-    second = None if input_t is None else ops.convolution_weight(grad_output, input_t, *how)
-    return sum_of_two(first, second, ops=ops)
-
-
 def negated(pad, *, ops):
     """The padding that undoes `pad`."""
     del ops

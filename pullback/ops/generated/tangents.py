@@ -2,7 +2,7 @@
 
 from math import inf, pi
 from pullback.core.tangent_rules import Rule
-from pullback.core.undifferentiable import tangent_or_zeros, tangents_or_zeros
+from pullback.core.undifferentiable import sum_of_terms, tangent_or_zeros, tangents_or_zeros
 from pullback.ops.formulas.determinants import adjugate_curve, matrix_exp_slope, slogdet_jvp, trace_of_product
 from pullback.ops.formulas.eigenpairs import eigenpairs_jvp
 from pullback.ops.formulas.eigenvalues import (
@@ -26,7 +26,6 @@ from pullback.ops.formulas.nn import (
     cross_entropy_curvature,
     dropped_out,
     gelu_second,
-    linear_jvp,
     mse_loss_jvp,
     softsign_product,
     trained_rows,
@@ -34,15 +33,19 @@ from pullback.ops.formulas.nn import (
 from pullback.ops.formulas.normalisations import layer_norm_jvp
 from pullback.ops.formulas.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
 from pullback.ops.formulas.pointwise import (
+    above,
     angle_direction,
-    clamp_direction,
+    below,
+    halved_at_ties,
     log_argument,
     log_ratio,
     over_hypot,
     over_square_norm,
-    pow_direction,
+    pow_exponent_slope,
+    pow_slope,
     sgn_slope,
     times_factor,
+    within,
     xlogy_divisor,
     zero_at_infinity,
 )
@@ -76,63 +79,79 @@ from pullback.ops.formulas.solves import (
     solve_jvp,
     solve_triangular_jvp,
 )
-from pullback.ops.formulas.spatial import convolution_jvp, input_jvp, pooled_tangent, weight_jvp
+from pullback.ops.formulas.spatial import convolution_jvp, pooled_tangent
 from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 
 
 def add_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of add."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t,)
+    if other_t is None:
+        return (self_t,)
     return (self_t + other_t,)
 
 
 def add_alpha_tangent(self_p, self_t, other_p, other_t, alpha_p, result, *, ops):
     """Tangent of add.alpha."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (times_factor(other_t, alpha_p, ops=ops),)
+    if other_t is None:
+        return (self_t,)
     return (self_t + times_factor(other_t, alpha_p, ops=ops),)
 
 
 def sub_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of sub."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (-other_t,)
+    if other_t is None:
+        return (self_t,)
     return (self_t - other_t,)
 
 
 def sub_alpha_tangent(self_p, self_t, other_p, other_t, alpha_p, result, *, ops):
     """Tangent of sub.alpha."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (-times_factor(other_t, alpha_p, ops=ops),)
+    if other_t is None:
+        return (self_t,)
     return (self_t - times_factor(other_t, alpha_p, ops=ops),)
 
 
 def rsub_tangent(self_p, self_t, other_p, other_t, alpha_p, result, *, ops):
     """Tangent of rsub."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t,)
+    if other_t is None:
+        return (-times_factor(self_t, alpha_p, ops=ops),)
     return (other_t - times_factor(self_t, alpha_p, ops=ops),)
 
 
 def mul_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of mul."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * self_p,)
+    if other_t is None:
+        return (self_t * other_p,)
     return (self_t * other_p + other_t * self_p,)
 
 
 def div_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of div."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (-(other_t * result) / other_p,)
+    if other_t is None:
+        return (self_t / other_p,)
     return ((self_t - other_t * result) / other_p,)
 
 
 def div_rounding_mode_tangent(self_p, self_t, other_p, other_t, rounding_mode_p, result, *, ops):
     """Tangent of div.rounding_mode."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (-(other_t * result) / other_p if rounding_mode_p is None else ops.zeros_like(result),)
+    if other_t is None:
+        return (self_t / other_p if rounding_mode_p is None else ops.zeros_like(result),)
     return ((self_t - other_t * result) / other_p if rounding_mode_p is None else ops.zeros_like(result),)
 
 
@@ -143,15 +162,19 @@ def floor_divide_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def remainder_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of remainder."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (-(other_t * ops.floor_divide(self_p, other_p)),)
+    if other_t is None:
+        return (self_t,)
     return (self_t - other_t * ops.floor_divide(self_p, other_p),)
 
 
 def fmod_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of fmod."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (-(other_t * ops.trunc(self_p / other_p)),)
+    if other_t is None:
+        return (self_t,)
     return (self_t - other_t * ops.trunc(self_p / other_p),)
 
 
@@ -162,40 +185,61 @@ def neg_tangent(self_p, self_t, result, *, ops):
 
 def addcmul_tangent(self_p, self_t, tensor1_p, tensor1_t, tensor2_p, tensor2_t, value_p, result, *, ops):
     """Tangent of addcmul."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    tensor1_t = tangent_or_zeros(tensor1_t, tensor1_p, ops)
-    tensor2_t = tangent_or_zeros(tensor2_t, tensor2_p, ops)
-    return (self_t + times_factor(tensor1_t * tensor2_p + tensor2_t * tensor1_p, value_p, ops=ops),)
+    return (
+        sum_of_terms(
+            self_t,
+            None if tensor1_t is None else times_factor(tensor1_t * tensor2_p, value_p, ops=ops),
+            None if tensor2_t is None else times_factor(tensor2_t * tensor1_p, value_p, ops=ops),
+        ),
+    )
 
 
 def addcdiv_tangent(self_p, self_t, tensor1_p, tensor1_t, tensor2_p, tensor2_t, value_p, result, *, ops):
     """Tangent of addcdiv."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    tensor1_t = tangent_or_zeros(tensor1_t, tensor1_p, ops)
-    tensor2_t = tangent_or_zeros(tensor2_t, tensor2_p, ops)
-    return (self_t + times_factor((tensor1_t - tensor2_t * (tensor1_p / tensor2_p)) / tensor2_p, value_p, ops=ops),)
+    return (
+        sum_of_terms(
+            self_t,
+            None if tensor1_t is None else times_factor(tensor1_t / tensor2_p, value_p, ops=ops),
+            None
+            if tensor2_t is None
+            else times_factor(-(tensor2_t * (tensor1_p / tensor2_p)) / tensor2_p, value_p, ops=ops),
+        ),
+    )
 
 
 def lerp_tangent(self_p, self_t, end_p, end_t, weight_p, weight_t, result, *, ops):
     """Tangent of lerp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    end_t = tangent_or_zeros(end_t, end_p, ops)
-    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
-    return (self_t * (1 - weight_p) + end_t * weight_p + weight_t * (end_p - self_p),)
+    return (
+        sum_of_terms(
+            None if self_t is None else self_t * (1 - weight_p),
+            None if end_t is None else end_t * weight_p,
+            None if weight_t is None else weight_t * (end_p - self_p),
+        ),
+    )
 
 
 def pow_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
     """Tangent of pow."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    exponent_t = tangent_or_zeros(exponent_t, exponent_p, ops)
-    return (pow_direction(self_p, self_t, exponent_p, exponent_t, result, ops=ops),)
+    if self_t is None:
+        return (exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),)
+    if exponent_t is None:
+        return (self_t * pow_slope(self_p, exponent_p, ops=ops),)
+    return (
+        self_t * pow_slope(self_p, exponent_p, ops=ops)
+        + exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),
+    )
 
 
 def float_power_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
     """Tangent of float_power."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    exponent_t = tangent_or_zeros(exponent_t, exponent_p, ops)
-    return (pow_direction(self_p, self_t, exponent_p, exponent_t, result, ops=ops),)
+    if self_t is None:
+        return (exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),)
+    if exponent_t is None:
+        return (self_t * pow_slope(self_p, exponent_p, ops=ops),)
+    return (
+        self_t * pow_slope(self_p, exponent_p, ops=ops)
+        + exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),
+    )
 
 
 def square_tangent(self_p, self_t, result, *, ops):
@@ -255,8 +299,10 @@ def log1p_tangent(self_p, self_t, result, *, ops):
 
 def logaddexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of logaddexp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * ops.logistic(log_ratio(other_p, self_p, ops=ops)),)
+    if other_t is None:
+        return (self_t * ops.logistic(log_ratio(self_p, other_p, ops=ops)),)
     return (
         self_t * ops.logistic(log_ratio(self_p, other_p, ops=ops))
         + other_t * ops.logistic(log_ratio(other_p, self_p, ops=ops)),
@@ -265,8 +311,10 @@ def logaddexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def logaddexp2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of logaddexp2."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * ops.logistic(0.6931471805599453 * log_ratio(other_p, self_p, ops=ops)),)
+    if other_t is None:
+        return (self_t * ops.logistic(0.6931471805599453 * log_ratio(self_p, other_p, ops=ops)),)
     return (
         self_t * ops.logistic(0.6931471805599453 * log_ratio(self_p, other_p, ops=ops))
         + other_t * ops.logistic(0.6931471805599453 * log_ratio(other_p, self_p, ops=ops)),
@@ -275,8 +323,10 @@ def logaddexp2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def xlogy_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of xlogy."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * (self_p / xlogy_divisor(self_p, other_p, ops=ops)),)
+    if other_t is None:
+        return (ops.xlogy(self_t, log_argument(self_p, other_p, ops=ops)),)
     return (
         ops.xlogy(self_t, log_argument(self_p, other_p, ops=ops))
         + other_t * (self_p / xlogy_divisor(self_p, other_p, ops=ops)),
@@ -330,8 +380,10 @@ def atan_tangent(self_p, self_t, result, *, ops):
 
 def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of atan2."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (-(other_t * over_square_norm(self_p, self_p, other_p, ops=ops)),)
+    if other_t is None:
+        return (self_t * over_square_norm(other_p, self_p, other_p, ops=ops),)
     return (
         self_t * over_square_norm(other_p, self_p, other_p, ops=ops)
         - other_t * over_square_norm(self_p, self_p, other_p, ops=ops),
@@ -370,15 +422,26 @@ def atanh_tangent(self_p, self_t, result, *, ops):
 
 def hypot_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of hypot."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * ops.hypot_slope(other_p, self_p, result),)
+    if other_t is None:
+        return (self_t * ops.hypot_slope(self_p, other_p, result),)
     return (self_t * ops.hypot_slope(self_p, other_p, result) + other_t * ops.hypot_slope(other_p, self_p, result),)
 
 
 def hypot_slope_tangent(self_p, self_t, other_p, other_t, norm_p, result, *, ops):
     """Tangent of hypot_slope."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (over_hypot(-(other_t * result) * ops.hypot_slope(other_p, self_p, norm_p), self_p, other_p, ops=ops),)
+    if other_t is None:
+        return (
+            over_hypot(
+                self_t * ops.hypot_slope(other_p, self_p, norm_p) * ops.hypot_slope(other_p, self_p, norm_p),
+                self_p,
+                other_p,
+                ops=ops,
+            ),
+        )
     return (
         over_hypot(
             (self_t * ops.hypot_slope(other_p, self_p, norm_p) - other_t * result)
@@ -402,25 +465,21 @@ def rad2deg_tangent(self_p, self_t, result, *, ops):
 
 def conj_physical_tangent(self_p, self_t, result, *, ops):
     """Tangent of conj_physical."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (self_t.conjugate(),)
 
 
 def _real_tangent(self_p, self_t, result, *, ops):
     """Tangent of _real."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops._real(self_t),)
 
 
 def imag_tangent(self_p, self_t, result, *, ops):
     """Tangent of imag."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.imag(self_t),)
 
 
 def angle_tangent(self_p, self_t, result, *, ops):
     """Tangent of angle."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (angle_direction(self_p, self_t, ops=ops),)
 
 
@@ -433,14 +492,15 @@ def complex_tangent(real_p, real_t, imag_p, imag_t, result, *, ops):
 
 def polar_tangent(abs_p, abs_t, angle_p, angle_t, result, *, ops):
     """Tangent of polar."""
-    abs_t = tangent_or_zeros(abs_t, abs_p, ops)
-    angle_t = tangent_or_zeros(angle_t, angle_p, ops)
+    if abs_t is None:
+        return (angle_t * result * 1j,)
+    if angle_t is None:
+        return (abs_t * ops.complex(ops.cos(angle_p), ops.sin(angle_p)),)
     return (abs_t * ops.complex(ops.cos(angle_p), ops.sin(angle_p)) + angle_t * result * 1j,)
 
 
 def abs_tangent(self_p, self_t, result, *, ops):
     """Tangent of abs."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.real(self_t.conjugate() * ops.sgn(self_p)),)
 
 
@@ -451,13 +511,13 @@ def sign_tangent(self_p, self_t, result, *, ops):
 
 def sgn_tangent(self_p, self_t, result, *, ops):
     """Tangent of sgn."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (sgn_slope(self_p, self_t, result, ops=ops),)
 
 
 def copysign_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of copysign."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
+    if self_t is None:
+        return (None,)
     return (self_t * (ops.sign(self_p) * ops.sign(result)),)
 
 
@@ -488,24 +548,31 @@ def frac_tangent(self_p, self_t, result, *, ops):
 
 def clamp_tangent(self_p, self_t, min_p, min_t, max_p, max_t, result, *, ops):
     """Tangent of clamp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    min_t = tangent_or_zeros(min_t, min_p, ops)
-    max_t = tangent_or_zeros(max_t, max_p, ops)
-    return (clamp_direction(self_p, self_t, min_p, min_t, max_p, max_t, ops=ops),)
+    return (
+        sum_of_terms(
+            None if self_t is None else ops.where(within(self_p, min_p, max_p, ops=ops), self_t, 0),
+            None if min_t is None else ops.where(below(self_p, min_p, max_p, ops=ops), min_t, 0),
+            None if max_t is None else ops.where(above(self_p, min_p, max_p, ops=ops), max_t, 0),
+        ),
+    )
 
 
 def clamp_min_tangent(self_p, self_t, min_p, min_t, result, *, ops):
     """Tangent of clamp_min."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    min_t = tangent_or_zeros(min_t, min_p, ops)
-    return (ops.where(self_p >= min_p, self_t, min_t),)
+    if self_t is None:
+        return (ops.where(self_p < min_p, min_t, 0),)
+    if min_t is None:
+        return (ops.where(self_p >= min_p, self_t, 0),)
+    return (ops.where(self_p >= min_p, self_t, 0) + ops.where(self_p < min_p, min_t, 0),)
 
 
 def clamp_max_tangent(self_p, self_t, max_p, max_t, result, *, ops):
     """Tangent of clamp_max."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    max_t = tangent_or_zeros(max_t, max_p, ops)
-    return (ops.where(self_p <= max_p, self_t, max_t),)
+    if self_t is None:
+        return (ops.where(self_p > max_p, max_t, 0),)
+    if max_t is None:
+        return (ops.where(self_p <= max_p, self_t, 0),)
+    return (ops.where(self_p <= max_p, self_t, 0) + ops.where(self_p > max_p, max_t, 0),)
 
 
 def relu_tangent(self_p, self_t, result, *, ops):
@@ -515,36 +582,52 @@ def relu_tangent(self_p, self_t, result, *, ops):
 
 def maximum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of maximum."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
-    return (ops.where(self_p < other_p, other_t, ops.where(self_p > other_p, self_t, (self_t + other_t) / 2)),)
+    if self_t is None:
+        return (ops.where(self_p > other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),)
+    if other_t is None:
+        return (ops.where(self_p < other_p, 0, halved_at_ties(self_t, self_p, other_p, ops=ops)),)
+    return (
+        ops.where(self_p < other_p, 0, halved_at_ties(self_t, self_p, other_p, ops=ops))
+        + ops.where(self_p > other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),
+    )
 
 
 def minimum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of minimum."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
-    return (ops.where(self_p > other_p, other_t, ops.where(self_p < other_p, self_t, (self_t + other_t) / 2)),)
+    if self_t is None:
+        return (ops.where(self_p < other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),)
+    if other_t is None:
+        return (ops.where(self_p > other_p, 0, halved_at_ties(self_t, self_p, other_p, ops=ops)),)
+    return (
+        ops.where(self_p > other_p, 0, halved_at_ties(self_t, self_p, other_p, ops=ops))
+        + ops.where(self_p < other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),
+    )
 
 
 def fmax_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of fmax."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), 0, other_t),)
+    if other_t is None:
+        return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), self_t, 0),)
     return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), self_t, other_t),)
 
 
 def fmin_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of fmin."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), 0, other_t),)
+    if other_t is None:
+        return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), self_t, 0),)
     return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), self_t, other_t),)
 
 
 def where_tangent(condition_p, self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of where."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops.where(condition_p, 0, other_t),)
+    if other_t is None:
+        return (ops.where(condition_p, self_t, 0),)
     return (ops.where(condition_p, self_t, other_t),)
 
 
@@ -605,32 +688,34 @@ def sinc_derivative_tangent(self_p, self_t, order_p, result, *, ops):
 
 def frexp_tangent(self_p, self_t, mantissa, exponent, *, ops):
     """Tangent of frexp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.ldexp(self_t, -exponent),)
 
 
 def ldexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of ldexp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * result * 0.6931471805599453,)
+    if other_t is None:
+        return (ops.ldexp(self_t, other_p),)
     return (ops.ldexp(self_t, other_p) + other_t * result * 0.6931471805599453,)
 
 
 def heaviside_tangent(self_p, self_t, values_p, values_t, result, *, ops):
     """Tangent of heaviside."""
-    values_t = tangent_or_zeros(values_t, values_p, ops)
+    if values_t is None:
+        return (None,)
     return (ops.where(self_p == 0, values_t, 0),)
 
 
 def nextafter_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of nextafter."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
+    if self_t is None:
+        return (None,)
     return (ops.where(self_p != other_p, self_t, 0),)
 
 
 def _to_copy_tangent(self_p, self_t, dtype_p, memory_format_p, result, *, ops):
     """Tangent of _to_copy."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops._to_copy(self_t, dtype_p, memory_format=memory_format_p),)
 
 
@@ -641,7 +726,8 @@ def clone_tangent(self_p, self_t, memory_format_p, result, *, ops):
 
 def copy_tangent(self_p, self_t, src_p, src_t, result, *, ops):
     """Tangent of copy."""
-    src_t = tangent_or_zeros(src_t, src_p, ops)
+    if src_t is None:
+        return (None,)
     return (ops.copy(self_p, src_t),)
 
 
@@ -654,7 +740,6 @@ def fill_tangent(self_p, self_t, value_p, value_t, result, *, ops):
 
 def fill_diagonal_tangent(self_p, self_t, fill_value_p, wrap_p, result, *, ops):
     """Tangent of fill_diagonal."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.fill_diagonal(self_t, 0, wrap_p),)
 
 
@@ -670,7 +755,6 @@ def sum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
 
 def nansum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
     """Tangent of nansum."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.sum(ops.where(ops.isnan(self_p), 0, self_t), dim_p, keepdim_p),)
 
 
@@ -681,55 +765,46 @@ def mean_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
 
 def prod_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
     """Tangent of prod."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.sum(prod_backward(1, self_p, dim_p, True, ops=ops).conjugate() * self_t, dim_p, keepdim_p),)
 
 
 def var_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result, *, ops):
     """Tangent of var.correction."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (var_jvp(self_p, self_t, dim_p, correction_p, keepdim_p, ops=ops),)
 
 
 def std_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result, *, ops):
     """Tangent of std.correction."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (std_jvp(self_p, self_t, result, dim_p, correction_p, keepdim_p, ops=ops),)
 
 
 def amax_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
     """Tangent of amax."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (mean_of_ties(self_t, self_p, result, dim_p, keepdim_p, ops=ops),)
 
 
 def amin_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
     """Tangent of amin."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (mean_of_ties(self_t, self_p, result, dim_p, keepdim_p, ops=ops),)
 
 
 def max_tangent(self_p, self_t, result, *, ops):
     """Tangent of max."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
 
 
 def max_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     """Tangent of max.dim."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
 def min_tangent(self_p, self_t, result, *, ops):
     """Tangent of min."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
 
 
 def min_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     """Tangent of min.dim."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
@@ -742,7 +817,6 @@ def value_selecting_reduction_backward_tangent(
 
 def logsumexp_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
     """Tangent of logsumexp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (
         ops.sum(
             ops.logsumexp_slope(self_p, restore_reduced(result, self_p.ndim, dim_p, keepdim_p, ops=ops), dim_p)
@@ -755,7 +829,6 @@ def logsumexp_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
 
 def logsumexp_slope_tangent(self_p, self_t, norm_p, dim_p, result, *, ops):
     """Tangent of logsumexp_slope."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (result * (self_t - ops.sum(result * self_t, dim_p, True)),)
 
 
@@ -771,13 +844,11 @@ def cumsum_backward_tangent(grad_output_p, grad_output_t, dim_p, result, *, ops)
 
 def cumprod_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
     """Tangent of cumprod."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (cumprod_jvp(self_p, self_t, result, dim_p, ops=ops),)
 
 
 def logcumsumexp_tangent(self_p, self_t, dim_p, result, *, ops):
     """Tangent of logcumsumexp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (
         ops.linear_recurrence(log_weight(self_p, result, ops=ops) * self_t, log_decay(result, dim_p, ops=ops), dim_p),
     )
@@ -785,62 +856,51 @@ def logcumsumexp_tangent(self_p, self_t, dim_p, result, *, ops):
 
 def cummax_tangent(self_p, self_t, dim_p, values, indices, *, ops):
     """Tangent of cummax."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_running(self_t, dim_p, indices, ops=ops),)
 
 
 def cummin_tangent(self_p, self_t, dim_p, values, indices, *, ops):
     """Tangent of cummin."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_running(self_t, dim_p, indices, ops=ops),)
 
 
 def linear_recurrence_tangent(self_p, self_t, coefficients_p, coefficients_t, dim_p, reverse_p, result, *, ops):
     """Tangent of linear_recurrence."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    coefficients_t = tangent_or_zeros(coefficients_t, coefficients_p, ops)
     return (recurrence_jvp(self_t, coefficients_p, coefficients_t, result, dim_p, reverse_p, ops=ops),)
 
 
 def kthvalue_tangent(self_p, self_t, k_p, dim_p, keepdim_p, values, indices, *, ops):
     """Tangent of kthvalue."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
 def median_tangent(self_p, self_t, result, *, ops):
     """Tangent of median."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
 
 
 def median_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     """Tangent of median.dim."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
 def nanmedian_tangent(self_p, self_t, result, *, ops):
     """Tangent of nanmedian."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
 
 
 def nanmedian_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     """Tangent of nanmedian.dim."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
 def mode_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     """Tangent of mode."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
 def bincount_tangent(self_p, weights_p, weights_t, minlength_p, result, *, ops):
     """Tangent of bincount."""
-    weights_t = tangent_or_zeros(weights_t, weights_p, ops)
     return (ops.bincount(self_p, weights_t, minlength_p),)
 
 
@@ -956,7 +1016,6 @@ def unfold_backward_tangent(self_p, self_t, shape_p, dim_p, size_p, step_p, resu
 
 def _strided_view_tangent(self_p, self_t, size_p, stride_p, storage_offset_p, geometry_p, result, *, ops):
     """Tangent of _strided_view."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops._restride(self_t, geometry_p, (size_p, stride_p, storage_offset_p), geometry_p),)
 
 
@@ -1058,7 +1117,6 @@ def scatter_tangent(self_p, self_t, dim_p, index_p, src_p, src_t, result, *, ops
 
 def scatter_value_tangent(self_p, self_t, dim_p, index_p, value_p, result, *, ops):
     """Tangent of scatter.value."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.scatter(self_t, dim_p, index_p, 0),)
 
 
@@ -1150,20 +1208,16 @@ def diagonal_scatter_tangent(self_p, self_t, src_p, src_t, offset_p, dim1_p, dim
 
 def sort_tangent(self_p, self_t, dim_p, descending_p, stable_p, values, indices, *, ops):
     """Tangent of sort."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.gather(self_t, dim_p, indices),)
 
 
 def topk_tangent(self_p, self_t, k_p, dim_p, largest_p, sorted_p, values, indices, *, ops):
     """Tangent of topk."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.gather(self_t, dim_p, indices),)
 
 
 def scatter_reduce_tangent(self_p, self_t, dim_p, index_p, src_p, src_t, reduce_p, include_self_p, result, *, ops):
     """Tangent of scatter_reduce."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    src_t = tangent_or_zeros(src_t, src_p, ops)
     return (
         scatter_reduce_jvp(self_t, src_t, self_p, dim_p, index_p, src_p, result, reduce_p, include_self_p, ops=ops),
     )
@@ -1171,8 +1225,6 @@ def scatter_reduce_tangent(self_p, self_t, dim_p, index_p, src_p, src_t, reduce_
 
 def index_reduce_tangent(self_p, self_t, dim_p, index_p, source_p, source_t, reduce_p, include_self_p, result, *, ops):
     """Tangent of index_reduce."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    source_t = tangent_or_zeros(source_t, source_p, ops)
     return (
         index_reduce_jvp(self_t, source_t, self_p, dim_p, index_p, source_p, result, reduce_p, include_self_p, ops=ops),
     )
@@ -1190,75 +1242,95 @@ def stack_tangent(tensors_p, tensors_t, dim_p, result, *, ops):
 
 def mm_tangent(self_p, self_t, mat2_p, mat2_t, result, *, ops):
     """Tangent of mm."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    mat2_t = tangent_or_zeros(mat2_t, mat2_p, ops)
+    if self_t is None:
+        return (ops.mm(self_p, mat2_t),)
+    if mat2_t is None:
+        return (ops.mm(self_t, mat2_p),)
     return (ops.mm(self_t, mat2_p) + ops.mm(self_p, mat2_t),)
 
 
 def bmm_tangent(self_p, self_t, mat2_p, mat2_t, result, *, ops):
     """Tangent of bmm."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    mat2_t = tangent_or_zeros(mat2_t, mat2_p, ops)
+    if self_t is None:
+        return (ops.bmm(self_p, mat2_t),)
+    if mat2_t is None:
+        return (ops.bmm(self_t, mat2_p),)
     return (ops.bmm(self_t, mat2_p) + ops.bmm(self_p, mat2_t),)
 
 
 def matmul_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of matmul."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops.matmul(self_p, other_t),)
+    if other_t is None:
+        return (ops.matmul(self_t, other_p),)
     return (ops.matmul(self_t, other_p) + ops.matmul(self_p, other_t),)
 
 
 def mv_tangent(self_p, self_t, vec_p, vec_t, result, *, ops):
     """Tangent of mv."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    vec_t = tangent_or_zeros(vec_t, vec_p, ops)
+    if self_t is None:
+        return (ops.mv(self_p, vec_t),)
+    if vec_t is None:
+        return (ops.mv(self_t, vec_p),)
     return (ops.mv(self_t, vec_p) + ops.mv(self_p, vec_t),)
 
 
 def dot_tangent(self_p, self_t, tensor_p, tensor_t, result, *, ops):
     """Tangent of dot."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    tensor_t = tangent_or_zeros(tensor_t, tensor_p, ops)
+    if self_t is None:
+        return (ops.dot(self_p, tensor_t),)
+    if tensor_t is None:
+        return (ops.dot(self_t, tensor_p),)
     return (ops.dot(self_t, tensor_p) + ops.dot(self_p, tensor_t),)
 
 
 def vdot_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of vdot."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops.vdot(self_p, other_t),)
+    if other_t is None:
+        return (ops.vdot(self_t, other_p),)
     return (ops.vdot(self_t, other_p) + ops.vdot(self_p, other_t),)
 
 
 def outer_tangent(self_p, self_t, vec2_p, vec2_t, result, *, ops):
     """Tangent of outer."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    vec2_t = tangent_or_zeros(vec2_t, vec2_p, ops)
+    if self_t is None:
+        return (ops.outer(self_p, vec2_t),)
+    if vec2_t is None:
+        return (ops.outer(self_t, vec2_p),)
     return (ops.outer(self_t, vec2_p) + ops.outer(self_p, vec2_t),)
 
 
 def _einsum_pair_tangent(self_p, self_t, other_p, other_t, equation_p, result, *, ops):
     """Tangent of _einsum_pair."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops._einsum_pair(self_p, other_t, equation_p),)
+    if other_t is None:
+        return (ops._einsum_pair(self_t, other_p, equation_p),)
     return (ops._einsum_pair(self_t, other_p, equation_p) + ops._einsum_pair(self_p, other_t, equation_p),)
 
 
 def addmm_tangent(self_p, self_t, mat1_p, mat1_t, mat2_p, mat2_t, beta_p, alpha_p, result, *, ops):
     """Tangent of addmm."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    mat1_t = tangent_or_zeros(mat1_t, mat1_p, ops)
-    mat2_t = tangent_or_zeros(mat2_t, mat2_p, ops)
-    return (ops.addmm(self_t, mat1_t, mat2_p, beta=beta_p, alpha=alpha_p) + ops.mm(mat1_p, mat2_t) * alpha_p,)
+    return (
+        sum_of_terms(
+            None if self_t is None else times_factor(self_t, beta_p, ops=ops),
+            None if mat1_t is None else times_factor(ops.mm(mat1_t, mat2_p), alpha_p, ops=ops),
+            None if mat2_t is None else times_factor(ops.mm(mat1_p, mat2_t), alpha_p, ops=ops),
+        ),
+    )
 
 
 def baddbmm_tangent(self_p, self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta_p, alpha_p, result, *, ops):
     """Tangent of baddbmm."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    batch1_t = tangent_or_zeros(batch1_t, batch1_p, ops)
-    batch2_t = tangent_or_zeros(batch2_t, batch2_p, ops)
     return (
-        ops.baddbmm(self_t, batch1_t, batch2_p, beta=beta_p, alpha=alpha_p) + ops.bmm(batch1_p, batch2_t) * alpha_p,
+        sum_of_terms(
+            None if self_t is None else times_factor(self_t, beta_p, ops=ops),
+            None if batch1_t is None else times_factor(ops.bmm(batch1_t, batch2_p), alpha_p, ops=ops),
+            None if batch2_t is None else times_factor(ops.bmm(batch1_p, batch2_t), alpha_p, ops=ops),
+        ),
     )
 
 
@@ -1274,17 +1346,22 @@ def diag_embed_tangent(self_p, self_t, offset_p, dim1_p, dim2_p, result, *, ops)
 
 def cross_tangent(self_p, self_t, other_p, other_t, dim_p, result, *, ops):
     """Tangent of cross."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops.cross(self_p, other_t, dim_p),)
+    if other_t is None:
+        return (ops.cross(self_t, other_p, dim_p),)
     return (ops.cross(self_t, other_p, dim_p) + ops.cross(self_p, other_t, dim_p),)
 
 
 def linear_tangent(input_p, input_t, weight_p, weight_t, bias_p, bias_t, result, *, ops):
     """Tangent of linear."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
-    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
-    bias_t = tangent_or_zeros(bias_t, bias_p, ops)
-    return (linear_jvp(input_p, input_t, weight_p, weight_t, bias_t, ops=ops),)
+    return (
+        sum_of_terms(
+            None if input_t is None else ops.linear(input_t, weight_p),
+            None if weight_t is None else ops.linear(input_p, weight_t),
+            bias_t,
+        ),
+    )
 
 
 def _layer_norm_tangent(
@@ -1299,13 +1376,11 @@ def _layer_norm_tangent(
 
 def native_dropout_tangent(input_p, input_t, p_p, train_p, output, mask, *, ops):
     """Tangent of native_dropout."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
     return (dropped_out(input_t, mask, p_p, train_p, ops=ops),)
 
 
 def embedding_rows_tangent(input_p, weight_p, weight_t, padding_idx_p, scale_grad_by_freq_p, result, *, ops):
     """Tangent of embedding_rows."""
-    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
     return (trained_rows(weight_t, input_p, weight_p.shape[0], padding_idx_p, False, ops=ops),)
 
 
@@ -1323,8 +1398,10 @@ def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
 
 def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p, approximate_p, result, *, ops):
     """Tangent of gelu_backward."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
-    self_t = tangent_or_zeros(self_t, self_p, ops)
+    if grad_output_t is None:
+        return (self_t * grad_output_p * gelu_second(self_p, approximate_p, ops=ops),)
+    if self_t is None:
+        return (ops.gelu_backward(grad_output_t, self_p, output_p, approximate=approximate_p),)
     return (
         ops.gelu_backward(grad_output_t, self_p, output_p, approximate=approximate_p)
         + self_t * grad_output_p * gelu_second(self_p, approximate_p, ops=ops),
@@ -1338,20 +1415,23 @@ def softplus_tangent(self_p, self_t, beta_p, threshold_p, result, *, ops):
 
 def softsign_tangent(self_p, self_t, result, *, ops):
     """Tangent of softsign."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (softsign_product(self_t, self_p, ops=ops),)
 
 
 def softmax_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
     """Tangent of softmax."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.softmax_backward(self_t, result, dim_p),)
 
 
 def softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_t, dim_p, result, *, ops):
     """Tangent of softmax_backward."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
-    output_t = tangent_or_zeros(output_t, output_p, ops)
+    if grad_output_t is None:
+        return (
+            output_t * (grad_output_p - ops.sum(grad_output_p * output_p, dim_p, True))
+            - output_p * ops.sum(grad_output_p * output_t, dim_p, True),
+        )
+    if output_t is None:
+        return (ops.softmax_backward(grad_output_t, output_p, dim_p),)
     return (
         ops.softmax_backward(grad_output_t, output_p, dim_p)
         + output_t * (grad_output_p - ops.sum(grad_output_p * output_p, dim_p, True))
@@ -1361,14 +1441,15 @@ def softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_t, d
 
 def log_softmax_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
     """Tangent of log_softmax."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (self_t - ops.sum(ops.exp(result) * self_t, dim_p, True),)
 
 
 def log_softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_t, dim_p, result, *, ops):
     """Tangent of log_softmax_backward."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
-    output_t = tangent_or_zeros(output_t, output_p, ops)
+    if grad_output_t is None:
+        return (-(output_t * ops.exp(output_p) * ops.sum(grad_output_p, dim_p, True)),)
+    if output_t is None:
+        return (ops.log_softmax_backward(grad_output_t, output_p, dim_p),)
     return (
         ops.log_softmax_backward(grad_output_t, output_p, dim_p)
         - output_t * ops.exp(output_p) * ops.sum(grad_output_p, dim_p, True),
@@ -1377,14 +1458,13 @@ def log_softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_
 
 def mse_loss_tangent(self_p, self_t, target_p, target_t, reduction_p, result, *, ops):
     """Tangent of mse_loss."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    target_t = tangent_or_zeros(target_t, target_p, ops)
     return (mse_loss_jvp(self_p, self_t, target_p, target_t, reduction_p, ops=ops),)
 
 
 def nll_loss_tangent(self_p, self_t, target_p, weight_p, weight_t, reduction_p, ignore_index_p, result, *, ops):
     """Tangent of nll_loss."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
+    if self_t is None:
+        return (None,)
     return (ops.nll_loss(self_t, target_p, weight_p, reduction=reduction_p, ignore_index=ignore_index_p),)
 
 
@@ -1392,7 +1472,8 @@ def nll_loss_backward_tangent(
     grad_output_p, grad_output_t, sizes_p, target_p, weight_p, weight_t, reduction_p, ignore_index_p, result, *, ops
 ):
     """Tangent of nll_loss_backward."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
+    if grad_output_t is None:
+        return (None,)
     return (
         ops.nll_loss_backward(
             grad_output_t, sizes_p, target_p, weight_p, reduction=reduction_p, ignore_index=ignore_index_p
@@ -1402,7 +1483,6 @@ def nll_loss_backward_tangent(
 
 def cross_entropy_loss_tangent(input_p, input_t, target_p, reduction_p, ignore_index_p, result, *, ops):
     """Tangent of cross_entropy_loss."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
     return (
         ops.nll_loss(centred(input_t, input_p, ops=ops), target_p, reduction=reduction_p, ignore_index=ignore_index_p),
     )
@@ -1412,8 +1492,12 @@ def cross_entropy_loss_backward_tangent(
     grad_output_p, grad_output_t, input_p, input_t, target_p, reduction_p, ignore_index_p, result, *, ops
 ):
     """Tangent of cross_entropy_loss_backward."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
-    input_t = tangent_or_zeros(input_t, input_p, ops)
+    if grad_output_t is None:
+        return (
+            cross_entropy_curvature(input_t, grad_output_p, input_p, target_p, reduction_p, ignore_index_p, ops=ops),
+        )
+    if input_t is None:
+        return (ops.cross_entropy_loss_backward(grad_output_t, input_p, target_p, reduction_p, ignore_index_p),)
     return (
         ops.cross_entropy_loss_backward(grad_output_t, input_p, target_p, reduction_p, ignore_index_p)
         + cross_entropy_curvature(input_t, grad_output_p, input_p, target_p, reduction_p, ignore_index_p, ops=ops),
@@ -1422,15 +1506,19 @@ def cross_entropy_loss_backward_tangent(
 
 def binary_cross_entropy_logit_elements_tangent(input_p, input_t, target_p, target_t, result, *, ops):
     """Tangent of binary_cross_entropy_logit_elements."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
-    target_t = tangent_or_zeros(target_t, target_p, ops)
+    if input_t is None:
+        return (-(target_t * input_p),)
+    if target_t is None:
+        return (input_t * bce_logit_slope(input_p, target_p, ops=ops),)
     return (input_t * bce_logit_slope(input_p, target_p, ops=ops) - target_t * input_p,)
 
 
 def binary_cross_entropy_elements_tangent(input_p, input_t, target_p, target_t, result, *, ops):
     """Tangent of binary_cross_entropy_elements."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
-    target_t = tangent_or_zeros(target_t, target_p, ops)
+    if input_t is None:
+        return (target_t * bce_target_slope(input_p, ops=ops),)
+    if target_t is None:
+        return (input_t * bce_input_slope(input_p, target_p, ops=ops),)
     return (input_t * bce_input_slope(input_p, target_p, ops=ops) + target_t * bce_target_slope(input_p, ops=ops),)
 
 
@@ -1451,9 +1539,8 @@ def linear_cross_entropy_rows_tangent(
     ops,
 ):
     """Tangent of linear_cross_entropy_rows."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
-    linear_weight_t = tangent_or_zeros(linear_weight_t, linear_weight_p, ops)
-    linear_bias_t = tangent_or_zeros(linear_bias_t, linear_bias_p, ops)
+    if input_t is None and linear_bias_t is None and linear_weight_t is None:
+        return (None,)
     return (
         linear_cross_entropy_jvp(
             (input_p, linear_weight_p, linear_bias_p),
@@ -1471,7 +1558,6 @@ def ctc_loss_rows_tangent(
     log_probs_p, log_probs_t, targets_p, input_lengths_p, target_lengths_p, blank_p, losses, log_alpha, *, ops
 ):
     """Tangent of ctc_loss_rows."""
-    log_probs_t = tangent_or_zeros(log_probs_t, log_probs_p, ops)
     return (
         ctc_loss_product(
             log_probs_t, log_probs_p, targets_p, input_lengths_p, target_lengths_p, losses, log_alpha, blank_p, ops=ops
@@ -1495,8 +1581,26 @@ def ctc_loss_rows_backward_tangent(
     ops,
 ):
     """Tangent of ctc_loss_rows_backward."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
-    log_probs_t = tangent_or_zeros(log_probs_t, log_probs_p, ops)
+    if grad_output_t is None:
+        return (
+            ops.ctc_loss_rows_double_backward(
+                log_probs_t,
+                grad_output_p,
+                log_probs_p,
+                targets_p,
+                input_lengths_p,
+                target_lengths_p,
+                losses_p,
+                log_alpha_p,
+                blank_p,
+            ),
+        )
+    if log_probs_t is None:
+        return (
+            ops.ctc_loss_rows_backward(
+                grad_output_t, log_probs_p, targets_p, input_lengths_p, target_lengths_p, losses_p, log_alpha_p, blank_p
+            ),
+        )
     return (
         ops.ctc_loss_rows_backward(
             grad_output_t, log_probs_p, targets_p, input_lengths_p, target_lengths_p, losses_p, log_alpha_p, blank_p
@@ -1627,20 +1731,24 @@ def polygamma_self_tangent(self_p, self_t, n_p, result, *, ops):
 
 def igamma_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of igamma."""
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if other_t is None:
+        return (None,)
     return (other_t * ops.gamma_density(self_p, other_p),)
 
 
 def igammac_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of igammac."""
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if other_t is None:
+        return (None,)
     return (-other_t * ops.gamma_density(self_p, other_p),)
 
 
 def gamma_density_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of gamma_density."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * (ops.gamma_density(self_p - 1, other_p) - result),)
+    if other_t is None:
+        return (self_t * (ops.xlogy(result, other_p) - result * ops.digamma(self_p)),)
     return (
         self_t * (ops.xlogy(result, other_p) - result * ops.digamma(self_p))
         + other_t * (ops.gamma_density(self_p - 1, other_p) - result),
@@ -1649,43 +1757,52 @@ def gamma_density_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def special_gammaincinv_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of special_gammaincinv."""
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if other_t is None:
+        return (None,)
     return (other_t / ops.gamma_density(self_p, result),)
 
 
 def special_gammainccinv_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of special_gammainccinv."""
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if other_t is None:
+        return (None,)
     return (-other_t / ops.gamma_density(self_p, result),)
 
 
 def special_betainc_tangent(alpha_p, alpha_t, beta_p, beta_t, x_p, x_t, result, *, ops):
     """Tangent of special_betainc."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
+    if x_t is None:
+        return (None,)
     return (x_t * ops.beta_density(alpha_p, beta_p, x_p),)
 
 
 def special_betaincinv_tangent(alpha_p, alpha_t, beta_p, beta_t, y_p, y_t, result, *, ops):
     """Tangent of special_betaincinv."""
-    y_t = tangent_or_zeros(y_t, y_p, ops)
+    if y_t is None:
+        return (None,)
     return (y_t / ops.beta_density(alpha_p, beta_p, result),)
 
 
 def beta_density_tangent(alpha_p, alpha_t, beta_p, beta_t, x_p, x_t, result, *, ops):
     """Tangent of beta_density."""
-    alpha_t = tangent_or_zeros(alpha_t, alpha_p, ops)
-    beta_t = tangent_or_zeros(beta_t, beta_p, ops)
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (
-        alpha_t * (ops.xlogy(result, x_p) + result * (ops.digamma(alpha_p + beta_p) - ops.digamma(alpha_p)))
-        + beta_t * (ops.special_xlog1py(result, -x_p) + result * (ops.digamma(alpha_p + beta_p) - ops.digamma(beta_p)))
-        + x_t * beta_density_slope(alpha_p, beta_p, x_p, ops=ops),
+        sum_of_terms(
+            None
+            if alpha_t is None
+            else alpha_t * (ops.xlogy(result, x_p) + result * (ops.digamma(alpha_p + beta_p) - ops.digamma(alpha_p))),
+            None
+            if beta_t is None
+            else beta_t
+            * (ops.special_xlog1py(result, -x_p) + result * (ops.digamma(alpha_p + beta_p) - ops.digamma(beta_p))),
+            None if x_t is None else x_t * beta_density_slope(alpha_p, beta_p, x_p, ops=ops),
+        ),
     )
 
 
 def special_zeta_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of special_zeta."""
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if other_t is None:
+        return (None,)
     return (-other_t * self_p * ops.special_zeta(self_p + 1, other_p),)
 
 
@@ -1736,8 +1853,10 @@ def special_ndtri_tangent(self_p, self_t, result, *, ops):
 
 def special_xlog1py_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     """Tangent of special_xlog1py."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (other_t * (self_p / log1p_divisor(self_p, other_p, ops=ops)),)
+    if other_t is None:
+        return (ops.special_xlog1py(self_t, log1p_argument(self_p, other_p, ops=ops)),)
     return (
         ops.special_xlog1py(self_t, log1p_argument(self_p, other_p, ops=ops))
         + other_t * (self_p / log1p_divisor(self_p, other_p, ops=ops)),
@@ -1837,25 +1956,29 @@ def special_bessel_y1_tangent(self_p, self_t, result, *, ops):
 
 def special_jv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
     """Tangent of special_jv."""
-    z_t = tangent_or_zeros(z_t, z_p, ops)
+    if z_t is None:
+        return (None,)
     return (z_t * (0.5 * (ops.special_jv(v_p - 1, z_p) - ops.special_jv(v_p + 1, z_p))),)
 
 
 def special_yv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
     """Tangent of special_yv."""
-    z_t = tangent_or_zeros(z_t, z_p, ops)
+    if z_t is None:
+        return (None,)
     return (z_t * (0.5 * (ops.special_yv(v_p - 1, z_p) - ops.special_yv(v_p + 1, z_p))),)
 
 
 def special_iv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
     """Tangent of special_iv."""
-    z_t = tangent_or_zeros(z_t, z_p, ops)
+    if z_t is None:
+        return (None,)
     return (z_t * (0.5 * (ops.special_iv(v_p - 1, z_p) + ops.special_iv(v_p + 1, z_p))),)
 
 
 def special_kv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
     """Tangent of special_kv."""
-    z_t = tangent_or_zeros(z_t, z_p, ops)
+    if z_t is None:
+        return (None,)
     return (z_t * (-0.5 * (ops.special_kv(v_p - 1, z_p) + ops.special_kv(v_p + 1, z_p))),)
 
 
@@ -1892,75 +2015,61 @@ def airy_ai_prime_tangent(self_p, self_t, result, *, ops):
 
 def special_chebyshev_polynomial_t_tangent(x_p, x_t, n_p, result, *, ops):
     """Tangent of special_chebyshev_polynomial_t."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * (degree(n_p, ops=ops) * ops.special_chebyshev_polynomial_u(x_p, degree(n_p, 1.0, ops=ops))),)
 
 
 def special_chebyshev_polynomial_u_tangent(x_p, x_t, n_p, result, *, ops):
     """Tangent of special_chebyshev_polynomial_u."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * (2 * ops.gegenbauer(x_p, degree(n_p, 1.0, ops=ops), 2.0)),)
 
 
 def special_hermite_polynomial_h_tangent(x_p, x_t, n_p, result, *, ops):
     """Tangent of special_hermite_polynomial_h."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * (2 * degree(n_p, ops=ops) * ops.special_hermite_polynomial_h(x_p, degree(n_p, 1.0, ops=ops))),)
 
 
 def special_hermite_polynomial_he_tangent(x_p, x_t, n_p, result, *, ops):
     """Tangent of special_hermite_polynomial_he."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * (degree(n_p, ops=ops) * ops.special_hermite_polynomial_he(x_p, degree(n_p, 1.0, ops=ops))),)
 
 
 def special_laguerre_polynomial_l_tangent(x_p, x_t, n_p, result, *, ops):
     """Tangent of special_laguerre_polynomial_l."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * -ops.associated_laguerre(x_p, degree(n_p, 1.0, ops=ops), 1.0),)
 
 
 def special_legendre_polynomial_p_tangent(x_p, x_t, n_p, result, *, ops):
     """Tangent of special_legendre_polynomial_p."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * ops.gegenbauer(x_p, degree(n_p, 1.0, ops=ops), 1.5),)
 
 
 def gegenbauer_tangent(x_p, x_t, n_p, alpha_p, result, *, ops):
     """Tangent of gegenbauer."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * (2 * alpha_p * ops.gegenbauer(x_p, degree(n_p, 1.0, ops=ops), alpha_p + 1)),)
 
 
 def associated_laguerre_tangent(x_p, x_t, n_p, alpha_p, result, *, ops):
     """Tangent of associated_laguerre."""
-    x_t = tangent_or_zeros(x_t, x_p, ops)
     return (x_t * -ops.associated_laguerre(x_p, degree(n_p, 1.0, ops=ops), alpha_p + 1),)
 
 
 def linalg_inv_ex_tangent(A_p, A_t, check_errors_p, inverse, info, *, ops):
     """Tangent of linalg_inv_ex."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (inv_jvp(A_t, inverse, info, ops=ops),)
 
 
 def linalg_solve_matrices_tangent(A_p, A_t, B_p, B_t, check_errors_p, result, info, *, ops):
     """Tangent of linalg_solve_matrices."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
-    B_t = tangent_or_zeros(B_t, B_p, ops)
     return (solve_jvp(A_p, A_t, B_t, result, info, ops=ops),)
 
 
 def linalg_solve_triangular_tangent(A_p, A_t, B_p, B_t, upper_p, left_p, unitriangular_p, result, *, ops):
     """Tangent of linalg_solve_triangular."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
-    B_t = tangent_or_zeros(B_t, B_p, ops)
     return (solve_triangular_jvp(A_p, A_t, B_t, upper_p, left_p, unitriangular_p, result, ops=ops),)
 
 
 def linalg_pinv_matrices_tangent(self_p, self_t, atol_p, rtol_p, hermitian_p, result, *, ops):
     """Tangent of linalg_pinv_matrices."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (pinv_jvp(self_p, self_t, result, ops=ops),)
 
 
@@ -1978,25 +2087,23 @@ def linalg_lstsq_matrices_tangent(
 
 def linalg_cholesky_ex_tangent(self_p, self_t, upper_p, check_errors_p, L, info, *, ops):
     """Tangent of linalg_cholesky_ex."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (cholesky_jvp(self_t, L, upper_p, ops=ops),)
 
 
 def linalg_lu_factor_ex_tangent(A_p, A_t, pivot_p, check_errors_p, LU, pivots, info, *, ops):
     """Tangent of linalg_lu_factor_ex."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (lu_jvp(A_t, LU, pivots, ops=ops),)
 
 
 def linalg_ldl_solve_tangent(LD_p, LD_t, pivots_p, B_p, B_t, hermitian_p, result, *, ops):
     """Tangent of linalg_ldl_solve."""
-    B_t = tangent_or_zeros(B_t, B_p, ops)
+    if B_t is None:
+        return (None,)
     return (ops.linalg_ldl_solve(LD_p, pivots_p, B_t, hermitian=hermitian_p),)
 
 
 def linalg_qr_tangent(A_p, A_t, mode_p, Q, R, *, ops):
     """Tangent of linalg_qr."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (
         qr_jvp(A_t, A_p, Q, R, mode_p, ops=ops)[0],
         qr_jvp(A_t, A_p, Q, R, mode_p, ops=ops)[1],
@@ -2005,7 +2112,6 @@ def linalg_qr_tangent(A_p, A_t, mode_p, Q, R, *, ops):
 
 def linalg_eigh_tangent(self_p, self_t, UPLO_p, eigenvalues, eigenvectors, *, ops):
     """Tangent of linalg_eigh."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (
         eigh_values_jvp(self_p, self_t, eigenvalues, eigenvectors, ops=ops),
         eigh_vectors_jvp(self_t, eigenvalues, eigenvectors, ops=ops),
@@ -2014,13 +2120,11 @@ def linalg_eigh_tangent(self_p, self_t, UPLO_p, eigenvalues, eigenvectors, *, op
 
 def linalg_eigvalsh_tangent(self_p, self_t, UPLO_p, result, *, ops):
     """Tangent of linalg_eigvalsh."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (eigvalsh_jvp(self_p, self_t, UPLO_p, ops=ops),)
 
 
 def linalg_eig_tangent(self_p, self_t, eigenvalues, eigenvectors, *, ops):
     """Tangent of linalg_eig."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (
         eig_values_jvp(self_p, self_t, eigenvalues, eigenvectors, "linalg.eig", ops=ops),
         eig_vectors_jvp(self_t, eigenvalues, eigenvectors, ops=ops),
@@ -2029,7 +2133,6 @@ def linalg_eig_tangent(self_p, self_t, eigenvalues, eigenvectors, *, ops):
 
 def linalg_eigvals_tangent(self_p, self_t, result, *, ops):
     """Tangent of linalg_eigvals."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (eigvals_jvp(self_p, self_t, ops=ops),)
 
 
@@ -2055,8 +2158,6 @@ def lobpcg_pairs_tangent(
     A_p, A_t, B_p, B_t, X_p, iK_p, k_p, niter_p, tol_p, largest_p, eigenvalues, eigenvectors, *, ops
 ):
     """Tangent of lobpcg_pairs."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
-    B_t = tangent_or_zeros(B_t, B_p, ops)
     return (
         eigenpairs_jvp(A_t, B_t, A_p, B_p, eigenvalues, eigenvectors, False, ops=ops),
         eigenpairs_jvp(A_t, B_t, A_p, B_p, eigenvalues, eigenvectors, True, ops=ops),
@@ -2065,7 +2166,6 @@ def lobpcg_pairs_tangent(
 
 def linalg_svd_tangent(A_p, A_t, full_matrices_p, driver_p, U, S, Vh, *, ops):
     """Tangent of linalg_svd."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (
         svd_jvp(A_t, A_p, U, S, Vh, ops=ops)[0],
         svd_values_jvp(A_p, A_t, U, S, Vh, ops=ops),
@@ -2075,7 +2175,6 @@ def linalg_svd_tangent(A_p, A_t, full_matrices_p, driver_p, U, S, Vh, *, ops):
 
 def linalg_svdvals_tangent(A_p, A_t, driver_p, result, *, ops):
     """Tangent of linalg_svdvals."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (svdvals_jvp(A_p, A_t, ops=ops),)
 
 
@@ -2095,26 +2194,25 @@ def singular_value_tangent_tangent(A_p, A_t, tangent_p, tangent_t, U_p, S_p, Vh_
 
 def linalg_det_tangent(A_p, A_t, result, *, ops):
     """Tangent of linalg_det."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (trace_of_product(ops.adjugate(A_p), A_t, ops=ops),)
 
 
 def adjugate_tangent(A_p, A_t, result, *, ops):
     """Tangent of adjugate."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (ops.adjugate_slope(A_p, A_t),)
 
 
 def adjugate_slope_tangent(A_p, A_t, tangent_p, tangent_t, result, *, ops):
     """Tangent of adjugate_slope."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
-    tangent_t = tangent_or_zeros(tangent_t, tangent_p, ops)
+    if A_t is None:
+        return (ops.adjugate_slope(A_p, tangent_t),)
+    if tangent_t is None:
+        return (adjugate_curve(A_p, A_t, tangent_p, ops=ops),)
     return (ops.adjugate_slope(A_p, tangent_t) + adjugate_curve(A_p, A_t, tangent_p, ops=ops),)
 
 
 def linalg_slogdet_tangent(A_p, A_t, sign, logabsdet, *, ops):
     """Tangent of linalg_slogdet."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (
         slogdet_jvp(A_p, A_t, sign, ops=ops)[0],
         slogdet_jvp(A_p, A_t, sign, ops=ops)[1],
@@ -2123,14 +2221,15 @@ def linalg_slogdet_tangent(A_p, A_t, sign, logabsdet, *, ops):
 
 def hermitian_map_tangent(A_p, A_t, function_p, UPLO_p, result, values, vectors, *, ops):
     """Tangent of hermitian_map."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
     return (ops.hermitian_map_slope(A_p, A_t, values, vectors, function_p),)
 
 
 def hermitian_map_slope_tangent(A_p, A_t, direction_p, direction_t, values_p, vectors_p, function_p, result, *, ops):
     """Tangent of hermitian_map_slope."""
-    A_t = tangent_or_zeros(A_t, A_p, ops)
-    direction_t = tangent_or_zeros(direction_t, direction_p, ops)
+    if A_t is None:
+        return (ops.hermitian_map_slope(A_p, direction_t, values_p, vectors_p, function_p),)
+    if direction_t is None:
+        return (ops.hermitian_map_curve(A_p, A_t, direction_p, values_p, vectors_p, function_p),)
     return (
         ops.hermitian_map_slope(A_p, direction_t, values_p, vectors_p, function_p)
         + ops.hermitian_map_curve(A_p, A_t, direction_p, values_p, vectors_p, function_p),
@@ -2141,8 +2240,10 @@ def hermitian_map_curve_tangent(
     A_p, A_t, direction_p, direction_t, other_p, other_t, values_p, vectors_p, function_p, result, *, ops
 ):
     """Tangent of hermitian_map_curve."""
-    direction_t = tangent_or_zeros(direction_t, direction_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if direction_t is None:
+        return (ops.hermitian_map_curve(A_p, direction_p, other_t, values_p, vectors_p, function_p),)
+    if other_t is None:
+        return (ops.hermitian_map_curve(A_p, direction_t, other_p, values_p, vectors_p, function_p),)
     return (
         ops.hermitian_map_curve(A_p, direction_t, other_p, values_p, vectors_p, function_p)
         + ops.hermitian_map_curve(A_p, direction_p, other_t, values_p, vectors_p, function_p),
@@ -2151,26 +2252,21 @@ def hermitian_map_curve_tangent(
 
 def linalg_matrix_exp_tangent(self_p, self_t, result, *, ops):
     """Tangent of linalg_matrix_exp."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (matrix_exp_slope(self_p, self_t, ops=ops),)
 
 
 def linalg_vector_norm_tangent(self_p, self_t, ord_p, dim_p, keepdim_p, dtype_p, result, *, ops):
     """Tangent of linalg_vector_norm."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (vector_norm_jvp(self_p, self_t, ord_p, dim_p, keepdim_p, dtype_p, result, ops=ops),)
 
 
 def renorm_tangent(self_p, self_t, p_p, dim_p, maxnorm_p, result, *, ops):
     """Tangent of renorm."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (renorm_jvp(self_p, self_t, p_p, dim_p, maxnorm_p, ops=ops),)
 
 
 def cdist_rows_tangent(x1_p, x1_t, x2_p, x2_t, p_p, result, *, ops):
     """Tangent of cdist_rows."""
-    x1_t = tangent_or_zeros(x1_t, x1_p, ops)
-    x2_t = tangent_or_zeros(x2_t, x2_p, ops)
     return (cdist_jvp(x1_p, x1_t, x2_p, x2_t, p_p, result, ops=ops),)
 
 
@@ -2192,9 +2288,6 @@ def convolution_tangent(
     ops,
 ):
     """Tangent of convolution."""
-    input_t = tangent_or_zeros(input_t, input_p, ops)
-    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
-    bias_t = tangent_or_zeros(bias_t, bias_p, ops)
     return (
         convolution_jvp(
             input_p,
@@ -2217,12 +2310,13 @@ def convolution_input_tangent(
     grad_output_p, grad_output_t, weight_p, weight_t, size_p, stride_p, padding_p, dilation_p, groups_p, result, *, ops
 ):
     """Tangent of convolution_input."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
-    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
+    if grad_output_t is None:
+        return (ops.convolution_input(grad_output_p, weight_t, size_p, stride_p, padding_p, dilation_p, groups_p),)
+    if weight_t is None:
+        return (ops.convolution_input(grad_output_t, weight_p, size_p, stride_p, padding_p, dilation_p, groups_p),)
     return (
-        input_jvp(
-            grad_output_p, grad_output_t, weight_p, weight_t, size_p, stride_p, padding_p, dilation_p, groups_p, ops=ops
-        ),
+        ops.convolution_input(grad_output_t, weight_p, size_p, stride_p, padding_p, dilation_p, groups_p)
+        + ops.convolution_input(grad_output_p, weight_t, size_p, stride_p, padding_p, dilation_p, groups_p),
     )
 
 
@@ -2230,12 +2324,13 @@ def convolution_weight_tangent(
     grad_output_p, grad_output_t, input_p, input_t, shape_p, stride_p, padding_p, dilation_p, groups_p, result, *, ops
 ):
     """Tangent of convolution_weight."""
-    grad_output_t = tangent_or_zeros(grad_output_t, grad_output_p, ops)
-    input_t = tangent_or_zeros(input_t, input_p, ops)
+    if grad_output_t is None:
+        return (ops.convolution_weight(grad_output_p, input_t, shape_p, stride_p, padding_p, dilation_p, groups_p),)
+    if input_t is None:
+        return (ops.convolution_weight(grad_output_t, input_p, shape_p, stride_p, padding_p, dilation_p, groups_p),)
     return (
-        weight_jvp(
-            grad_output_p, grad_output_t, input_p, input_t, shape_p, stride_p, padding_p, dilation_p, groups_p, ops=ops
-        ),
+        ops.convolution_weight(grad_output_t, input_p, shape_p, stride_p, padding_p, dilation_p, groups_p)
+        + ops.convolution_weight(grad_output_p, input_t, shape_p, stride_p, padding_p, dilation_p, groups_p),
     )
 
 
@@ -2251,7 +2346,6 @@ def col2im_tangent(self_p, self_t, output_size_p, kernel_size_p, dilation_p, pad
 
 def constant_pad_nd_tangent(self_p, self_t, pad_p, value_p, result, *, ops):
     """Tangent of constant_pad_nd."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.constant_pad_nd(self_t, pad_p, 0),)
 
 
@@ -2262,52 +2356,53 @@ def separable_map_tangent(self_p, self_t, maps_p, result, *, ops):
 
 def grid_places_tangent(grid_p, grid_t, size_p, mode_p, padding_mode_p, align_corners_p, part, slope, index, *, ops):
     """Tangent of grid_places."""
-    grid_t = tangent_or_zeros(grid_t, grid_p, ops)
     return (grid_t * slope,)
 
 
 def sample_at_tangent(self_p, self_t, index_p, weight_p, weight_t, result, *, ops):
     """Tangent of sample_at."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
+    if self_t is None:
+        return (ops.sample_at(self_p, index_p, weight_t),)
+    if weight_t is None:
+        return (ops.sample_at(self_t, index_p, weight_p),)
     return (ops.sample_at(self_t, index_p, weight_p) + ops.sample_at(self_p, index_p, weight_t),)
 
 
 def spread_at_tangent(self_p, self_t, index_p, weight_p, weight_t, size_p, result, *, ops):
     """Tangent of spread_at."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    weight_t = tangent_or_zeros(weight_t, weight_p, ops)
+    if self_t is None:
+        return (ops.spread_at(self_p, index_p, weight_t, size_p),)
+    if weight_t is None:
+        return (ops.spread_at(self_t, index_p, weight_p, size_p),)
     return (ops.spread_at(self_t, index_p, weight_p, size_p) + ops.spread_at(self_p, index_p, weight_t, size_p),)
 
 
 def dot_at_tangent(self_p, self_t, other_p, other_t, index_p, result, *, ops):
     """Tangent of dot_at."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
-    other_t = tangent_or_zeros(other_t, other_p, ops)
+    if self_t is None:
+        return (ops.dot_at(self_p, other_t, index_p),)
+    if other_t is None:
+        return (ops.dot_at(self_t, other_p, index_p),)
     return (ops.dot_at(self_t, other_p, index_p) + ops.dot_at(self_p, other_t, index_p),)
 
 
 def windowed_max_tangent(self_p, self_t, places_p, values, indices, *, ops):
     """Tangent of windowed_max."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (pooled_tangent(self_t, indices, places_p, ops=ops),)
 
 
 def take_pooled_tangent(self_p, self_t, indices_p, dims_p, result, *, ops):
     """Tangent of take_pooled."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.take_pooled(self_t, indices_p, dims_p),)
 
 
 def put_pooled_tangent(self_p, self_t, indices_p, size_p, result, *, ops):
     """Tangent of put_pooled."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.put_pooled(self_t, indices_p, size_p),)
 
 
 def place_pooled_tangent(self_p, self_t, indices_p, size_p, result, *, ops):
     """Tangent of place_pooled."""
-    self_t = tangent_or_zeros(self_t, self_p, ops)
     return (ops.place_pooled(self_t, indices_p, size_p),)
 
 
