@@ -23,6 +23,7 @@ TAGS: Final = (
     "nondifferentiable",
     "undefined",
     "masking",
+    "floating",
     "variadic",
     "internal",
     *NUMBER_TAGS,

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.kinds import in_common
 from pullback.arrays.numpy.nn import floating_only, log_softmax, log_softmax_backward
 from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of, steps_of
@@ -40,6 +41,7 @@ def mse_loss(input, target, reduction="mean"):
 def binary_cross_entropy_logit_elements(input, target):
     """log(1 + exp(x)) - t x as x (1 - t) or -x t by the sign, plus log(1 + exp(-|x|)): nothing cancels."""
     refuse_unordered(input, target)
+    input, target = in_common(input, target)
     out = np.asarray(np.subtract(input > 0, target) * input)
     soft = np.asarray(np.abs(input))
     np.negative(soft, out=soft)

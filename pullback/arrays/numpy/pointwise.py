@@ -154,6 +154,8 @@ def round(self, decimals=0):
     """Round to `decimals` places, halves to even."""
     if is_complex(self):
         raise ValueError("not defined for complex tensors; round .real and .imag apart.")
+    if self.dtype.kind == "b":
+        return self.copy()
     if -308 <= decimals <= 308:
         return np.round(self, decimals)
     # NumPy multiplies as many tens, one by one, and gives nan beyond the largest float64.

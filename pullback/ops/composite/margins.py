@@ -32,6 +32,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False, *, ops):
 def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean", ops):
     """x where the target is 1, max(0, margin - x) where it is -1; the sum of both elsewhere."""
     check_reduction("hinge_embedding_loss", reduction)
+    require_arrays("hinge_embedding_loss", input=input)
     apart = ops.where(ops.ne(target, 1), ops.clamp_min(margin - input, 0.0), 0.0)
     return reduced(apart + ops.where(ops.ne(target, -1), input, 0.0), reduction, ops)
 

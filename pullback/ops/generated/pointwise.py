@@ -5,7 +5,7 @@ from math import nan, pi
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
@@ -1542,7 +1542,7 @@ def record_sqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), record=record_sqrt)
+OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), record=record_sqrt, floating=True)
 
 
 def sqrt(input, *, out=None):
@@ -1552,7 +1552,11 @@ def sqrt(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sqrt, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sqrt(input._array)
         except Exception as error:
@@ -1605,7 +1609,7 @@ def record_rsqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), record=record_rsqrt)
+OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), record=record_rsqrt, floating=True)
 
 
 def rsqrt(input, *, out=None):
@@ -1615,7 +1619,11 @@ def rsqrt(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_rsqrt, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.rsqrt(input._array)
         except Exception as error:
@@ -1731,7 +1739,7 @@ def record_exp(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp = Operator("exp", "exp", ((0, "input"),), record=record_exp)
+OP_exp = Operator("exp", "exp", ((0, "input"),), record=record_exp, floating=True)
 
 
 def exp(input, *, out=None):
@@ -1741,7 +1749,11 @@ def exp(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_exp, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.exp(input._array)
         except Exception as error:
@@ -1794,7 +1806,7 @@ def record_exp2(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), record=record_exp2)
+OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), record=record_exp2, floating=True)
 
 
 def exp2(input, *, out=None):
@@ -1804,7 +1816,11 @@ def exp2(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_exp2, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.exp2(input._array)
         except Exception as error:
@@ -1857,7 +1873,7 @@ def record_expm1(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1, saves_self=True)
+OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1, floating=True, saves_self=True)
 
 
 def expm1(input, *, out=None):
@@ -1867,7 +1883,11 @@ def expm1(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_expm1, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.expm1(input._array)
         except Exception as error:
@@ -1920,7 +1940,7 @@ def record_log(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log = Operator("log", "log", ((0, "input"),), record=record_log, saves_self=True)
+OP_log = Operator("log", "log", ((0, "input"),), record=record_log, floating=True, saves_self=True)
 
 
 def log(input, *, out=None):
@@ -1930,7 +1950,11 @@ def log(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log(input._array)
         except Exception as error:
@@ -1983,7 +2007,7 @@ def record_log2(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log2 = Operator("log2", "log2", ((0, "input"),), record=record_log2, saves_self=True)
+OP_log2 = Operator("log2", "log2", ((0, "input"),), record=record_log2, floating=True, saves_self=True)
 
 
 def log2(input, *, out=None):
@@ -1993,7 +2017,11 @@ def log2(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log2, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log2(input._array)
         except Exception as error:
@@ -2046,7 +2074,7 @@ def record_log10(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log10 = Operator("log10", "log10", ((0, "input"),), record=record_log10, saves_self=True)
+OP_log10 = Operator("log10", "log10", ((0, "input"),), record=record_log10, floating=True, saves_self=True)
 
 
 def log10(input, *, out=None):
@@ -2056,7 +2084,11 @@ def log10(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log10, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log10(input._array)
         except Exception as error:
@@ -2109,7 +2141,7 @@ def record_log1p(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log1p = Operator("log1p", "log1p", ((0, "input"),), record=record_log1p, saves_self=True)
+OP_log1p = Operator("log1p", "log1p", ((0, "input"),), record=record_log1p, floating=True, saves_self=True)
 
 
 def log1p(input, *, out=None):
@@ -2119,7 +2151,11 @@ def log1p(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log1p, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log1p(input._array)
         except Exception as error:
@@ -2184,7 +2220,7 @@ def record_logaddexp(out, input, other):
 
 
 OP_logaddexp = Operator(
-    "logaddexp", "logaddexp", ((0, "input"), (1, "other")), record=record_logaddexp, saves_self=True
+    "logaddexp", "logaddexp", ((0, "input"), (1, "other")), record=record_logaddexp, floating=True, saves_self=True
 )
 
 
@@ -2197,13 +2233,29 @@ def logaddexp(input, other, *, out=None):
         return write_out(OP_logaddexp, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logaddexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -2265,7 +2317,7 @@ def record_logaddexp2(out, input, other):
 
 
 OP_logaddexp2 = Operator(
-    "logaddexp2", "logaddexp2", ((0, "input"), (1, "other")), record=record_logaddexp2, saves_self=True
+    "logaddexp2", "logaddexp2", ((0, "input"), (1, "other")), record=record_logaddexp2, floating=True, saves_self=True
 )
 
 
@@ -2278,13 +2330,29 @@ def logaddexp2(input, other, *, out=None):
         return write_out(OP_logaddexp2, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logaddexp2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -2607,7 +2675,7 @@ def record_sin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sin = Operator("sin", "sin", ((0, "input"),), record=record_sin, saves_self=True)
+OP_sin = Operator("sin", "sin", ((0, "input"),), record=record_sin, floating=True, saves_self=True)
 
 
 def sin(input, *, out=None):
@@ -2617,7 +2685,11 @@ def sin(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sin, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sin(input._array)
         except Exception as error:
@@ -2670,7 +2742,7 @@ def record_cos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cos = Operator("cos", "cos", ((0, "input"),), record=record_cos, saves_self=True)
+OP_cos = Operator("cos", "cos", ((0, "input"),), record=record_cos, floating=True, saves_self=True)
 
 
 def cos(input, *, out=None):
@@ -2680,7 +2752,11 @@ def cos(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_cos, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.cos(input._array)
         except Exception as error:
@@ -2733,7 +2809,7 @@ def record_tan(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tan = Operator("tan", "tan", ((0, "input"),), record=record_tan)
+OP_tan = Operator("tan", "tan", ((0, "input"),), record=record_tan, floating=True)
 
 
 def tan(input, *, out=None):
@@ -2743,7 +2819,11 @@ def tan(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_tan, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.tan(input._array)
         except Exception as error:
@@ -2796,7 +2876,7 @@ def record_asin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asin = Operator("asin", "asin", ((0, "input"),), record=record_asin, saves_self=True)
+OP_asin = Operator("asin", "asin", ((0, "input"),), record=record_asin, floating=True, saves_self=True)
 
 
 def asin(input, *, out=None):
@@ -2806,7 +2886,11 @@ def asin(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_asin, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.asin(input._array)
         except Exception as error:
@@ -2859,7 +2943,7 @@ def record_acos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acos = Operator("acos", "acos", ((0, "input"),), record=record_acos, saves_self=True)
+OP_acos = Operator("acos", "acos", ((0, "input"),), record=record_acos, floating=True, saves_self=True)
 
 
 def acos(input, *, out=None):
@@ -2869,7 +2953,11 @@ def acos(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_acos, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.acos(input._array)
         except Exception as error:
@@ -2922,7 +3010,7 @@ def record_atan(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atan = Operator("atan", "atan", ((0, "input"),), record=record_atan, saves_self=True)
+OP_atan = Operator("atan", "atan", ((0, "input"),), record=record_atan, floating=True, saves_self=True)
 
 
 def atan(input, *, out=None):
@@ -2932,7 +3020,11 @@ def atan(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_atan, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atan(input._array)
         except Exception as error:
@@ -2996,7 +3088,7 @@ def record_atan2(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_atan2 = Operator("atan2", "atan2", ((0, "input"), (1, "other")), record=record_atan2, saves_self=True)
+OP_atan2 = Operator("atan2", "atan2", ((0, "input"), (1, "other")), record=record_atan2, floating=True, saves_self=True)
 
 
 def atan2(input, other, *, out=None):
@@ -3008,13 +3100,29 @@ def atan2(input, other, *, out=None):
         return write_out(OP_atan2, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atan2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -3069,7 +3177,7 @@ def record_sinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sinh = Operator("sinh", "sinh", ((0, "input"),), record=record_sinh, saves_self=True)
+OP_sinh = Operator("sinh", "sinh", ((0, "input"),), record=record_sinh, floating=True, saves_self=True)
 
 
 def sinh(input, *, out=None):
@@ -3079,7 +3187,11 @@ def sinh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sinh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sinh(input._array)
         except Exception as error:
@@ -3132,7 +3244,7 @@ def record_cosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cosh = Operator("cosh", "cosh", ((0, "input"),), record=record_cosh, saves_self=True)
+OP_cosh = Operator("cosh", "cosh", ((0, "input"),), record=record_cosh, floating=True, saves_self=True)
 
 
 def cosh(input, *, out=None):
@@ -3142,7 +3254,11 @@ def cosh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_cosh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.cosh(input._array)
         except Exception as error:
@@ -3195,7 +3311,7 @@ def record_tanh(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tanh = Operator("tanh", "tanh", ((0, "input"),), record=record_tanh)
+OP_tanh = Operator("tanh", "tanh", ((0, "input"),), record=record_tanh, floating=True)
 
 
 def tanh(input, *, out=None):
@@ -3205,7 +3321,11 @@ def tanh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_tanh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.tanh(input._array)
         except Exception as error:
@@ -3258,7 +3378,7 @@ def record_asinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asinh = Operator("asinh", "asinh", ((0, "input"),), record=record_asinh, saves_self=True)
+OP_asinh = Operator("asinh", "asinh", ((0, "input"),), record=record_asinh, floating=True, saves_self=True)
 
 
 def asinh(input, *, out=None):
@@ -3268,7 +3388,11 @@ def asinh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_asinh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.asinh(input._array)
         except Exception as error:
@@ -3321,7 +3445,7 @@ def record_acosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acosh = Operator("acosh", "acosh", ((0, "input"),), record=record_acosh, saves_self=True)
+OP_acosh = Operator("acosh", "acosh", ((0, "input"),), record=record_acosh, floating=True, saves_self=True)
 
 
 def acosh(input, *, out=None):
@@ -3331,7 +3455,11 @@ def acosh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_acosh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.acosh(input._array)
         except Exception as error:
@@ -3384,7 +3512,7 @@ def record_atanh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atanh = Operator("atanh", "atanh", ((0, "input"),), record=record_atanh, saves_self=True)
+OP_atanh = Operator("atanh", "atanh", ((0, "input"),), record=record_atanh, floating=True, saves_self=True)
 
 
 def atanh(input, *, out=None):
@@ -3394,7 +3522,11 @@ def atanh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_atanh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atanh(input._array)
         except Exception as error:
@@ -3463,7 +3595,7 @@ def record_hypot(out, input, other):
     node.version_result = watch_output(out)
 
 
-OP_hypot = Operator("hypot", "hypot", ((0, "input"), (1, "other")), record=record_hypot, saves_self=True)
+OP_hypot = Operator("hypot", "hypot", ((0, "input"), (1, "other")), record=record_hypot, floating=True, saves_self=True)
 
 
 def hypot(input, other, *, out=None):
@@ -3475,13 +3607,29 @@ def hypot(input, other, *, out=None):
         return write_out(OP_hypot, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.hypot(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -3529,7 +3677,7 @@ def record_deg2rad(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), record=record_deg2rad)
+OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), record=record_deg2rad, floating=True)
 
 
 def deg2rad(input, *, out=None):
@@ -3539,7 +3687,11 @@ def deg2rad(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_deg2rad, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.deg2rad(input._array)
         except Exception as error:
@@ -3585,7 +3737,7 @@ def record_rad2deg(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), record=record_rad2deg)
+OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), record=record_rad2deg, floating=True)
 
 
 def rad2deg(input, *, out=None):
@@ -3595,7 +3747,11 @@ def rad2deg(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_rad2deg, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.rad2deg(input._array)
         except Exception as error:
@@ -3868,7 +4024,7 @@ def record_angle(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_angle = Operator("angle", "angle", ((0, "input"),), record=record_angle, saves_self=True)
+OP_angle = Operator("angle", "angle", ((0, "input"),), record=record_angle, floating=True, saves_self=True)
 
 
 def angle(input, *, out=None):
@@ -3878,7 +4034,11 @@ def angle(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_angle, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.angle(input._array)
         except Exception as error:
@@ -4269,7 +4429,9 @@ def record_copysign(out, input, other):
         node.version_result = watch_output(out)
 
 
-OP_copysign = Operator("copysign", "copysign", ((0, "input"), (1, "other")), record=record_copysign, saves_self=True)
+OP_copysign = Operator(
+    "copysign", "copysign", ((0, "input"), (1, "other")), record=record_copysign, floating=True, saves_self=True
+)
 
 
 def copysign(input, other, *, out=None):
@@ -4281,13 +4443,29 @@ def copysign(input, other, *, out=None):
         return write_out(OP_copysign, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.copysign(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -6895,7 +7073,12 @@ def record_frexp(out, input):
 
 
 OP_frexp = Operator(
-    "frexp", "frexp", ((0, "input"),), record=record_frexp, multi=namedtuple("frexp", ["mantissa", "exponent"])
+    "frexp",
+    "frexp",
+    ((0, "input"),),
+    record=record_frexp,
+    multi=namedtuple("frexp", ["mantissa", "exponent"]),
+    floating=True,
 )
 
 
@@ -7200,7 +7383,7 @@ def record_nextafter(out, input, other):
 
 
 OP_nextafter = Operator(
-    "nextafter", "nextafter", ((0, "input"), (1, "other")), record=record_nextafter, saves_self=True
+    "nextafter", "nextafter", ((0, "input"), (1, "other")), record=record_nextafter, floating=True, saves_self=True
 )
 
 
@@ -7213,13 +7396,29 @@ def nextafter(input, other, *, out=None):
         return write_out(OP_nextafter, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.nextafter(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
