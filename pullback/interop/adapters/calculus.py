@@ -24,7 +24,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     parts = [p for p in (ends[0], a, ends[1]) if p is not None]
     a = np.concatenate(parts, axis) if len(parts) > 1 else a
     differ = operator.ne if a.dtype.kind == "b" else operator.sub
-    for _ in range(min(n, a.shape[axis])):  # nothing is left then
+    for _ in range(min(n, max(a.shape[axis], 1))):  # nothing is left then
         a = differ(a[along(a.ndim, axis, slice(1, None))], a[along(a.ndim, axis, slice(-1))])
     return a
 

@@ -69,7 +69,13 @@ def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean",
 def soft_margin_loss(input, target, *, reduction="mean", ops):
     """log(1 + exp(-target x))."""
     check_reduction("soft_margin_loss", reduction)
-    return reduced(ops.softplus(-(target * input), 1, FAR), reduction, ops)
+    score = target * input
+    if tuple(score.shape) != tuple(input.shape):
+        raise RuntimeError(
+            f"soft_margin_loss(): a target of shape {tuple(target.shape)} makes more of an input of shape "
+            f"{tuple(input.shape)}: {tuple(score.shape)}. Give it the input's shape: target.reshape(input.shape)."
+        )
+    return reduced(ops.softplus(-score, 1, FAR), reduction, ops)
 
 
 # -- triplets --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pullback.core.view import memory_of
 __all__ = []
 
 
-def apart(out, source, *, ops):
+def in_own_memory(out, source, *, ops):
     """`out`; a copy where it lies in the memory of `source`, as changes of shape by trivial arguments do."""
     memory = memory_of(out)
     if memory.flags.writeable and not np.may_share_memory(memory, memory_of(source)):
