@@ -44,6 +44,8 @@ def _check_form(native: NativeFunction) -> None:
     args = native.schema.args
     if native.variants & {"method", "inplace"} and not args[0].type.is_tensor:
         raise refuse(native, "has a method, but its first argument is no Tensor", "Put the Tensor first")
+    if "method" in native.variants and any(arg.name == "self" for arg in args[1:]):
+        raise refuse(native, "has a method, but self is not its first argument", "Put self first, or drop the method")
     if native.is_composite:
         return
     returns = native.schema.returns

@@ -54,7 +54,18 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
         inside += [f"if {asked}:", f"    make_view(out, {first})"]
     inside.append("return out")
     plain = f"({state} := current()).plain" if records else "current().plain"
+    if "floating" in native.tags:
+        plain = f"({case.needs} or {_fractions(tensors, case)}) and {plain}"  # what requires grad is no whole number
     return [*case.prepare, f"if {case.condition} and {plain}:", *(f"    {line}" for line in inside)]
+
+
+def _fractions(tensors: list[Arg], case: _Case) -> str:
+    """Whether a tensor argument is floating: the first usually is, which is quick to see."""
+    first = parameter(tensors[0].name)
+    if len(tensors) == 1:
+        return f'{first}._array.dtype.kind in "fc"'
+    given = ", ".join(case.data[parameter(arg.name)] for arg in tensors)
+    return f'type({first}) is Tensor and {first}._array.dtype.kind in "fc" or not is_whole({given})'
 
 
 def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -> list[str]:

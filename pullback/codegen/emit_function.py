@@ -59,6 +59,8 @@ class FunctionEmitter:
             options.append(f'multi=namedtuple("{self.schema.name}", [{outputs}])')
         if self.native.is_view:
             options.append("view=True")
+        if "floating" in self.native.tags:
+            options.append("floating=True")
         if saves_self:
             options.append("saves_self=True")
         names = [f'"{qualified(n, self.registry)}"' for n in (self.schema.full_name, self.native.kernel or "")]

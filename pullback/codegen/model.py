@@ -25,6 +25,7 @@ TAGS: Final = (
     "undefined",
     "masking",
     "structural",
+    "floating",
     "variadic",
     "internal",
     *NUMBER_TAGS,

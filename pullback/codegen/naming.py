@@ -17,7 +17,8 @@ CORE: dict[str, tuple[str, ...]] = {
     "numpy": ("asarray", "ndarray"),
     "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
     "pullback.core.dispatch": (
-        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
+        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "is_whole",
+        "wrap_result",
     ),
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),

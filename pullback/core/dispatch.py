@@ -101,8 +101,8 @@ class Operator:
     """What dispatch must know of an operator: filled by the generated code, one for each primitive overload."""
 
     __slots__ = (
-        "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list", "returns_value",
-        "saves_self", "tensors", "view",
+        "floating", "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list",
+        "returns_value", "saves_self", "tensors", "view",
     )  # fmt: skip
 
     def __init__(
@@ -118,6 +118,7 @@ class Operator:
         returns_value: bool = False,
         saves_self: bool = False,
         view: bool = False,
+        floating: bool = False,
     ) -> None:
         self.name = name  # as in an error message: 'max.dim'
         self.inplace_name = "__setitem__" if name == "setitem" else f"{CALLED.get(name, name)}_"
@@ -130,6 +131,7 @@ class Operator:
         self.returns_value = returns_value  # whether the result is a Python value and no array
         self.saves_self = saves_self  # whether a node keeps the value of the first argument
         self.view = view  # whether the result may share memory with the first argument
+        self.floating = floating  # whether whole numbers go in as float64
         self.quick = not (lists or multi or returns_list or returns_value or view)
         OPERATORS[name] = self
 
@@ -181,6 +183,8 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
             return None
     if level < 0:
         return None
+    if op.floating:
+        floated(op, raws)
     try:
         result = NUMPY.kernels[op.kernel](*raws)
     except Exception as error:
@@ -205,11 +209,27 @@ def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:
 
 def run_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None) -> Any:
     """What the kernel for these raw arguments returns; its errors name the operator and what it was given."""
+    if op.floating:
+        raws = floated(op, list(raws))
     kernel = table_of(flat_arguments(op, raws)).kernels[name or op.kernel]
     try:
         return kernel(*raws)
     except Exception as error:
         raise explain(op, args, error) from error
+
+
+def floated(op: Operator, raws: list[Any]) -> list[Any]:
+    """`raws` with its arrays in double precision if all are whole: of small ones NumPy makes half precision."""
+    if is_whole(*(raws[position] for position, _ in op.tensors)):
+        for position, _ in op.tensors:
+            if hasattr(raws[position], "dtype"):
+                raws[position] = raws[position].astype(np.float64)
+    return raws
+
+
+def is_whole(*raws: Any) -> bool:
+    """Whether all are bools or whole numbers, or arrays of them."""
+    return all(x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int) for x in raws)
 
 
 def raw_arguments(op: Operator, args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]:

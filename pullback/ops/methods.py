@@ -199,6 +199,11 @@ _CASTS = {
 }  # fmt: skip
 
 
+def where(self, condition, other):
+    """`self` where condition holds, `other` elsewhere: `pullback.where(condition, self, other)`."""
+    return TENSOR.where(condition, self, other)
+
+
 def astype(self, dtype, copy=True):
     """NumPy's name of `to`; differentiable."""
     return to(self, dtype, copy=copy)
@@ -252,6 +257,7 @@ def attach():
         "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__contains__": contains,
         "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype,
         "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as, "view": view,
+        "where": where,
         "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip

@@ -5,6 +5,8 @@ from itertools import pairwise
 from pullback.ops.composite.splits import *  # noqa: F403
 from pullback.ops.composite.view_copies import *  # noqa: F403
 
+MANY_PARTS = 1_000_000  # of which all but a few would be empty
+
 
 def view_as(self, other, *, ops):
     """self as a view with the shape of other."""
@@ -99,6 +101,8 @@ def tensor_split(self, indices_or_sections, dim=0, *, ops):
     if not isinstance(cuts, (tuple, list)):
         if cuts < 1:
             raise RuntimeError(f"tensor_split: the number of sections must be positive, got {cuts}")
+        if cuts > max(size, MANY_PARTS):
+            raise RuntimeError(f"tensor_split: {cuts} sections of dimension {dim}, whose size is {size}, are too many")
         each, more = divmod(size, cuts)
         cuts = [i * each + min(i, more) for i in range(1, cuts)]
     before = (slice(None),) * (dim % self.ndim)

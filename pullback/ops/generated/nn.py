@@ -3,7 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument, number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
@@ -1942,6 +1942,7 @@ OP_binary_cross_entropy_elements = Operator(
     "binary_cross_entropy_elements",
     ((0, "input"), (1, "target")),
     record=record_binary_cross_entropy_elements,
+    floating=True,
     saves_self=True,
 )
 
@@ -1953,17 +1954,29 @@ def binary_cross_entropy_elements(input, target):
     """
     a, b = type(input), type(target)
     if (
-        a is Tensor
-        and (
-            b is Tensor
-            and input._level == target._level
-            or b in SCALARS
-            or b is ndarray
-            and target.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == target._level
+                or b in SCALARS
+                or b is ndarray
+                and target.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and target._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, target._array if b is Tensor else target)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.binary_cross_entropy_elements(
                 input._array if a is Tensor else input, target._array if b is Tensor else target

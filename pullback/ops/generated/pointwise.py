@@ -4,7 +4,7 @@ from collections import namedtuple
 from math import nan, pi
 from numpy import asarray, ndarray
 from pullback.core.arguments import number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
@@ -1544,7 +1544,7 @@ def record_sqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), record=record_sqrt)
+OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), record=record_sqrt, floating=True)
 
 
 def sqrt(input, *, out=None):
@@ -1554,7 +1554,11 @@ def sqrt(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sqrt, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sqrt(input._array)
         except Exception as error:
@@ -1607,7 +1611,7 @@ def record_rsqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), record=record_rsqrt)
+OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), record=record_rsqrt, floating=True)
 
 
 def rsqrt(input, *, out=None):
@@ -1617,7 +1621,11 @@ def rsqrt(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_rsqrt, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.rsqrt(input._array)
         except Exception as error:
@@ -1733,7 +1741,7 @@ def record_exp(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp = Operator("exp", "exp", ((0, "input"),), record=record_exp)
+OP_exp = Operator("exp", "exp", ((0, "input"),), record=record_exp, floating=True)
 
 
 def exp(input, *, out=None):
@@ -1743,7 +1751,11 @@ def exp(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_exp, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.exp(input._array)
         except Exception as error:
@@ -1796,7 +1808,7 @@ def record_exp2(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), record=record_exp2)
+OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), record=record_exp2, floating=True)
 
 
 def exp2(input, *, out=None):
@@ -1806,7 +1818,11 @@ def exp2(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_exp2, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.exp2(input._array)
         except Exception as error:
@@ -1859,7 +1875,7 @@ def record_expm1(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1, saves_self=True)
+OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1, floating=True, saves_self=True)
 
 
 def expm1(input, *, out=None):
@@ -1869,7 +1885,11 @@ def expm1(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_expm1, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.expm1(input._array)
         except Exception as error:
@@ -1922,7 +1942,7 @@ def record_log(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log = Operator("log", "log", ((0, "input"),), record=record_log, saves_self=True)
+OP_log = Operator("log", "log", ((0, "input"),), record=record_log, floating=True, saves_self=True)
 
 
 def log(input, *, out=None):
@@ -1932,7 +1952,11 @@ def log(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log(input._array)
         except Exception as error:
@@ -1985,7 +2009,7 @@ def record_log2(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log2 = Operator("log2", "log2", ((0, "input"),), record=record_log2, saves_self=True)
+OP_log2 = Operator("log2", "log2", ((0, "input"),), record=record_log2, floating=True, saves_self=True)
 
 
 def log2(input, *, out=None):
@@ -1995,7 +2019,11 @@ def log2(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log2, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log2(input._array)
         except Exception as error:
@@ -2048,7 +2076,7 @@ def record_log10(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log10 = Operator("log10", "log10", ((0, "input"),), record=record_log10, saves_self=True)
+OP_log10 = Operator("log10", "log10", ((0, "input"),), record=record_log10, floating=True, saves_self=True)
 
 
 def log10(input, *, out=None):
@@ -2058,7 +2086,11 @@ def log10(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log10, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log10(input._array)
         except Exception as error:
@@ -2111,7 +2143,7 @@ def record_log1p(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log1p = Operator("log1p", "log1p", ((0, "input"),), record=record_log1p, saves_self=True)
+OP_log1p = Operator("log1p", "log1p", ((0, "input"),), record=record_log1p, floating=True, saves_self=True)
 
 
 def log1p(input, *, out=None):
@@ -2121,7 +2153,11 @@ def log1p(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log1p, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log1p(input._array)
         except Exception as error:
@@ -2186,7 +2222,7 @@ def record_logaddexp(out, input, other):
 
 
 OP_logaddexp = Operator(
-    "logaddexp", "logaddexp", ((0, "input"), (1, "other")), record=record_logaddexp, saves_self=True
+    "logaddexp", "logaddexp", ((0, "input"), (1, "other")), record=record_logaddexp, floating=True, saves_self=True
 )
 
 
@@ -2199,13 +2235,29 @@ def logaddexp(input, other, *, out=None):
         return write_out(OP_logaddexp, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logaddexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -2267,7 +2319,7 @@ def record_logaddexp2(out, input, other):
 
 
 OP_logaddexp2 = Operator(
-    "logaddexp2", "logaddexp2", ((0, "input"), (1, "other")), record=record_logaddexp2, saves_self=True
+    "logaddexp2", "logaddexp2", ((0, "input"), (1, "other")), record=record_logaddexp2, floating=True, saves_self=True
 )
 
 
@@ -2280,13 +2332,29 @@ def logaddexp2(input, other, *, out=None):
         return write_out(OP_logaddexp2, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logaddexp2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -2609,7 +2677,7 @@ def record_sin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sin = Operator("sin", "sin", ((0, "input"),), record=record_sin, saves_self=True)
+OP_sin = Operator("sin", "sin", ((0, "input"),), record=record_sin, floating=True, saves_self=True)
 
 
 def sin(input, *, out=None):
@@ -2619,7 +2687,11 @@ def sin(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sin, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sin(input._array)
         except Exception as error:
@@ -2672,7 +2744,7 @@ def record_cos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cos = Operator("cos", "cos", ((0, "input"),), record=record_cos, saves_self=True)
+OP_cos = Operator("cos", "cos", ((0, "input"),), record=record_cos, floating=True, saves_self=True)
 
 
 def cos(input, *, out=None):
@@ -2682,7 +2754,11 @@ def cos(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_cos, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.cos(input._array)
         except Exception as error:
@@ -2735,7 +2811,7 @@ def record_tan(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tan = Operator("tan", "tan", ((0, "input"),), record=record_tan)
+OP_tan = Operator("tan", "tan", ((0, "input"),), record=record_tan, floating=True)
 
 
 def tan(input, *, out=None):
@@ -2745,7 +2821,11 @@ def tan(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_tan, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.tan(input._array)
         except Exception as error:
@@ -2798,7 +2878,7 @@ def record_asin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asin = Operator("asin", "asin", ((0, "input"),), record=record_asin, saves_self=True)
+OP_asin = Operator("asin", "asin", ((0, "input"),), record=record_asin, floating=True, saves_self=True)
 
 
 def asin(input, *, out=None):
@@ -2808,7 +2888,11 @@ def asin(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_asin, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.asin(input._array)
         except Exception as error:
@@ -2861,7 +2945,7 @@ def record_acos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acos = Operator("acos", "acos", ((0, "input"),), record=record_acos, saves_self=True)
+OP_acos = Operator("acos", "acos", ((0, "input"),), record=record_acos, floating=True, saves_self=True)
 
 
 def acos(input, *, out=None):
@@ -2871,7 +2955,11 @@ def acos(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_acos, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.acos(input._array)
         except Exception as error:
@@ -2924,7 +3012,7 @@ def record_atan(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atan = Operator("atan", "atan", ((0, "input"),), record=record_atan, saves_self=True)
+OP_atan = Operator("atan", "atan", ((0, "input"),), record=record_atan, floating=True, saves_self=True)
 
 
 def atan(input, *, out=None):
@@ -2934,7 +3022,11 @@ def atan(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_atan, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atan(input._array)
         except Exception as error:
@@ -2998,7 +3090,7 @@ def record_atan2(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_atan2 = Operator("atan2", "atan2", ((0, "input"), (1, "other")), record=record_atan2, saves_self=True)
+OP_atan2 = Operator("atan2", "atan2", ((0, "input"), (1, "other")), record=record_atan2, floating=True, saves_self=True)
 
 
 def atan2(input, other, *, out=None):
@@ -3010,13 +3102,29 @@ def atan2(input, other, *, out=None):
         return write_out(OP_atan2, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atan2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -3071,7 +3179,7 @@ def record_sinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sinh = Operator("sinh", "sinh", ((0, "input"),), record=record_sinh, saves_self=True)
+OP_sinh = Operator("sinh", "sinh", ((0, "input"),), record=record_sinh, floating=True, saves_self=True)
 
 
 def sinh(input, *, out=None):
@@ -3081,7 +3189,11 @@ def sinh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sinh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sinh(input._array)
         except Exception as error:
@@ -3134,7 +3246,7 @@ def record_cosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cosh = Operator("cosh", "cosh", ((0, "input"),), record=record_cosh, saves_self=True)
+OP_cosh = Operator("cosh", "cosh", ((0, "input"),), record=record_cosh, floating=True, saves_self=True)
 
 
 def cosh(input, *, out=None):
@@ -3144,7 +3256,11 @@ def cosh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_cosh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.cosh(input._array)
         except Exception as error:
@@ -3197,7 +3313,7 @@ def record_tanh(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tanh = Operator("tanh", "tanh", ((0, "input"),), record=record_tanh)
+OP_tanh = Operator("tanh", "tanh", ((0, "input"),), record=record_tanh, floating=True)
 
 
 def tanh(input, *, out=None):
@@ -3207,7 +3323,11 @@ def tanh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_tanh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.tanh(input._array)
         except Exception as error:
@@ -3260,7 +3380,7 @@ def record_asinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asinh = Operator("asinh", "asinh", ((0, "input"),), record=record_asinh, saves_self=True)
+OP_asinh = Operator("asinh", "asinh", ((0, "input"),), record=record_asinh, floating=True, saves_self=True)
 
 
 def asinh(input, *, out=None):
@@ -3270,7 +3390,11 @@ def asinh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_asinh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.asinh(input._array)
         except Exception as error:
@@ -3323,7 +3447,7 @@ def record_acosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acosh = Operator("acosh", "acosh", ((0, "input"),), record=record_acosh, saves_self=True)
+OP_acosh = Operator("acosh", "acosh", ((0, "input"),), record=record_acosh, floating=True, saves_self=True)
 
 
 def acosh(input, *, out=None):
@@ -3333,7 +3457,11 @@ def acosh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_acosh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.acosh(input._array)
         except Exception as error:
@@ -3386,7 +3514,7 @@ def record_atanh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atanh = Operator("atanh", "atanh", ((0, "input"),), record=record_atanh, saves_self=True)
+OP_atanh = Operator("atanh", "atanh", ((0, "input"),), record=record_atanh, floating=True, saves_self=True)
 
 
 def atanh(input, *, out=None):
@@ -3396,7 +3524,11 @@ def atanh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_atanh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atanh(input._array)
         except Exception as error:
@@ -3465,7 +3597,7 @@ def record_hypot(out, input, other):
     node.version_result = watch_output(out)
 
 
-OP_hypot = Operator("hypot", "hypot", ((0, "input"), (1, "other")), record=record_hypot, saves_self=True)
+OP_hypot = Operator("hypot", "hypot", ((0, "input"), (1, "other")), record=record_hypot, floating=True, saves_self=True)
 
 
 def hypot(input, other, *, out=None):
@@ -3477,13 +3609,29 @@ def hypot(input, other, *, out=None):
         return write_out(OP_hypot, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.hypot(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -3531,7 +3679,7 @@ def record_deg2rad(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), record=record_deg2rad)
+OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), record=record_deg2rad, floating=True)
 
 
 def deg2rad(input, *, out=None):
@@ -3541,7 +3689,11 @@ def deg2rad(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_deg2rad, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.deg2rad(input._array)
         except Exception as error:
@@ -3587,7 +3739,7 @@ def record_rad2deg(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), record=record_rad2deg)
+OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), record=record_rad2deg, floating=True)
 
 
 def rad2deg(input, *, out=None):
@@ -3597,7 +3749,11 @@ def rad2deg(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_rad2deg, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.rad2deg(input._array)
         except Exception as error:
@@ -3872,7 +4028,7 @@ def record_angle(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_angle = Operator("angle", "angle", ((0, "input"),), record=record_angle, saves_self=True)
+OP_angle = Operator("angle", "angle", ((0, "input"),), record=record_angle, floating=True, saves_self=True)
 
 
 def angle(input, *, out=None):
@@ -3882,7 +4038,11 @@ def angle(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_angle, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.angle(input._array)
         except Exception as error:
@@ -4276,7 +4436,9 @@ def record_copysign(out, input, other):
         node.version_result = watch_output(out)
 
 
-OP_copysign = Operator("copysign", "copysign", ((0, "input"), (1, "other")), record=record_copysign, saves_self=True)
+OP_copysign = Operator(
+    "copysign", "copysign", ((0, "input"), (1, "other")), record=record_copysign, floating=True, saves_self=True
+)
 
 
 def copysign(input, other, *, out=None):
@@ -4288,13 +4450,29 @@ def copysign(input, other, *, out=None):
         return write_out(OP_copysign, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.copysign(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
@@ -6941,7 +7119,12 @@ def record_frexp(out, input):
 
 
 OP_frexp = Operator(
-    "frexp", "frexp", ((0, "input"),), record=record_frexp, multi=namedtuple("frexp", ["mantissa", "exponent"])
+    "frexp",
+    "frexp",
+    ((0, "input"),),
+    record=record_frexp,
+    multi=namedtuple("frexp", ["mantissa", "exponent"]),
+    floating=True,
 )
 
 
@@ -7252,7 +7435,7 @@ def record_nextafter(out, input, other):
 
 
 OP_nextafter = Operator(
-    "nextafter", "nextafter", ((0, "input"), (1, "other")), record=record_nextafter, saves_self=True
+    "nextafter", "nextafter", ((0, "input"), (1, "other")), record=record_nextafter, floating=True, saves_self=True
 )
 
 
@@ -7265,13 +7448,29 @@ def nextafter(input, other, *, out=None):
         return write_out(OP_nextafter, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.nextafter(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:

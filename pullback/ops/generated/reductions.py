@@ -1306,7 +1306,9 @@ def record_logsumexp(out, input, dim, keepdim):
     node.version_result = watch_output(out)
 
 
-OP_logsumexp = Operator("logsumexp", "logsumexp", ((0, "input"),), record=record_logsumexp, saves_self=True)
+OP_logsumexp = Operator(
+    "logsumexp", "logsumexp", ((0, "input"),), record=record_logsumexp, floating=True, saves_self=True
+)
 
 
 def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1322,7 +1324,11 @@ def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, ou
         raise missing_argument("logsumexp", "dim")
     if out is not None:
         return write_out(OP_logsumexp, (input, dim, keepdim), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logsumexp(input._array, dim, keepdim)
         except Exception as error:

@@ -18,6 +18,7 @@ from pullback.ops.formulas.spatial import (
     pooled_backward,
     sum_of_channels,
     unplaced,
+    unput,
 )
 from pullback.arrays.numpy import spatial as kernels
 from pullback.ops.composite import spatial as composite_spatial
@@ -1146,7 +1147,7 @@ class PutPooledBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
-        return (unplaced(grad, indices, self.arg_size, ops=ops),)
+        return (unput(grad, indices, self.arg_size, ops=ops),)
 
     def release(self):
         self.version_indices = Released

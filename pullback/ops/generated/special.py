@@ -2,7 +2,7 @@
 
 from math import inf
 from numpy import asarray, ndarray
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import Node, port
@@ -2710,7 +2710,9 @@ def record_special_jv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_jv = Operator("special_jv", "jv", ((0, "v"), (1, "z")), record=record_special_jv, saves_self=True)
+OP_special_jv = Operator(
+    "special_jv", "jv", ((0, "v"), (1, "z")), record=record_special_jv, floating=True, saves_self=True
+)
 
 
 def special_jv(v, z, *, out=None):
@@ -2722,11 +2724,23 @@ def special_jv(v, z, *, out=None):
         return write_out(OP_special_jv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.jv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
@@ -2788,7 +2802,9 @@ def record_special_yv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_yv = Operator("special_yv", "yv", ((0, "v"), (1, "z")), record=record_special_yv, saves_self=True)
+OP_special_yv = Operator(
+    "special_yv", "yv", ((0, "v"), (1, "z")), record=record_special_yv, floating=True, saves_self=True
+)
 
 
 def special_yv(v, z, *, out=None):
@@ -2800,11 +2816,23 @@ def special_yv(v, z, *, out=None):
         return write_out(OP_special_yv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.yv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
@@ -2866,7 +2894,9 @@ def record_special_iv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_iv = Operator("special_iv", "iv", ((0, "v"), (1, "z")), record=record_special_iv, saves_self=True)
+OP_special_iv = Operator(
+    "special_iv", "iv", ((0, "v"), (1, "z")), record=record_special_iv, floating=True, saves_self=True
+)
 
 
 def special_iv(v, z, *, out=None):
@@ -2878,11 +2908,23 @@ def special_iv(v, z, *, out=None):
         return write_out(OP_special_iv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.iv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
@@ -2944,7 +2986,9 @@ def record_special_kv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_kv = Operator("special_kv", "kv", ((0, "v"), (1, "z")), record=record_special_kv, saves_self=True)
+OP_special_kv = Operator(
+    "special_kv", "kv", ((0, "v"), (1, "z")), record=record_special_kv, floating=True, saves_self=True
+)
 
 
 def special_kv(v, z, *, out=None):
@@ -2956,11 +3000,23 @@ def special_kv(v, z, *, out=None):
         return write_out(OP_special_kv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.kv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:

@@ -1049,7 +1049,7 @@ def fill_tables(tables):
             Overload(pointwise.where, kernels.where, False, None, ()),
         ],
         function=True,
-        method=True,
+        method=False,
         aliases=[],
         numpy=["where"],
     )

@@ -41,6 +41,18 @@ def matrices_of(*arrays):
     return batch, stacks
 
 
+def svd(A, **how):
+    """np.linalg.svd, but nan for each matrix with inf or nan: LAPACK's gesdd may never come back from one."""
+    finite = np.isfinite(A)
+    if finite.all():
+        return np.linalg.svd(A, **how)
+    lost = ~finite.all((-2, -1))
+    found = np.linalg.svd(np.where(lost[..., None, None], A.dtype.type(0), A), **how)
+    for part in (found,) if isinstance(found, np.ndarray) else found:
+        part[lost] = math.nan
+    return found
+
+
 def adjoint(x):
     """The conjugate transpose of each matrix, a view of real ones."""
     flipped = x.swapaxes(-1, -2)
