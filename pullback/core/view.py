@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import modes
+from pullback.core.snapshot import snapshot
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
@@ -113,7 +114,7 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
     if before is None or op.kernel == "strided_view":
         return  # of a view without chain, or by strides: only its place in memory says what it is
     data = source._array
-    step = ViewStep(op, tuple(args[1:]), data.shape, data.dtype, nr if op.returns_list else None)
+    step = ViewStep(op, snapshot(tuple(args[1:])), data.shape, data.dtype, nr if op.returns_list else None)
     extra.steps = (*before, step)
     _remember(extra.base, view)
 

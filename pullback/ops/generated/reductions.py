@@ -9,8 +9,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.reductions import (
     cummax_backward,
@@ -57,7 +58,7 @@ def record_sum(out, input, dim, keepdim, dtype):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -123,7 +124,7 @@ def record_nansum(out, input, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -184,7 +185,7 @@ def record_mean(out, input, dim, keepdim, dtype):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -269,7 +270,7 @@ def record_prod(out, input, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -376,8 +377,8 @@ def record_var_correction(out, input, dim, correction, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
-    node.arg_correction = correction
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
     node.arg_keepdim = keepdim
 
 
@@ -487,8 +488,8 @@ def record_std_correction(out, input, dim, correction, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
-    node.arg_correction = correction
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -628,7 +629,7 @@ def record_amax(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -696,7 +697,7 @@ def record_amin(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -837,7 +838,7 @@ def record_max_dim(out, input, dim, keepdim):
     node = start_multi(MaxBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -965,7 +966,7 @@ def record_min_dim(out, input, dim, keepdim):
     node = start_multi(MinBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -1031,11 +1032,12 @@ def record_value_selecting_reduction_backward(out, grad_output, dim, indices, si
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
-    node.arg_dim = dim
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
     node.arg_keepdim = keepdim
 
 
@@ -1277,7 +1279,7 @@ def record_logsumexp(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -1342,7 +1344,7 @@ def record_logsumexp_slope(out, input, norm, dim):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1411,7 +1413,7 @@ def record_cumsum(out, input, dim, dtype):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_cumsum = Operator("cumsum", "cumsum", ((0, "input"),), record=record_cumsum)
@@ -1479,7 +1481,7 @@ def record_cumsum_backward(out, grad_output, dim):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if grad_output._extra is None else port(grad_output)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_cumsum_backward = Operator(
@@ -1546,7 +1548,7 @@ def record_cumprod(out, input, dim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1629,7 +1631,7 @@ def record_logcumsumexp(out, input, dim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1690,7 +1692,7 @@ def record_cummax(out, input, dim):
     """Make each of `out` an output of a CummaxBackward0 node."""
     node = start_multi(CummaxBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -1740,7 +1742,7 @@ def record_cummin(out, input, dim):
     """Make each of `out` an output of a CumminBackward0 node."""
     node = start_multi(CumminBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -1811,13 +1813,12 @@ def record_linear_recurrence(out, input, coefficients, dim, reverse):
     node._next1 = (
         coefficients._fn if type(coefficients) is Tensor and coefficients._extra is None else port(coefficients)
     )
-    node.saved_coefficients = coefficients
-    node.version_coefficients = (
-        coefficients._counter and coefficients._counter.n
-        if type(coefficients) is Tensor
-        else version_when_saved(coefficients)
-    )
-    node.arg_dim = dim
+    if type(coefficients) is Tensor:
+        node.saved_coefficients = coefficients
+        node.version_coefficients = coefficients._counter and coefficients._counter.n
+    else:
+        node.saved_coefficients, node.version_coefficients = save_other(coefficients)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_reverse = reverse
     if node._next1 is not None:
         node.saved_result = out._array
@@ -1900,7 +1901,7 @@ def record_kthvalue(out, input, k, dim, keepdim):
     node = start_multi(KthvalueBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2012,7 +2013,7 @@ def record_median_dim(out, input, dim, keepdim):
     node = start_multi(MedianBackward1, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2128,7 +2129,7 @@ def record_nanmedian_dim(out, input, dim, keepdim):
     node = start_multi(NanmedianBackward1, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2184,7 +2185,7 @@ def record_mode(out, input, dim, keepdim):
     node = start_multi(ModeBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2318,8 +2319,11 @@ def record_bincount(out, input, weights, minlength):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = weights._fn if type(weights) is Tensor and weights._extra is None else port(weights)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input, True)
 
 
 OP_bincount = Operator("bincount", "bincount", ((0, "input"), (1, "weights")), record=record_bincount, saves_self=True)

@@ -9,6 +9,7 @@ from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.shape import (
@@ -214,7 +215,7 @@ def record_permute(out, input, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dims = dims
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_permute = Operator("permute", "permute", ((0, "input"),), record=record_permute, view=True)
@@ -266,8 +267,8 @@ def record_transpose(out, input, dim0, dim1):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim0 = dim0
-    node.arg_dim1 = dim1
+    node.arg_dim0 = dim0 if type(dim0) in FIXED else snapshot(dim0)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
 
 
 OP_transpose = Operator("transpose", "transpose", ((0, "input"),), record=record_transpose, view=True)
@@ -460,8 +461,8 @@ def record_movedim(out, input, source, destination):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_source = source
-    node.arg_destination = destination
+    node.arg_source = source if type(source) in FIXED else snapshot(source)
+    node.arg_destination = destination if type(destination) in FIXED else snapshot(destination)
 
 
 OP_movedim = Operator("movedim", "movedim", ((0, "input"),), record=record_movedim, view=True)
@@ -806,9 +807,9 @@ def record_narrow(out, input, dim, start, length):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
-    node.arg_start = start
-    node.arg_length = length
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_start = start if type(start) in FIXED else snapshot(start)
+    node.arg_length = length if type(length) in FIXED else snapshot(length)
 
 
 OP_narrow = Operator("narrow", "narrow", ((0, "input"),), record=record_narrow, view=True)
@@ -868,8 +869,8 @@ def record_select(out, input, dim, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
-    node.arg_index = index
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
 OP_select = Operator("select", "select", ((0, "input"),), record=record_select, view=True)
@@ -927,9 +928,9 @@ def record_diagonal(out, input, offset, dim1, dim2):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_offset = offset
-    node.arg_dim1 = dim1
-    node.arg_dim2 = dim2
+    node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
 
 
 OP_diagonal = Operator("diagonal", "diagonal", ((0, "input"),), record=record_diagonal, view=True)
@@ -980,9 +981,9 @@ def record_diagonal_backward(out, input, shape, offset, dim1, dim2):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_offset = offset
-    node.arg_dim1 = dim1
-    node.arg_dim2 = dim2
+    node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
 
 
 OP_diagonal_backward = Operator(
@@ -1029,7 +1030,7 @@ def record_split(out, input, split_size, dim):
     """Make each of `out` an output of a SplitBackward0 node."""
     node = start_multi(SplitBackward0, out, (True,) * len(out))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_split = Operator("split", "split", ((0, "input"),), record=record_split, returns_list=True, view=True)
@@ -1063,7 +1064,7 @@ def record_split_with_sizes(out, input, split_sizes, dim):
     """Make each of `out` an output of a SplitWithSizesBackward0 node."""
     node = start_multi(SplitWithSizesBackward0, out, (True,) * len(out))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_split_with_sizes = Operator(
@@ -1104,7 +1105,7 @@ def record_chunk(out, input, chunks, dim):
     """Make each of `out` an output of a ChunkBackward0 node."""
     node = start_multi(ChunkBackward0, out, (True,) * len(out))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_chunk = Operator("chunk", "chunk", ((0, "input"),), record=record_chunk, returns_list=True, view=True)
@@ -1148,7 +1149,7 @@ def record_unbind(out, input, dim):
     """Make each of `out` an output of a UnbindBackward0 node."""
     node = start_multi(UnbindBackward0, out, (True,) * len(out))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_unbind = Operator("unbind", "unbind", ((0, "input"),), record=record_unbind, returns_list=True, view=True)
@@ -1187,9 +1188,9 @@ def record_unfold(out, input, dimension, size, step):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dimension = dimension
-    node.arg_size = size
-    node.arg_step = step
+    node.arg_dimension = dimension if type(dimension) in FIXED else snapshot(dimension)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
+    node.arg_step = step if type(step) in FIXED else snapshot(step)
 
 
 OP_unfold = Operator("unfold", "unfold", ((0, "input"),), record=record_unfold, view=True)
@@ -1240,9 +1241,9 @@ def record_unfold_backward(out, input, shape, dim, size, step):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
-    node.arg_size = size
-    node.arg_step = step
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
+    node.arg_step = step if type(step) in FIXED else snapshot(step)
 
 
 OP_unfold_backward = Operator("unfold_backward", "unfold_backward", ((0, "input"),), record=record_unfold_backward)
@@ -1316,10 +1317,10 @@ def record__strided_view(out, input, size, stride, storage_offset, geometry):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_size = size
-    node.arg_stride = stride
-    node.arg_storage_offset = storage_offset
-    node.arg_geometry = geometry
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_storage_offset = storage_offset if type(storage_offset) in FIXED else snapshot(storage_offset)
+    node.arg_geometry = geometry if type(geometry) in FIXED else snapshot(geometry)
 
 
 OP__strided_view = Operator("_strided_view", "strided_view", ((0, "input"),), record=record__strided_view, view=True)
@@ -1370,9 +1371,9 @@ def record__restride(out, input, source, target, counted):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_source = source
-    node.arg_target = target
-    node.arg_counted = counted
+    node.arg_source = source if type(source) in FIXED else snapshot(source)
+    node.arg_target = target if type(target) in FIXED else snapshot(target)
+    node.arg_counted = counted if type(counted) in FIXED else snapshot(counted)
 
 
 OP__restride = Operator("_restride", "restride", ((0, "input"),), record=record__restride)
@@ -1534,7 +1535,7 @@ def record_flip(out, input, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dims = dims
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_flip = Operator("flip", "flip", ((0, "input"),), record=record_flip)
@@ -1600,8 +1601,8 @@ def record_roll(out, input, shifts, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_shifts = shifts
-    node.arg_dims = dims
+    node.arg_shifts = shifts if type(shifts) in FIXED else snapshot(shifts)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_roll = Operator("roll", "roll", ((0, "input"),), record=record_roll)
@@ -1650,8 +1651,8 @@ def record_rot90(out, input, k, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_k = k
-    node.arg_dims = dims
+    node.arg_k = k if type(k) in FIXED else snapshot(k)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_rot90 = Operator("rot90", "rot90", ((0, "input"),), record=record_rot90)
@@ -1701,7 +1702,7 @@ def record_repeat(out, input, repeats):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_repeats = repeats
+    node.arg_repeats = repeats if type(repeats) in FIXED else snapshot(repeats)
 
 
 OP_repeat = Operator("repeat", "repeat", ((0, "input"),), record=record_repeat)
@@ -1760,7 +1761,7 @@ def record_tril(out, input, diagonal):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_diagonal = diagonal
+    node.arg_diagonal = diagonal if type(diagonal) in FIXED else snapshot(diagonal)
 
 
 OP_tril = Operator("tril", "tril", ((0, "input"),), record=record_tril)
@@ -1816,7 +1817,7 @@ def record_triu(out, input, diagonal):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_diagonal = diagonal
+    node.arg_diagonal = diagonal if type(diagonal) in FIXED else snapshot(diagonal)
 
 
 OP_triu = Operator("triu", "triu", ((0, "input"),), record=record_triu)
