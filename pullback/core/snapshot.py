@@ -17,7 +17,7 @@ FIXED = frozenset([int, type(None), type(Ellipsis), float, complex, bool, str])
 
 
 def snapshot(x: Any) -> Any:
-    """`x` with everything in it that could be changed in place replaced: arrays by copies, or numbers; lists by tuples."""
+    """`x`, with copies or numbers for the arrays in it and tuples for the lists: nothing that could change."""
     kind = type(x)
     if kind is slice:
         fixed = type(x.start) in FIXED and type(x.stop) in FIXED and type(x.step) in FIXED
