@@ -83,15 +83,20 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
         made = out._extra = Extra()
     made.base = base
     made.view_version = counter.n
-    if extra is not None and extra.made_by is not None:
-        made.made_by = extra.made_by
+    if extra is not None:
+        if extra.made_by is not None:
+            made.made_by = extra.made_by
+        if extra.no_view is not None:
+            made.no_view = extra.no_view
+        if extra.inference:  # its views are constants, as in PyTorch, even if it requires grad
+            made.inference, out._fn, out._requires_grad = True, None, False
     if not base._requires_grad:
         _remember(base, out)
-        if extra is not None and extra.inference:
-            made.inference = True
+        if made.inference:
+            pass
         elif not modes.current().records(out._level):
             _not_recorded(out)
-    elif not out._requires_grad:
+    elif not out._requires_grad and not made.inference:
         _not_recorded(out)
     return out
 

@@ -518,20 +518,21 @@ class GeluBackward0(Node):
     Generated from the entry `gelu` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_approximate", "saved_result", "saved_self", "version_result", "version_self")
+    __slots__ = ("arg_approximate", "saved_self", "version_self")
     arity = 1
     pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (ops.gelu_backward(grad, self_, result_, approximate=self.arg_approximate),)
+        return (
+            ops.gelu_backward(
+                grad, self_, ops.gelu(self_, approximate=self.arg_approximate), approximate=self.arg_approximate
+            ),
+        )
 
     def release(self):
         self.version_self = Released
         self.saved_self = None
-        self.version_result = Released
-        self.saved_result = None
 
 
 def record_gelu(out, input, approximate):
@@ -546,8 +547,6 @@ def record_gelu(out, input, approximate):
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
     node.arg_approximate = approximate
-    node.saved_result = out._array
-    node.version_result = watch_output(out)
 
 
 OP_gelu = Operator("gelu", "gelu", ((0, "input"),), record=record_gelu, saves_self=True)

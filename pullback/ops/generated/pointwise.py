@@ -3697,11 +3697,19 @@ def inplace_rad2deg(input):
 
 
 def conj(input):
-    """The complex conjugate; a real tensor itself.
+    """The complex conjugate, not to be written into; a real tensor itself.
 
     conj(Tensor self) -> Tensor
     """
     return composite_pointwise.conj(input, ops=TENSOR)
+
+
+def conjugate(input):
+    """The complex conjugate, as a copy; a real tensor itself. NumPy's name.
+
+    conjugate(Tensor self) -> Tensor
+    """
+    return composite_pointwise.conjugate(input, ops=TENSOR)
 
 
 def is_conj(input):

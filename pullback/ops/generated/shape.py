@@ -692,55 +692,13 @@ def inplace_unsqueeze(input, dim=UNSET, *, axis=UNSET):
     return become_view(input, "unsqueeze", unsqueeze, dim)
 
 
-class FlattenBackward0(Node):
-    """flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)
-
-    Generated from the entry `flatten` of derivatives.yaml; edit there.
-    """
-
-    __slots__ = ("self_shape",)
-    arity = 1
-
-    def apply(self, ops, grad, unpack):
-        return (ops.reshape(grad, self.self_shape),)
-
-
-def record_flatten(out, input, start_dim, end_dim):
-    """Make `out` the result of a FlattenBackward0 node."""
-    node = new(FlattenBackward0)
-    node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._array
-    node._shape, node._dtype = data.shape, data.dtype
-    out._fn, out._requires_grad = node, True
-    node._next0 = input._fn if input._extra is None else port(input)
-    node.self_shape = input.shape
-
-
-OP_flatten = Operator("flatten", "flatten", ((0, "input"),), record=record_flatten, view=True)
-
-
 def flatten(input, start_dim=0, end_dim=-1):
-    """self with the dimensions start_dim to end_dim made one; a view where the strides allow it.
+    """self with the dimensions start_dim to end_dim made one, a view where the strides allow it; self, if that is one
+    already.
 
     flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)
     """
-    if type(input) is Tensor and (state := current()).plain:
-        try:
-            result = kernels.flatten(input._array, start_dim, end_dim)
-        except Exception as error:
-            raise explain(OP_flatten, (input, start_dim, end_dim), error) from error
-        out = new(Tensor)
-        out._array = result if type(result) is ndarray else asarray(result)
-        out._fn = out._counter = out._extra = None
-        out._requires_grad = False
-        out._level = input._level
-        if input._requires_grad and (state.records_all or state.records(input._level)):
-            record_flatten(out, input, start_dim, end_dim)
-        if out._array.base is input._array or shares_memory(result, input._array):
-            make_view(out, input)
-        return out
-    return dispatch(OP_flatten, (input, start_dim, end_dim))
+    return composite_shape.flatten(input, start_dim, end_dim, ops=TENSOR)
 
 
 def unflatten(input, dim=UNSET, sizes=UNSET, *, axis=UNSET):
@@ -765,12 +723,12 @@ def ravel(input):
     return composite_shape.ravel(input, ops=TENSOR)
 
 
-def contiguous(input):
+def contiguous(input, *, memory_format="contiguous_format"):
     """self if its elements lie in C order without gaps, else a clone that does.
 
-    contiguous(Tensor(a) self) -> Tensor(a)
+    contiguous(Tensor(a) self, *, str memory_format="contiguous_format") -> Tensor(a)
     """
-    return composite_shape.contiguous(input, ops=TENSOR)
+    return composite_shape.contiguous(input, memory_format=memory_format, ops=TENSOR)
 
 
 OP_is_contiguous = Operator("is_contiguous", "is_contiguous", ((0, "input"),), returns_value=True)
@@ -1924,7 +1882,7 @@ def dsplit(input, indices_or_sections):
 
 
 def unsafe_split(input, split_size, dim=0, *, axis=UNSET):
-    """split.
+    """split, as copies, which may be written into.
 
     unsafe_split(Tensor self, any split_size, int dim=0) -> Tensor[]
     """
@@ -1933,8 +1891,18 @@ def unsafe_split(input, split_size, dim=0, *, axis=UNSET):
     return composite_shape.unsafe_split(input, split_size, dim, ops=TENSOR)
 
 
+def unsafe_split_with_sizes(input, split_sizes, dim=0, *, axis=UNSET):
+    """split_with_sizes, as copies, which may be written into.
+
+    unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.unsafe_split_with_sizes(input, split_sizes, dim, ops=TENSOR)
+
+
 def unsafe_chunk(input, chunks, dim=0, *, axis=UNSET):
-    """chunk.
+    """chunk, as copies, which may be written into.
 
     unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]
     """

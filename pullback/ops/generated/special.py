@@ -1145,17 +1145,17 @@ class ErfinvBackward0(Node):
     Generated from the entry `erfinv` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_result", "version_result")
+    __slots__ = ("saved_self", "version_self")
     arity = 1
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * ops.exp(result_ * result_) * 0.886226925452758,)
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * ops.exp(ops.square(ops.erfinv(self_))) * 0.886226925452758,)
 
     def release(self):
-        self.version_result = Released
-        self.saved_result = None
+        self.version_self = Released
+        self.saved_self = None
 
 
 def record_erfinv(out, input):
@@ -1167,11 +1167,11 @@ def record_erfinv(out, input):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._array
-    node.version_result = watch_output(out)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
 
 
-OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), record=record_erfinv)
+OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), record=record_erfinv, saves_self=True)
 
 
 def erfinv(input, *, out=None):
