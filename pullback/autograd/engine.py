@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.arrays.numpy.quiet import hush, restore, warnings
-from pullback.autograd import node_hooks
+from pullback.autograd import node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.fit import fit
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
@@ -24,6 +24,7 @@ from pullback.core import slots
 from pullback.core.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
+from pullback.ops.formulas.spectra_in_use import in_use, put_aside, take_up
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
 # Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
@@ -56,14 +57,23 @@ def execute(
     if not create_graph:
         run.ops = slots.table_for_graph(awaited, run.ops)
     partial = None if run.targets is None else PARTIAL.set(True)
+    noted = put_aside() if in_use else None
     try:
         if create_graph:
             run.call(_run_quietly, run, roots, awaited, needed)
         else:
             _run_quietly(run, roots, awaited, needed)
+        while users_code.queued and (callback := users_code.take_queued()) is not None:
+            run.call(callback)
+    except BaseException:
+        if users_code.queued:
+            users_code.drop_queued()
+        raise
     finally:
         if partial is not None:
             PARTIAL.reset(partial)
+        if in_use or noted is not None:
+            take_up(noted)
     return run.captured
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextvars
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from pullback.arrays import dual
 from pullback.arrays.dual import DualArray, ForwardLevel
@@ -71,7 +71,8 @@ class dual_level:
     """Context manager: inside, tensors can have tangents.
 
     Blocks nest, each with tangents of its own (PyTorch has one level): the inner one differentiates what the outer one
-    does. When the block ends its tangents are gone.
+    does. When the block ends its tangents are gone. `with dual_level() as level` gives the level's number, which
+    `make_dual` and `unpack_dual` take.
 
     Examples
     --------
@@ -83,9 +84,9 @@ class dual_level:
     tensor([2., 0.])
     """
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> int:
         self._number = enter_dual_level()
-        return self
+        return self._number
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

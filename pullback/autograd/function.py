@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -322,8 +323,16 @@ def finish(
 ) -> list[Any]:
     """The outputs as tensors of the graph, the saved tensors kept, the modified inputs rebased."""
     for x in ctx._dirty:
+        if not isinstance(x, Tensor):
+            raise InplaceError(f"{ctx.name()}: mark_dirty can only accept variables (Tensors), got {with_article(x)}.")
         if not any(x is out for out in outputs):
             raise InplaceError(f"{ctx.name()}: an input marked as dirty must be returned by forward as well.")
+        if not any(x is a for a in args):
+            warnings.warn(
+                f"{ctx.name()}: ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "
+                "been mutated should be passed to ctx.mark_dirty(); leave this one out.",
+                stacklevel=4,
+            )
         bump(x, ctx.name())  # forward may have written through NumPy, which nobody else noticed
     results = [_own_output(ctx, args, out, records) for out in outputs]
     if records:

@@ -20,6 +20,8 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
     state = modes.current()
     if extra is not None and extra.inference and not state.inference:
         raise InplaceError(f"{name}: inplace update to an inference tensor outside inference_mode; clone() it first.")
+    if extra is not None and extra.no_view is not None:
+        _refuse_copy(extra.no_view, name)
     if not state.records(target._level):
         return
     base = base_of(target)
@@ -39,6 +41,15 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
             f"{name}: more than one element of the written-to tensor (shape {target.shape}) refers to a single memory "
             "location, so the write has no derivative; write into the tensor that it is a view of, or into a clone()."
         )
+
+
+def _refuse_copy(operator: str, name: str) -> NoReturn:
+    """Refuse what PyTorch would write through to another tensor."""
+    raise InplaceError(
+        f"{name}: {operator}() computes at once here and gives a copy, so this write would not reach the tensor that "
+        "was conjugated, as it does in PyTorch. Write into that tensor (z.mul_(w.conj()) for z.conj().mul_(w)), or "
+        "into a copy: z.conj().clone(), z.conjugate()."
+    )
 
 
 def _check_view(target: Tensor, base: Tensor, name: str) -> None:

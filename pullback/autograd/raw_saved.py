@@ -92,6 +92,8 @@ def raw_saved(node: Node, name: str) -> Any:
     """What `node` saved under `name`, as a SavedTensor, or a tuple of them for a list of tensors."""
     kept = getattr(node, "_saved", None)
     if kept is not None and name == "tensors":
+        if any(version is Released for _, version, _ in kept):
+            raise BackwardTwiceError(node.name())
         return tuple(_OfFunction(node, name, nr) for nr in range(len(kept)))
     saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)
     if isinstance(saved, tuple) and isinstance(version, tuple):

@@ -73,7 +73,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
         return self  # has no state but the hooks
 
     def _changed(self, modes: Modes) -> Modes:
-        for instrument in modes.instruments:
+        for instrument in reversed(modes.instruments):
             if isinstance(instrument, disable_saved_tensors_hooks):
                 raise GradientError(instrument.message)
         return modes.with_instrument(self)

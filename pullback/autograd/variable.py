@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.autograd.users_code import queue_callback
 from pullback.core.tensor import Tensor
 
 __all__ = ["Variable"]
 
 
+class _ExecutionEngine:
+    """What PyTorch shows of its engine, as far as programs use it."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
 class _VariableMeta(type):
+    _execution_engine = _ExecutionEngine()
+
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor)
 

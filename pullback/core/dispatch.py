@@ -153,6 +153,8 @@ def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
         if any(type(x) in _tables for _, x in _array_arguments(op, args)):  # bare, in a formula: what comes is bare too
             return run_kernel(op, args, args)
         args = prepared(op, args)
+    if op.view and type(args[0]) is ndarray and args[0].dtype.kind in "biu":
+        args = (args[0].copy(), *args[1:])  # a node may save the view, and must not save the caller's index or mask
     level, tensors = survey(op, args)
     raws, lifted = raw_arguments(op, args, level)
     instruments = modes.current().instruments

@@ -80,7 +80,7 @@ def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -
         return False
     level, extra = target._level, target._extra
     recording = state.records_all or state.records(level)
-    if extra is not None and (extra.inference or (recording and extra.base is not None)):
+    if extra is not None and (extra.inference or extra.no_view or (recording and extra.base is not None)):
         return False
     raws = list(args)
     for position, _ in op.tensors:

@@ -39,6 +39,7 @@ class Extra:
     grad: Tensor | None = None
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
+    no_view: str | None = None  # of a copy that is a view in PyTorch: the operator that made it
     made_by: Any = None  # of a view: the view.Origin for which it may not be written into while recording
     post_accumulate_hooks: HookDict | None = None
     retains_grad = False
@@ -292,9 +293,13 @@ class Tensor:
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}.")
+        if value._level != self._level:
             raise mismatch(self, value, "data")
-        self._array = value._array
+        if value.shape != self.shape or value.dtype != self.dtype:
+            _take_other_form(self, value)
+        self._array, self.__class__ = value._array, type(value)
         # A counter of its own from now on: views and detached aliases stay with the old memory.
         self._counter = moved_counter(self, "assigning to .data")
 
@@ -326,6 +331,8 @@ class Tensor:
         counter_of(self)
         out = wrap(_without_derivative(self._array), self._level)
         out._counter = self._counter
+        if self.is_inference():
+            extra_of(out).inference = True
         return out
 
     def detach_(self) -> Self:
@@ -354,11 +361,11 @@ class Tensor:
         Raises
         ------
         RuntimeError
-            The tensor requires grad, or has a tangent, and `force` is False.
+            The tensor requires grad and recording is on, or it has a tangent, and `force` is False.
         """
         data: RawArray = self
         while isinstance(data, Tensor):
-            if data._requires_grad and not force:
+            if data._requires_grad and not force and modes.current().records(data._level):
                 raise DetachingError(
                     "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() (or "
                     "numpy(force=True)) to plot or store values; inside a model keep the Tensor and call NumPy's "
@@ -465,12 +472,50 @@ def _say_that_nothing_fills_grad(tensor: Tensor) -> None:
     )
 
 
+def _take_other_form(tensor: Tensor, value: Tensor) -> None:
+    """See to it that a tensor may have another shape and dtype from now on: what knows of the old ones is let go."""
+    if not tensor._requires_grad:
+        return
+    if value.dtype.kind not in "fc":
+        raise GradientError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype, got "
+            f"{value.dtype}; convert it first, or call requires_grad_(False)."
+        )
+    if not tensor.is_leaf:
+        raise mismatch(tensor, value, "data")
+    extra = extra_of(tensor)
+    if extra.grad is not None:
+        warnings.warn(
+            f"assigning to .data: .grad, of shape {extra.grad.shape} and dtype {extra.grad.dtype}, does not fit the "
+            f"new shape {value.shape} and dtype {value.dtype}, and was set to None. Do so yourself, before.",
+            stacklevel=3,
+        )
+        extra.grad = None
+    node = extra.accumulator and extra.accumulator()
+    if node is not None:  # graphs lead to it, whose gradients have the old form
+        node.variable = before = wrap(tensor._array, tensor._level)
+        before.requires_grad_()
+        before.register_hook(_refuse_gradient)
+        extra.accumulator = None
+
+
+def _refuse_gradient(grad: Tensor) -> None:
+    raise GradientError(
+        f"a gradient of shape {grad.shape} and dtype {grad.dtype} has arrived for a leaf that got another shape or "
+        "dtype since, by assigning to .data. Compute the loss again."
+    )
+
+
 def mismatch(tensor: Tensor, value: Any, attribute: str) -> GradientError:
     """The error of assigning to .data or .grad what does not look like the tensor."""
-    found = f"shape {value.shape} and dtype {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+    found = (
+        f"shape {value.shape}, dtype {value.dtype} and level {value._level}"
+        if isinstance(value, Tensor)
+        else type(value).__name__
+    )
     return GradientError(
-        f"assigning to .{attribute}: expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}. "
-        "Reshape or convert it first."
+        f"assigning to .{attribute}: expected a Tensor of shape {tensor.shape}, dtype {tensor.dtype} and level "
+        f"{tensor._level}, got {found}. Reshape or convert it first."
     )
 
 

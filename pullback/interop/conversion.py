@@ -15,7 +15,11 @@ _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if n
 
 
 def plain_array(self, dtype=None, copy=None):
-    """`__array__`: the values, for NumPy and plotting libraries; refused where a gradient would be lost."""
+    """`__array__`: the values, for NumPy and plotting libraries; refused where a gradient would be lost.
+
+    Without a copy it is read-only: a library that solves in the memory of its argument would change the tensor behind
+    the back of its version. `numpy()` gives an array that can be written into.
+    """
     if needs_grad(self):
         raise DetachingError(
             "a Tensor that requires grad was about to become a plain ndarray, which would lose its gradient without a "
@@ -29,7 +33,11 @@ def plain_array(self, dtype=None, copy=None):
         raise UnsupportedError(
             f"a Tensor around {with_article(data)} has no values yet, so it cannot become an ndarray."
         )
-    return np.array(data, dtype=dtype, copy=copy)
+    array = np.array(data, dtype=dtype, copy=copy)
+    if array is data:
+        array = data.view()
+        array.flags.writeable = False
+    return array
 
 
 def _number(kind):
@@ -75,7 +83,7 @@ def dlpack(self, **options):
             "a Tensor that requires grad was about to be handed to another library, where its gradient would be lost; "
             "write library.from_dlpack(t.detach())."
         )
-    return plain_array(self).__dlpack__(**options)
+    return self.numpy().__dlpack__(**options)
 
 
 def dlpack_device(self):

@@ -137,9 +137,9 @@ def deliver(name, result, out, casting="same_kind"):
 
 
 def needs_grad(x):
-    """Whether a gradient would be lost with `x`, at any level."""
+    """Whether a gradient would be lost with `x`, at any level that records."""
     while isinstance(x, Tensor):
-        if x._requires_grad:
+        if x._requires_grad and modes.current().records(x._level):
             return True
         x = x._array
     return False

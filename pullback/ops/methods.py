@@ -101,9 +101,12 @@ def to_bool(self):
 
 
 def to_index(self):
-    """An integer tensor of one element as a Python int."""
-    if self._array.dtype.kind not in "iub" or self._array.size != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index")
+    """A 0-d integer tensor as a Python int; no other, because NumPy asks for an index before it looks for a mask."""
+    if self._array.dtype.kind not in "iu" or self._array.ndim:
+        raise TypeError(
+            "only integer tensors of a single element and no dimension can be converted to an index, not one of shape "
+            f"{self.shape} and dtype {self.dtype}; write int(t)."
+        )
     return int(self.item())
 
 

@@ -33,7 +33,7 @@ def _push_forward(problem: Problem, directions: dict[int, np.ndarray], outputs: 
     """The tangents of the outputs, as vectors of real coordinates, when inputs (by number) move along directions."""
     with forward_ad.dual_level():
         arguments = [
-            forward_ad.make_dual(x, from_numpy(directions[i])) if i in directions else x
+            forward_ad.make_dual(x.detach(), from_numpy(directions[i])) if i in directions else _constant(x)
             for i, x in enumerate(problem.inputs)
         ]
         results = as_tuple(problem.func(*arguments))
@@ -43,6 +43,11 @@ def _push_forward(problem: Problem, directions: dict[int, np.ndarray], outputs: 
             values = np.zeros_like(values_of(output)) if tangent is None else values_of(tangent)
             found.append(real_coordinates(values.copy()))
     return found
+
+
+def _constant(x: Any) -> Any:
+    """An input that does not move, out of any graph: nothing is to be recorded beside the tangents."""
+    return x.detach() if isinstance(x, Tensor) else x
 
 
 def _jacobians(problem: Problem, outputs: list[Tensor]) -> list[list[np.ndarray]]:

@@ -8,8 +8,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
 from pullback.ops.formulas.determinants import (
@@ -161,8 +162,11 @@ def record_linalg_solve_matrices(out, A, B, check_errors):
     node = start_multi(LinalgSolveExBackward0, out, (True, False))
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
     node.saved_result = out[0]._array
     node.version_result = watch_output(out[0])
     node.saved_info = out[1]._array
@@ -256,8 +260,11 @@ def record_linalg_solve_triangular(out, A, B, upper, left, unitriangular):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
     node.arg_upper = upper
     node.arg_left = left
     node.arg_unitriangular = unitriangular
@@ -485,11 +492,17 @@ def record_linalg_lstsq_matrices(out, input, b, rcond, driver):
     node = start_multi(LinalgLstsqBackward0, out, (True, True, False, False))
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = b._fn if type(b) is Tensor and b._extra is None else port(b)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_b = b
-    node.version_b = b._counter and b._counter.n if type(b) is Tensor else version_when_saved(b)
-    node.arg_rcond = rcond
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(b) is Tensor:
+        node.saved_b = b
+        node.version_b = b._counter and b._counter.n
+    else:
+        node.saved_b, node.version_b = save_other(b)
+    node.arg_rcond = rcond if type(rcond) in FIXED else snapshot(rcond)
     node.saved_solution = out[0]._array
     node.version_solution = watch_output(out[0])
 
@@ -859,12 +872,16 @@ def record_linalg_ldl_solve(out, LD, pivots, B, hermitian):
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
     node.arg_hermitian = hermitian
     if node._next1 is not None:
-        node.saved_LD = LD
-        node.version_LD = LD._counter and LD._counter.n if type(LD) is Tensor else version_when_saved(LD)
-        node.saved_pivots = pivots
-        node.version_pivots = (
-            pivots._counter and pivots._counter.n if type(pivots) is Tensor else version_when_saved(pivots)
-        )
+        if type(LD) is Tensor:
+            node.saved_LD = LD
+            node.version_LD = LD._counter and LD._counter.n
+        else:
+            node.saved_LD, node.version_LD = save_other(LD, True)
+        if type(pivots) is Tensor:
+            node.saved_pivots = pivots
+            node.version_pivots = pivots._counter and pivots._counter.n
+        else:
+            node.saved_pivots, node.version_pivots = save_other(pivots, True)
 
 
 OP_linalg_ldl_solve = Operator(
@@ -1345,10 +1362,16 @@ def record_lobpcg_pairs(out, A, B, X, iK, k, niter, tol, largest):
     node = start_multi(LobpcgPairsBackward0, out, (True, True))
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_B = B
-    node.version_B = B._counter and B._counter.n if type(B) is Tensor else version_when_saved(B)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(B) is Tensor:
+        node.saved_B = B
+        node.version_B = B._counter and B._counter.n
+    else:
+        node.saved_B, node.version_B = save_other(B)
     node.saved_eigenvalues = out[0]._array
     node.version_eigenvalues = watch_output(out[0])
     node.saved_eigenvectors = out[1]._array
@@ -1456,22 +1479,26 @@ def record_eigenvalue_slope(out, A, slopes, values, vectors, inverse, hermitian)
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = slopes._fn if type(slopes) is Tensor and slopes._extra is None else port(slopes)
-    node.saved_slopes = slopes
-    node.version_slopes = (
-        slopes._counter and slopes._counter.n if type(slopes) is Tensor else version_when_saved(slopes)
-    )
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.saved_inverse = inverse
-    node.version_inverse = (
-        inverse._counter and inverse._counter.n if type(inverse) is Tensor else version_when_saved(inverse)
-    )
+    if type(slopes) is Tensor:
+        node.saved_slopes = slopes
+        node.version_slopes = slopes._counter and slopes._counter.n
+    else:
+        node.saved_slopes, node.version_slopes = save_other(slopes)
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    if type(inverse) is Tensor:
+        node.saved_inverse = inverse
+        node.version_inverse = inverse._counter and inverse._counter.n
+    else:
+        node.saved_inverse, node.version_inverse = save_other(inverse, True)
     node.arg_hermitian = hermitian
 
 
@@ -1582,27 +1609,34 @@ def record_eigenvalue_tangent(out, A, tangent, values, vectors, inverse, hermiti
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.saved_inverse = inverse
-    node.version_inverse = (
-        inverse._counter and inverse._counter.n if type(inverse) is Tensor else version_when_saved(inverse)
-    )
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    if type(inverse) is Tensor:
+        node.saved_inverse = inverse
+        node.version_inverse = inverse._counter and inverse._counter.n
+    else:
+        node.saved_inverse, node.version_inverse = save_other(inverse, True)
     node.arg_hermitian = hermitian
     if node._next1 is not None:
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+        if type(A) is Tensor:
+            node.saved_A = A
+            node.version_A = A._counter and A._counter.n
+        else:
+            node.saved_A, node.version_A = save_other(A)
     if node._next0 is not None:
-        node.saved_tangent = tangent
-        node.version_tangent = (
-            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
-        )
+        if type(tangent) is Tensor:
+            node.saved_tangent = tangent
+            node.version_tangent = tangent._counter and tangent._counter.n
+        else:
+            node.saved_tangent, node.version_tangent = save_other(tangent)
 
 
 OP_eigenvalue_tangent = Operator(
@@ -1838,18 +1872,31 @@ def record_singular_value_slope(out, A, slopes, U, S, Vh):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = slopes._fn if type(slopes) is Tensor and slopes._extra is None else port(slopes)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_slopes = slopes
-    node.version_slopes = (
-        slopes._counter and slopes._counter.n if type(slopes) is Tensor else version_when_saved(slopes)
-    )
-    node.saved_U = U
-    node.version_U = U._counter and U._counter.n if type(U) is Tensor else version_when_saved(U)
-    node.saved_S = S
-    node.version_S = S._counter and S._counter.n if type(S) is Tensor else version_when_saved(S)
-    node.saved_Vh = Vh
-    node.version_Vh = Vh._counter and Vh._counter.n if type(Vh) is Tensor else version_when_saved(Vh)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(slopes) is Tensor:
+        node.saved_slopes = slopes
+        node.version_slopes = slopes._counter and slopes._counter.n
+    else:
+        node.saved_slopes, node.version_slopes = save_other(slopes)
+    if type(U) is Tensor:
+        node.saved_U = U
+        node.version_U = U._counter and U._counter.n
+    else:
+        node.saved_U, node.version_U = save_other(U, True)
+    if type(S) is Tensor:
+        node.saved_S = S
+        node.version_S = S._counter and S._counter.n
+    else:
+        node.saved_S, node.version_S = save_other(S, True)
+    if type(Vh) is Tensor:
+        node.saved_Vh = Vh
+        node.version_Vh = Vh._counter and Vh._counter.n
+    else:
+        node.saved_Vh, node.version_Vh = save_other(Vh, True)
 
 
 OP_singular_value_slope = Operator(
@@ -1951,19 +1998,32 @@ def record_singular_value_tangent(out, A, tangent, U, S, Vh):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_U = U
-    node.version_U = U._counter and U._counter.n if type(U) is Tensor else version_when_saved(U)
-    node.saved_S = S
-    node.version_S = S._counter and S._counter.n if type(S) is Tensor else version_when_saved(S)
-    node.saved_Vh = Vh
-    node.version_Vh = Vh._counter and Vh._counter.n if type(Vh) is Tensor else version_when_saved(Vh)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(U) is Tensor:
+        node.saved_U = U
+        node.version_U = U._counter and U._counter.n
+    else:
+        node.saved_U, node.version_U = save_other(U, True)
+    if type(S) is Tensor:
+        node.saved_S = S
+        node.version_S = S._counter and S._counter.n
+    else:
+        node.saved_S, node.version_S = save_other(S, True)
+    if type(Vh) is Tensor:
+        node.saved_Vh = Vh
+        node.version_Vh = Vh._counter and Vh._counter.n
+    else:
+        node.saved_Vh, node.version_Vh = save_other(Vh, True)
     if node._next0 is not None:
-        node.saved_tangent = tangent
-        node.version_tangent = (
-            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
-        )
+        if type(tangent) is Tensor:
+            node.saved_tangent = tangent
+            node.version_tangent = tangent._counter and tangent._counter.n
+        else:
+            node.saved_tangent, node.version_tangent = save_other(tangent)
 
 
 OP_singular_value_tangent = Operator(
@@ -2193,13 +2253,17 @@ def record_adjugate_slope(out, A, tangent):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
     if node._next0 is not None:
-        node.saved_tangent = tangent
-        node.version_tangent = (
-            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
-        )
+        if type(tangent) is Tensor:
+            node.saved_tangent = tangent
+            node.version_tangent = tangent._counter and tangent._counter.n
+        else:
+            node.saved_tangent, node.version_tangent = save_other(tangent)
 
 
 OP_adjugate_slope = Operator(
@@ -2350,7 +2414,7 @@ def record_hermitian_map(out, A, function, UPLO):
     node._next0 = A._fn if A._extra is None else port(A)
     node.saved_A = A
     node.version_A = A._counter and A._counter.n
-    node.arg_function = function
+    node.arg_function = function if type(function) in FIXED else snapshot(function)
     node.saved_values = out[1]._array
     node.version_values = watch_output(out[1])
     node.saved_vectors = out[2]._array
@@ -2427,22 +2491,28 @@ def record_hermitian_map_slope(out, A, direction, values, vectors, function):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = direction._fn if type(direction) is Tensor and direction._extra is None else port(direction)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.arg_function = function
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    node.arg_function = function if type(function) in FIXED else snapshot(function)
     if node._next0 is not None:
-        node.saved_direction = direction
-        node.version_direction = (
-            direction._counter and direction._counter.n if type(direction) is Tensor else version_when_saved(direction)
-        )
+        if type(direction) is Tensor:
+            node.saved_direction = direction
+            node.version_direction = direction._counter and direction._counter.n
+        else:
+            node.saved_direction, node.version_direction = save_other(direction)
 
 
 OP_hermitian_map_slope = Operator(
@@ -2547,25 +2617,34 @@ def record_hermitian_map_curve(out, A, direction, other, values, vectors, functi
         port(direction),
         port(other),
     )
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.arg_function = function
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A, True)
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    node.arg_function = function if type(function) in FIXED else snapshot(function)
     if node._nexts[2] is not None:
-        node.saved_direction = direction
-        node.version_direction = (
-            direction._counter and direction._counter.n if type(direction) is Tensor else version_when_saved(direction)
-        )
+        if type(direction) is Tensor:
+            node.saved_direction = direction
+            node.version_direction = direction._counter and direction._counter.n
+        else:
+            node.saved_direction, node.version_direction = save_other(direction)
     if node._nexts[1] is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_hermitian_map_curve = Operator(
@@ -2781,8 +2860,8 @@ def record_linalg_vector_norm(out, input, ord, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_ord = ord
-    node.arg_dim = dim
+    node.arg_ord = ord if type(ord) in FIXED else snapshot(ord)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.arg_dtype = dtype
     node.saved_result = out._array
@@ -2922,9 +3001,9 @@ def record_renorm(out, input, p, dim, maxnorm):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_p = p
-    node.arg_dim = dim
-    node.arg_maxnorm = maxnorm
+    node.arg_p = p if type(p) in FIXED else snapshot(p)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_maxnorm = maxnorm if type(maxnorm) in FIXED else snapshot(maxnorm)
 
 
 OP_renorm = Operator("renorm", "renorm", ((0, "input"),), record=record_renorm, saves_self=True)
@@ -3007,11 +3086,17 @@ def record_cdist_rows(out, x1, x2, p):
     out._fn, out._requires_grad = node, True
     node._next0 = x1._fn if type(x1) is Tensor and x1._extra is None else port(x1)
     node._next1 = x2._fn if type(x2) is Tensor and x2._extra is None else port(x2)
-    node.saved_x1 = x1
-    node.version_x1 = x1._counter and x1._counter.n if type(x1) is Tensor else version_when_saved(x1)
-    node.saved_x2 = x2
-    node.version_x2 = x2._counter and x2._counter.n if type(x2) is Tensor else version_when_saved(x2)
-    node.arg_p = p
+    if type(x1) is Tensor:
+        node.saved_x1 = x1
+        node.version_x1 = x1._counter and x1._counter.n
+    else:
+        node.saved_x1, node.version_x1 = save_other(x1)
+    if type(x2) is Tensor:
+        node.saved_x2 = x2
+        node.version_x2 = x2._counter and x2._counter.n
+    else:
+        node.saved_x2, node.version_x2 = save_other(x2)
+    node.arg_p = p if type(p) in FIXED else snapshot(p)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 

@@ -7,6 +7,7 @@ from pullback.core.modes import current
 from pullback.core.node import Node, port
 from pullback.core.out import assign_out
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.fft import c2r_adjoint, r2c_adjoint
 from pullback.arrays.numpy import fft as kernels
@@ -361,7 +362,7 @@ def record_fft_c2c(out, input, dim, scale, forward):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_scale = scale
     node.arg_forward = forward
 
@@ -421,7 +422,7 @@ def record_fft_r2c(out, input, dim, scale, onesided):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_scale = scale
     node.arg_onesided = onesided
 
@@ -480,7 +481,7 @@ def record_fft_c2r(out, input, dim, scale, last_dim_size):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_scale = scale
 
 

@@ -8,8 +8,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import not_implemented
 from pullback.core.view import make_view, shares_memory
@@ -59,7 +60,7 @@ def record_slice_view(out, input, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
 OP_slice_view = Operator("slice_view", "slice_view", ((0, "input"),), record=record_slice_view, view=True)
@@ -111,7 +112,7 @@ def record_slice_backward(out, input, shape, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
 OP_slice_backward = Operator("slice_backward", "slice_backward", ((0, "input"),), record=record_slice_backward)
@@ -164,7 +165,7 @@ def record_advanced_index(out, input, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
 OP_advanced_index = Operator("advanced_index", "advanced_index", ((0, "input"),), record=record_advanced_index)
@@ -214,7 +215,7 @@ def record_index_accumulate(out, input, shape, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
 OP_index_accumulate = Operator("index_accumulate", "index_accumulate", ((0, "input"),), record=record_index_accumulate)
@@ -272,7 +273,7 @@ def record_setitem(out, input, index, value):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
     node.value_shape = attribute(value, "shape")
 
 
@@ -361,7 +362,7 @@ def record__index_put(out, input, index, values, accumulate):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = values._fn if type(values) is Tensor and values._extra is None else port(values)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
     node.values_shape = attribute(values, "shape")
     node.arg_accumulate = accumulate
 
@@ -437,9 +438,12 @@ def record_gather(out, input, dim, index, sparse_grad):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_gather = Operator("gather", "gather", ((0, "input"), (2, "index")), record=record_gather)
@@ -514,9 +518,12 @@ def record_gather_backward(out, input, shape, dim, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_gather_backward = Operator(
@@ -614,9 +621,12 @@ def record_scatter(out, input, dim, index, src):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     node.src_shape = attribute(src, "shape")
 
 
@@ -706,9 +716,12 @@ def record_scatter_value(out, input, dim, index, value):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_scatter_value = Operator("scatter.value", "scatter_value", ((0, "input"), (2, "index")), record=record_scatter_value)
@@ -867,11 +880,14 @@ def record_scatter_add(out, input, dim, index, src):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.src_shape = attribute(src, "shape")
     if node._next1 is not None:
-        node.saved_index = index
-        node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+        if type(index) is Tensor:
+            node.saved_index = index
+            node.version_index = index._counter and index._counter.n
+        else:
+            node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_scatter_add = Operator(
@@ -963,9 +979,12 @@ def record_index_select(out, input, dim, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_index_select = Operator("index_select", "index_select", ((0, "input"), (2, "index")), record=record_index_select)
@@ -1040,9 +1059,12 @@ def record_index_select_backward(out, input, shape, dim, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_index_select_backward = Operator(
@@ -1125,12 +1147,15 @@ def record_index_add(out, input, dim, index, source, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.source_shape = attribute(source, "shape")
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
     if node._next1 is not None:
-        node.saved_index = index
-        node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+        if type(index) is Tensor:
+            node.saved_index = index
+            node.version_index = index._counter and index._counter.n
+        else:
+            node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_index_add = Operator("index_add", "index_add", ((0, "input"), (2, "index"), (3, "source")), record=record_index_add)
@@ -1225,9 +1250,12 @@ def record_index_copy(out, input, dim, index, source):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     node.source_shape = attribute(source, "shape")
 
 
@@ -1325,9 +1353,12 @@ def record_index_fill(out, input, dim, index, value):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_index_fill = Operator(
@@ -1417,8 +1448,11 @@ def record_take(out, input, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_take = Operator("take", "take", ((0, "input"), (1, "index")), record=record_take)
@@ -1485,8 +1519,11 @@ def record_take_backward(out, input, shape, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_take_backward = Operator("take_backward", "take_backward", ((0, "input"), (2, "index")), record=record_take_backward)
@@ -1561,8 +1598,11 @@ def record_put(out, input, index, source, accumulate):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     node.source_shape = attribute(source, "shape")
     node.arg_accumulate = accumulate
 
@@ -1655,8 +1695,11 @@ def record_masked_fill(out, input, mask, value):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
 
 
 OP_masked_fill = Operator(
@@ -1730,8 +1773,11 @@ def record_masked_select(out, input, mask):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
 
 
 OP_masked_select = Operator("masked_select", "masked_select", ((0, "input"), (1, "mask")), record=record_masked_select)
@@ -1796,8 +1842,11 @@ def record_masked_select_backward(out, input, shape, mask):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
 
 
 OP_masked_select_backward = Operator(
@@ -1875,8 +1924,11 @@ def record_masked_scatter(out, input, mask, source):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
     node.source_shape = attribute(source, "shape")
 
 
@@ -1981,9 +2033,9 @@ def record_diagonal_scatter(out, input, src, offset, dim1, dim2):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.arg_offset = offset
-    node.arg_dim1 = dim1
-    node.arg_dim2 = dim2
+    node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
 
 
 OP_diagonal_scatter = Operator(
@@ -2084,7 +2136,7 @@ def record_sort(out, input, dim, descending, stable):
     node = start_multi(SortBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -2170,7 +2222,7 @@ def record_topk(out, input, k, dim, largest, sorted):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -2503,13 +2555,22 @@ def record_scatter_reduce(out, input, dim, index, src, reduce, include_self):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
-    node.saved_src = src
-    node.version_src = src._counter and src._counter.n if type(src) is Tensor else version_when_saved(src)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
+    if type(src) is Tensor:
+        node.saved_src = src
+        node.version_src = src._counter and src._counter.n
+    else:
+        node.saved_src, node.version_src = save_other(src)
     node.arg_reduce = reduce
     node.arg_include_self = include_self
     node.saved_result = out._array
@@ -2640,15 +2701,22 @@ def record_index_reduce(out, input, dim, index, source, reduce, include_self):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
-    node.saved_source = source
-    node.version_source = (
-        source._counter and source._counter.n if type(source) is Tensor else version_when_saved(source)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
+    if type(source) is Tensor:
+        node.saved_source = source
+        node.version_source = source._counter and source._counter.n
+    else:
+        node.saved_source, node.version_source = save_other(source)
     node.arg_reduce = reduce
     node.arg_include_self = include_self
     node.saved_result = out._array

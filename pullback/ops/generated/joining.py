@@ -5,6 +5,7 @@ from pullback.core.dispatch import Operator, TENSOR, attribute, dispatch
 from pullback.core.node import Node, port
 from pullback.core.out import assign_out, write_out
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import new
 from pullback.ops.formulas.joining import cat_backward
 from pullback.ops.composite import joining as composite_joining
@@ -33,7 +34,7 @@ def record_cat(out, tensors, dim):
     out._fn, out._requires_grad = node, True
     node._nexts = tuple(port(x) for x in tensors)
     node.tensors_shape = tuple(attribute(x, "shape") for x in tensors)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_cat = Operator("cat", "cat", (), lists=((0, "tensors"),), record=record_cat)
@@ -73,7 +74,7 @@ def record_stack(out, tensors, dim):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._nexts = tuple(port(x) for x in tensors)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_stack = Operator("stack", "stack", (), lists=((0, "tensors"),), record=record_stack)

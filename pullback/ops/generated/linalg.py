@@ -7,8 +7,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import MASKING, Node, port
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved
+from pullback.core.saved import Released, save_other
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.linalg import cross_dim, einsum_pair_backward, flip_pair, matmul_other, matmul_self, scaled
 from pullback.arrays import numpy as kernels
@@ -52,11 +53,17 @@ def record_mm(out, input, mat2):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = mat2._fn if type(mat2) is Tensor and mat2._extra is None else port(mat2)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_mat2 = mat2
-        node.version_mat2 = mat2._counter and mat2._counter.n if type(mat2) is Tensor else version_when_saved(mat2)
+        if type(mat2) is Tensor:
+            node.saved_mat2 = mat2
+            node.version_mat2 = mat2._counter and mat2._counter.n
+        else:
+            node.saved_mat2, node.version_mat2 = save_other(mat2)
 
 
 OP_mm = Operator("mm", "mm", ((0, "input"), (1, "mat2")), record=record_mm, saves_self=True)
@@ -130,11 +137,17 @@ def record_bmm(out, input, mat2):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = mat2._fn if type(mat2) is Tensor and mat2._extra is None else port(mat2)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_mat2 = mat2
-        node.version_mat2 = mat2._counter and mat2._counter.n if type(mat2) is Tensor else version_when_saved(mat2)
+        if type(mat2) is Tensor:
+            node.saved_mat2 = mat2
+            node.version_mat2 = mat2._counter and mat2._counter.n
+        else:
+            node.saved_mat2, node.version_mat2 = save_other(mat2)
 
 
 OP_bmm = Operator("bmm", "bmm", ((0, "input"), (1, "mat2")), record=record_bmm, saves_self=True)
@@ -207,10 +220,16 @@ def record_matmul(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_matmul = Operator("matmul", "matmul", ((0, "input"), (1, "other")), record=record_matmul, saves_self=True)
@@ -286,11 +305,17 @@ def record_mv(out, input, vec):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = vec._fn if type(vec) is Tensor and vec._extra is None else port(vec)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_vec = vec
-        node.version_vec = vec._counter and vec._counter.n if type(vec) is Tensor else version_when_saved(vec)
+        if type(vec) is Tensor:
+            node.saved_vec = vec
+            node.version_vec = vec._counter and vec._counter.n
+        else:
+            node.saved_vec, node.version_vec = save_other(vec)
 
 
 OP_mv = Operator("mv", "mv", ((0, "input"), (1, "vec")), record=record_mv, saves_self=True)
@@ -364,13 +389,17 @@ def record_dot(out, input, tensor):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = tensor._fn if type(tensor) is Tensor and tensor._extra is None else port(tensor)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_tensor = tensor
-        node.version_tensor = (
-            tensor._counter and tensor._counter.n if type(tensor) is Tensor else version_when_saved(tensor)
-        )
+        if type(tensor) is Tensor:
+            node.saved_tensor = tensor
+            node.version_tensor = tensor._counter and tensor._counter.n
+        else:
+            node.saved_tensor, node.version_tensor = save_other(tensor)
 
 
 OP_dot = Operator("dot", "dot", ((0, "input"), (1, "tensor")), record=record_dot, saves_self=True)
@@ -450,11 +479,17 @@ def record_vdot(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_vdot = Operator("vdot", "vdot", ((0, "input"), (1, "other")), record=record_vdot, saves_self=True)
@@ -542,11 +577,17 @@ def record_outer(out, input, vec2):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = vec2._fn if type(vec2) is Tensor and vec2._extra is None else port(vec2)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_vec2 = vec2
-        node.version_vec2 = vec2._counter and vec2._counter.n if type(vec2) is Tensor else version_when_saved(vec2)
+        if type(vec2) is Tensor:
+            node.saved_vec2 = vec2
+            node.version_vec2 = vec2._counter and vec2._counter.n
+        else:
+            node.saved_vec2, node.version_vec2 = save_other(vec2)
 
 
 OP_outer = Operator("outer", "outer", ((0, "input"), (1, "vec2")), record=record_outer, saves_self=True)
@@ -630,10 +671,16 @@ def record__einsum_pair(out, input, other, equation):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     node.arg_equation = equation
 
 
@@ -739,14 +786,20 @@ def record_addmm(out, input, mat1, mat2, beta, alpha):
         port(mat1),
         port(mat2),
     )
-    node.arg_beta = beta
-    node.arg_alpha = alpha
+    node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
     if node._nexts[2] is not None:
-        node.saved_mat1 = mat1
-        node.version_mat1 = mat1._counter and mat1._counter.n if type(mat1) is Tensor else version_when_saved(mat1)
+        if type(mat1) is Tensor:
+            node.saved_mat1 = mat1
+            node.version_mat1 = mat1._counter and mat1._counter.n
+        else:
+            node.saved_mat1, node.version_mat1 = save_other(mat1)
     if node._nexts[1] is not None:
-        node.saved_mat2 = mat2
-        node.version_mat2 = mat2._counter and mat2._counter.n if type(mat2) is Tensor else version_when_saved(mat2)
+        if type(mat2) is Tensor:
+            node.saved_mat2 = mat2
+            node.version_mat2 = mat2._counter and mat2._counter.n
+        else:
+            node.saved_mat2, node.version_mat2 = save_other(mat2)
 
 
 OP_addmm = Operator("addmm", "addmm", ((0, "input"), (1, "mat1"), (2, "mat2")), record=record_addmm)
@@ -882,18 +935,20 @@ def record_baddbmm(out, input, batch1, batch2, beta, alpha):
         port(batch1),
         port(batch2),
     )
-    node.arg_beta = beta
-    node.arg_alpha = alpha
+    node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
     if node._nexts[2] is not None:
-        node.saved_batch1 = batch1
-        node.version_batch1 = (
-            batch1._counter and batch1._counter.n if type(batch1) is Tensor else version_when_saved(batch1)
-        )
+        if type(batch1) is Tensor:
+            node.saved_batch1 = batch1
+            node.version_batch1 = batch1._counter and batch1._counter.n
+        else:
+            node.saved_batch1, node.version_batch1 = save_other(batch1)
     if node._nexts[1] is not None:
-        node.saved_batch2 = batch2
-        node.version_batch2 = (
-            batch2._counter and batch2._counter.n if type(batch2) is Tensor else version_when_saved(batch2)
-        )
+        if type(batch2) is Tensor:
+            node.saved_batch2 = batch2
+            node.version_batch2 = batch2._counter and batch2._counter.n
+        else:
+            node.saved_batch2, node.version_batch2 = save_other(batch2)
 
 
 OP_baddbmm = Operator("baddbmm", "baddbmm", ((0, "input"), (1, "batch1"), (2, "batch2")), record=record_baddbmm)
@@ -1023,9 +1078,9 @@ def record_diag_embed(out, input, offset, dim1, dim2):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_offset = offset
-    node.arg_dim1 = dim1
-    node.arg_dim2 = dim2
+    node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
 
 
 OP_diag_embed = Operator("diag_embed", "diag_embed", ((0, "input"),), record=record_diag_embed)
@@ -1096,12 +1151,18 @@ def record_cross(out, input, other, dim):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.arg_dim = dim
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     if node._next0 is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_cross = Operator("cross", "cross", ((0, "input"), (1, "other")), record=record_cross, saves_self=True)

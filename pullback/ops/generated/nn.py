@@ -8,8 +8,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
 from pullback.ops.formulas.linear_losses import linear_cross_entropy_backward
@@ -73,12 +74,16 @@ def record_linear(out, input, weight, bias):
         port(bias),
     )
     if node._nexts[0] is not None or node._nexts[1] is not None:
-        node.saved_input = input
-        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_linear = Operator(
@@ -144,7 +149,7 @@ def record_native_dropout(out, input, p, train):
     """Make each of `out` an output of a NativeDropoutBackward0 node."""
     node = start_multi(NativeDropoutBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_p = p
+    node.arg_p = p if type(p) in FIXED else snapshot(p)
     node.arg_train = train
     node.saved_mask = out[1]._array
     node.version_mask = watch_output(out[1])
@@ -209,10 +214,13 @@ def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input, True)
     node.weight_shape = attribute(weight, "shape")
-    node.arg_padding_idx = padding_idx
+    node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
     node.arg_scale_grad_by_freq = scale_grad_by_freq
 
 
@@ -295,12 +303,13 @@ def record_embedding_rows_backward(out, grad_output, indices, num_weights, paddi
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_num_weights = num_weights
-    node.arg_padding_idx = padding_idx
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_num_weights = num_weights if type(num_weights) in FIXED else snapshot(num_weights)
+    node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
     node.arg_scale_grad_by_freq = scale_grad_by_freq
 
 
@@ -426,14 +435,18 @@ def record__layer_norm(out, input, weight, bias, dims, eps):
         port(weight),
         port(bias),
     )
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_weight = weight
-    node.version_weight = (
-        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-    )
-    node.arg_dims = dims
-    node.arg_eps = eps
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    if type(weight) is Tensor:
+        node.saved_weight = weight
+        node.version_weight = weight._counter and weight._counter.n
+    else:
+        node.saved_weight, node.version_weight = save_other(weight)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
+    node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
     node.saved_mean = out[1]._array
     node.version_mean = watch_output(out[1])
     node.saved_inverse = out[2]._array
@@ -512,20 +525,21 @@ class GeluBackward0(Node):
     Generated from the entry `gelu` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_approximate", "saved_result", "saved_self", "version_result", "version_self")
+    __slots__ = ("arg_approximate", "saved_self", "version_self")
     arity = 1
     pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (ops.gelu_backward(grad, self_, result_, approximate=self.arg_approximate),)
+        return (
+            ops.gelu_backward(
+                grad, self_, ops.gelu(self_, approximate=self.arg_approximate), approximate=self.arg_approximate
+            ),
+        )
 
     def release(self):
         self.version_self = Released
         self.saved_self = None
-        self.version_result = Released
-        self.saved_result = None
 
 
 def record_gelu(out, input, approximate):
@@ -540,8 +554,6 @@ def record_gelu(out, input, approximate):
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
     node.arg_approximate = approximate
-    node.saved_result = out._array
-    node.version_result = watch_output(out)
 
 
 OP_gelu = Operator("gelu", "gelu", ((0, "input"),), record=record_gelu, saves_self=True)
@@ -618,21 +630,24 @@ def record_gelu_backward(out, grad_output, input, output, approximate):
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
     node.arg_approximate = approximate
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
     if node._next0 is not None:
-        node.saved_output = output
-        node.version_output = (
-            output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
-        )
+        if type(output) is Tensor:
+            node.saved_output = output
+            node.version_output = output._counter and output._counter.n
+        else:
+            node.saved_output, node.version_output = save_other(output, True)
 
 
 OP_gelu_backward = Operator(
@@ -712,8 +727,8 @@ def record_softplus(out, input, beta, threshold):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_beta = beta
-    node.arg_threshold = threshold
+    node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
+    node.arg_threshold = threshold if type(threshold) in FIXED else snapshot(threshold)
 
 
 OP_softplus = Operator("softplus", "softplus", ((0, "input"),), record=record_softplus, saves_self=True)
@@ -1041,7 +1056,7 @@ def record_softmax(out, input, dim, dtype):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1118,18 +1133,18 @@ def record_softmax_backward(out, grad_output, output, dim):
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = output._fn if type(output) is Tensor and output._extra is None else port(output)
-    node.saved_output = output
-    node.version_output = (
-        output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
-    )
-    node.arg_dim = dim
+    if type(output) is Tensor:
+        node.saved_output = output
+        node.version_output = output._counter and output._counter.n
+    else:
+        node.saved_output, node.version_output = save_other(output)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_softmax_backward = Operator(
@@ -1211,7 +1226,7 @@ def record_log_softmax(out, input, dim, dtype):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1284,18 +1299,18 @@ def record_log_softmax_backward(out, grad_output, output, dim):
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = output._fn if type(output) is Tensor and output._extra is None else port(output)
-    node.saved_output = output
-    node.version_output = (
-        output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
-    )
-    node.arg_dim = dim
+    if type(output) is Tensor:
+        node.saved_output = output
+        node.version_output = output._counter and output._counter.n
+    else:
+        node.saved_output, node.version_output = save_other(output)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_log_softmax_backward = Operator(
@@ -1398,12 +1413,16 @@ def record_mse_loss(out, input, target, reduction):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_target = target
-    node.version_target = (
-        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(target) is Tensor:
+        node.saved_target = target
+        node.version_target = target._counter and target._counter.n
+    else:
+        node.saved_target, node.version_target = save_other(target)
     node.arg_reduction = reduction
 
 
@@ -1522,16 +1541,18 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
     node.self_shape = attribute(input, "shape")
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target, True)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight, True)
 
 
 OP_nll_loss = Operator("nll_loss", "nll_loss", ((0, "input"), (1, "target"), (2, "weight")), record=record_nll_loss)
@@ -1617,16 +1638,18 @@ def record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction,
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target, True)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight, True)
 
 
 OP_nll_loss_backward = Operator(
@@ -1705,14 +1728,18 @@ def record_cross_entropy_loss(out, input, target, reduction, ignore_index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_target = target
-    node.version_target = (
-        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-    )
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    if type(target) is Tensor:
+        node.saved_target = target
+        node.version_target = target._counter and target._counter.n
+    else:
+        node.saved_target, node.version_target = save_other(target, True)
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
 
 
 OP_cross_entropy_loss = Operator(
@@ -1816,21 +1843,24 @@ def record_cross_entropy_loss_backward(out, grad_output, input, target, reductio
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_target = target
-    node.version_target = (
-        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-    )
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    if type(target) is Tensor:
+        node.saved_target = target
+        node.version_target = target._counter and target._counter.n
+    else:
+        node.saved_target, node.version_target = save_other(target, True)
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_cross_entropy_loss_backward = Operator(
@@ -1928,13 +1958,17 @@ def record_binary_cross_entropy_elements(out, input, target):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target)
 
 
 OP_binary_cross_entropy_elements = Operator(
@@ -2032,13 +2066,17 @@ def record_binary_cross_entropy_logit_elements(out, input, target):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target)
 
 
 OP_binary_cross_entropy_logit_elements = Operator(
@@ -2592,31 +2630,34 @@ def record_linear_cross_entropy_rows(out, input, linear_weight, target, linear_b
         port(linear_bias),
         port(weight),
     )
-    node.arg_ignore_index = ignore_index
-    node.arg_rows = rows
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
+    node.arg_rows = rows if type(rows) in FIXED else snapshot(rows)
     if node._nexts[0] is not None or node._nexts[1] is not None or node._nexts[2] is not None:
-        node.saved_input = input
-        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_linear_weight = linear_weight
-        node.version_linear_weight = (
-            linear_weight._counter and linear_weight._counter.n
-            if type(linear_weight) is Tensor
-            else version_when_saved(linear_weight)
-        )
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
-        node.saved_linear_bias = linear_bias
-        node.version_linear_bias = (
-            linear_bias._counter and linear_bias._counter.n
-            if type(linear_bias) is Tensor
-            else version_when_saved(linear_bias)
-        )
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
+        if type(linear_weight) is Tensor:
+            node.saved_linear_weight = linear_weight
+            node.version_linear_weight = linear_weight._counter and linear_weight._counter.n
+        else:
+            node.saved_linear_weight, node.version_linear_weight = save_other(linear_weight)
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target, True)
+        if type(linear_bias) is Tensor:
+            node.saved_linear_bias = linear_bias
+            node.version_linear_bias = linear_bias._counter and linear_bias._counter.n
+        else:
+            node.saved_linear_bias, node.version_linear_bias = save_other(linear_bias)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight, True)
 
 
 OP_linear_cross_entropy_rows = Operator(
@@ -2770,27 +2811,27 @@ def record_ctc_loss_rows(out, log_probs, targets, input_lengths, target_lengths,
     """Make each of `out` an output of a CtcLossBackward0 node."""
     node = start_multi(CtcLossBackward0, out, (True, False))
     node._next0 = log_probs._fn if type(log_probs) is Tensor and log_probs._extra is None else port(log_probs)
-    node.saved_log_probs = log_probs
-    node.version_log_probs = (
-        log_probs._counter and log_probs._counter.n if type(log_probs) is Tensor else version_when_saved(log_probs)
-    )
-    node.saved_targets = targets
-    node.version_targets = (
-        targets._counter and targets._counter.n if type(targets) is Tensor else version_when_saved(targets)
-    )
-    node.saved_input_lengths = input_lengths
-    node.version_input_lengths = (
-        input_lengths._counter and input_lengths._counter.n
-        if type(input_lengths) is Tensor
-        else version_when_saved(input_lengths)
-    )
-    node.saved_target_lengths = target_lengths
-    node.version_target_lengths = (
-        target_lengths._counter and target_lengths._counter.n
-        if type(target_lengths) is Tensor
-        else version_when_saved(target_lengths)
-    )
-    node.arg_blank = blank
+    if type(log_probs) is Tensor:
+        node.saved_log_probs = log_probs
+        node.version_log_probs = log_probs._counter and log_probs._counter.n
+    else:
+        node.saved_log_probs, node.version_log_probs = save_other(log_probs)
+    if type(targets) is Tensor:
+        node.saved_targets = targets
+        node.version_targets = targets._counter and targets._counter.n
+    else:
+        node.saved_targets, node.version_targets = save_other(targets, True)
+    if type(input_lengths) is Tensor:
+        node.saved_input_lengths = input_lengths
+        node.version_input_lengths = input_lengths._counter and input_lengths._counter.n
+    else:
+        node.saved_input_lengths, node.version_input_lengths = save_other(input_lengths, True)
+    if type(target_lengths) is Tensor:
+        node.saved_target_lengths = target_lengths
+        node.version_target_lengths = target_lengths._counter and target_lengths._counter.n
+    else:
+        node.saved_target_lengths, node.version_target_lengths = save_other(target_lengths, True)
+    node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
     node.saved_losses = out[0]._array
     node.version_losses = watch_output(out[0])
     node.saved_log_alpha = out[1]._array
@@ -2888,42 +2929,43 @@ def record_ctc_loss_rows_backward(
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = log_probs._fn if type(log_probs) is Tensor and log_probs._extra is None else port(log_probs)
-    node.saved_log_probs = log_probs
-    node.version_log_probs = (
-        log_probs._counter and log_probs._counter.n if type(log_probs) is Tensor else version_when_saved(log_probs)
-    )
-    node.saved_targets = targets
-    node.version_targets = (
-        targets._counter and targets._counter.n if type(targets) is Tensor else version_when_saved(targets)
-    )
-    node.saved_input_lengths = input_lengths
-    node.version_input_lengths = (
-        input_lengths._counter and input_lengths._counter.n
-        if type(input_lengths) is Tensor
-        else version_when_saved(input_lengths)
-    )
-    node.saved_target_lengths = target_lengths
-    node.version_target_lengths = (
-        target_lengths._counter and target_lengths._counter.n
-        if type(target_lengths) is Tensor
-        else version_when_saved(target_lengths)
-    )
-    node.saved_losses = losses
-    node.version_losses = (
-        losses._counter and losses._counter.n if type(losses) is Tensor else version_when_saved(losses)
-    )
-    node.saved_log_alpha = log_alpha
-    node.version_log_alpha = (
-        log_alpha._counter and log_alpha._counter.n if type(log_alpha) is Tensor else version_when_saved(log_alpha)
-    )
-    node.arg_blank = blank
+    if type(log_probs) is Tensor:
+        node.saved_log_probs = log_probs
+        node.version_log_probs = log_probs._counter and log_probs._counter.n
+    else:
+        node.saved_log_probs, node.version_log_probs = save_other(log_probs)
+    if type(targets) is Tensor:
+        node.saved_targets = targets
+        node.version_targets = targets._counter and targets._counter.n
+    else:
+        node.saved_targets, node.version_targets = save_other(targets, True)
+    if type(input_lengths) is Tensor:
+        node.saved_input_lengths = input_lengths
+        node.version_input_lengths = input_lengths._counter and input_lengths._counter.n
+    else:
+        node.saved_input_lengths, node.version_input_lengths = save_other(input_lengths, True)
+    if type(target_lengths) is Tensor:
+        node.saved_target_lengths = target_lengths
+        node.version_target_lengths = target_lengths._counter and target_lengths._counter.n
+    else:
+        node.saved_target_lengths, node.version_target_lengths = save_other(target_lengths, True)
+    if type(losses) is Tensor:
+        node.saved_losses = losses
+        node.version_losses = losses._counter and losses._counter.n
+    else:
+        node.saved_losses, node.version_losses = save_other(losses, True)
+    if type(log_alpha) is Tensor:
+        node.saved_log_alpha = log_alpha
+        node.version_log_alpha = log_alpha._counter and log_alpha._counter.n
+    else:
+        node.saved_log_alpha, node.version_log_alpha = save_other(log_alpha, True)
+    node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_ctc_loss_rows_backward = Operator(

@@ -9,8 +9,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.elementary import logit_slope
@@ -136,7 +137,7 @@ def record_add_alpha(out, input, other, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
 OP_add_alpha = Operator("add.alpha", "add_alpha", ((0, "input"), (1, "other")), record=record_add_alpha)
@@ -283,7 +284,7 @@ def record_sub_alpha(out, input, other, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
 OP_sub_alpha = Operator("sub.alpha", "sub_alpha", ((0, "input"), (1, "other")), record=record_sub_alpha)
@@ -358,7 +359,7 @@ def record_rsub(out, input, other, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
 OP_rsub = Operator("rsub", "rsub", ((0, "input"), (1, "other")), record=record_rsub)
@@ -433,11 +434,17 @@ def record_mul(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_mul = Operator("mul", "mul", ((0, "input"), (1, "other")), record=record_mul, saves_self=True)
@@ -518,11 +525,17 @@ def record_div(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
 OP_div = Operator("div", "div", ((0, "input"), (1, "other")), record=record_div, saves_self=True)
@@ -605,12 +618,18 @@ def record_div_rounding_mode(out, input, other, rounding_mode):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     node.arg_rounding_mode = rounding_mode
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
 OP_div_rounding_mode = Operator(
@@ -773,10 +792,16 @@ def record_remainder(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_remainder = Operator(
@@ -860,10 +885,16 @@ def record_fmod(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_fmod = Operator("fmod", "fmod", ((0, "input"), (1, "other")), record=record_fmod, saves_self=True)
@@ -1012,17 +1043,19 @@ def record_addcmul(out, input, tensor1, tensor2, value):
         port(tensor1),
         port(tensor2),
     )
-    node.arg_value = value
+    node.arg_value = value if type(value) in FIXED else snapshot(value)
     if node._nexts[2] is not None:
-        node.saved_tensor1 = tensor1
-        node.version_tensor1 = (
-            tensor1._counter and tensor1._counter.n if type(tensor1) is Tensor else version_when_saved(tensor1)
-        )
+        if type(tensor1) is Tensor:
+            node.saved_tensor1 = tensor1
+            node.version_tensor1 = tensor1._counter and tensor1._counter.n
+        else:
+            node.saved_tensor1, node.version_tensor1 = save_other(tensor1)
     if node._nexts[1] is not None:
-        node.saved_tensor2 = tensor2
-        node.version_tensor2 = (
-            tensor2._counter and tensor2._counter.n if type(tensor2) is Tensor else version_when_saved(tensor2)
-        )
+        if type(tensor2) is Tensor:
+            node.saved_tensor2 = tensor2
+            node.version_tensor2 = tensor2._counter and tensor2._counter.n
+        else:
+            node.saved_tensor2, node.version_tensor2 = save_other(tensor2)
 
 
 OP_addcmul = Operator("addcmul", "addcmul", ((0, "input"), (1, "tensor1"), (2, "tensor2")), record=record_addcmul)
@@ -1106,16 +1139,18 @@ def record_addcdiv(out, input, tensor1, tensor2, value):
         port(tensor1),
         port(tensor2),
     )
-    node.saved_tensor2 = tensor2
-    node.version_tensor2 = (
-        tensor2._counter and tensor2._counter.n if type(tensor2) is Tensor else version_when_saved(tensor2)
-    )
-    node.arg_value = value
+    if type(tensor2) is Tensor:
+        node.saved_tensor2 = tensor2
+        node.version_tensor2 = tensor2._counter and tensor2._counter.n
+    else:
+        node.saved_tensor2, node.version_tensor2 = save_other(tensor2)
+    node.arg_value = value if type(value) in FIXED else snapshot(value)
     if node._nexts[2] is not None:
-        node.saved_tensor1 = tensor1
-        node.version_tensor1 = (
-            tensor1._counter and tensor1._counter.n if type(tensor1) is Tensor else version_when_saved(tensor1)
-        )
+        if type(tensor1) is Tensor:
+            node.saved_tensor1 = tensor1
+            node.version_tensor1 = tensor1._counter and tensor1._counter.n
+        else:
+            node.saved_tensor1, node.version_tensor1 = save_other(tensor1)
 
 
 OP_addcdiv = Operator("addcdiv", "addcdiv", ((0, "input"), (1, "tensor1"), (2, "tensor2")), record=record_addcdiv)
@@ -1202,15 +1237,22 @@ def record_lerp(out, input, end, weight):
         port(end),
         port(weight),
     )
-    node.saved_weight = weight
-    node.version_weight = (
-        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-    )
+    if type(weight) is Tensor:
+        node.saved_weight = weight
+        node.version_weight = weight._counter and weight._counter.n
+    else:
+        node.saved_weight, node.version_weight = save_other(weight)
     if node._nexts[2] is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_end = end
-        node.version_end = end._counter and end._counter.n if type(end) is Tensor else version_when_saved(end)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(end) is Tensor:
+            node.saved_end = end
+            node.version_end = end._counter and end._counter.n
+        else:
+            node.saved_end, node.version_end = save_other(end)
 
 
 OP_lerp = Operator("lerp", "lerp", ((0, "input"), (1, "end"), (2, "weight")), record=record_lerp, saves_self=True)
@@ -1293,12 +1335,16 @@ def record_pow(out, input, exponent):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = exponent._fn if type(exponent) is Tensor and exponent._extra is None else port(exponent)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_exponent = exponent
-    node.version_exponent = (
-        exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(exponent) is Tensor:
+        node.saved_exponent = exponent
+        node.version_exponent = exponent._counter and exponent._counter.n
+    else:
+        node.saved_exponent, node.version_exponent = save_other(exponent)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
@@ -1389,12 +1435,16 @@ def record_float_power(out, input, exponent):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = exponent._fn if type(exponent) is Tensor and exponent._extra is None else port(exponent)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_exponent = exponent
-    node.version_exponent = (
-        exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(exponent) is Tensor:
+        node.saved_exponent = exponent
+        node.version_exponent = exponent._counter and exponent._counter.n
+    else:
+        node.saved_exponent, node.version_exponent = save_other(exponent)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
@@ -2215,10 +2265,16 @@ def record_logaddexp(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_logaddexp = Operator(
@@ -2312,10 +2368,16 @@ def record_logaddexp2(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_logaddexp2 = Operator(
@@ -2409,10 +2471,16 @@ def record_xlogy(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_xlogy = Operator("xlogy", "xlogy", ((0, "input"), (1, "other")), record=record_xlogy, saves_self=True)
@@ -3084,10 +3152,16 @@ def record_atan2(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_atan2 = Operator("atan2", "atan2", ((0, "input"), (1, "other")), record=record_atan2, floating=True, saves_self=True)
@@ -3589,10 +3663,16 @@ def record_hypot(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -3775,11 +3855,19 @@ def inplace_rad2deg(input):
 
 
 def conj(input):
-    """The complex conjugate; a real tensor itself.
+    """The complex conjugate, not to be written into; a real tensor itself.
 
     conj(Tensor self) -> Tensor
     """
     return composite_pointwise.conj(input, ops=TENSOR)
+
+
+def conjugate(input):
+    """The complex conjugate, as a copy; a real tensor itself. NumPy's name.
+
+    conjugate(Tensor self) -> Tensor
+    """
+    return composite_pointwise.conjugate(input, ops=TENSOR)
 
 
 def is_conj(input):
@@ -4161,8 +4249,11 @@ def record_polar(out, abs, angle):
     node._next0 = abs._fn if type(abs) is Tensor and abs._extra is None else port(abs)
     node._next1 = angle._fn if type(angle) is Tensor and angle._extra is None else port(angle)
     if node._next0 is not None:
-        node.saved_angle = angle
-        node.version_angle = angle._counter and angle._counter.n if type(angle) is Tensor else version_when_saved(angle)
+        if type(angle) is Tensor:
+            node.saved_angle = angle
+            node.version_angle = angle._counter and angle._counter.n
+        else:
+            node.saved_angle, node.version_angle = save_other(angle)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
@@ -4430,8 +4521,11 @@ def record_copysign(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next0 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -4834,12 +4928,21 @@ def record_clamp(out, input, min, max):
         port(min),
         port(max),
     )
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_min = min
-    node.version_min = min._counter and min._counter.n if type(min) is Tensor else version_when_saved(min)
-    node.saved_max = max
-    node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(min) is Tensor:
+        node.saved_min = min
+        node.version_min = min._counter and min._counter.n
+    else:
+        node.saved_min, node.version_min = save_other(min)
+    if type(max) is Tensor:
+        node.saved_max = max
+        node.version_max = max._counter and max._counter.n
+    else:
+        node.saved_max, node.version_max = save_other(max)
 
 
 OP_clamp = Operator("clamp", "clamp", ((0, "input"), (1, "min"), (2, "max")), record=record_clamp, saves_self=True)
@@ -4922,10 +5025,16 @@ def record_clamp_min(out, input, min):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = min._fn if type(min) is Tensor and min._extra is None else port(min)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_min = min
-    node.version_min = min._counter and min._counter.n if type(min) is Tensor else version_when_saved(min)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(min) is Tensor:
+        node.saved_min = min
+        node.version_min = min._counter and min._counter.n
+    else:
+        node.saved_min, node.version_min = save_other(min)
 
 
 OP_clamp_min = Operator("clamp_min", "clamp_min", ((0, "input"), (1, "min")), record=record_clamp_min, saves_self=True)
@@ -5007,10 +5116,16 @@ def record_clamp_max(out, input, max):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = max._fn if type(max) is Tensor and max._extra is None else port(max)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_max = max
-    node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(max) is Tensor:
+        node.saved_max = max
+        node.version_max = max._counter and max._counter.n
+    else:
+        node.saved_max, node.version_max = save_other(max)
 
 
 OP_clamp_max = Operator("clamp_max", "clamp_max", ((0, "input"), (1, "max")), record=record_clamp_max, saves_self=True)
@@ -5156,10 +5271,16 @@ def record_maximum(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_maximum = Operator("maximum", "maximum", ((0, "input"), (1, "other")), record=record_maximum, saves_self=True)
@@ -5238,10 +5359,16 @@ def record_minimum(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_minimum = Operator("minimum", "minimum", ((0, "input"), (1, "other")), record=record_minimum, saves_self=True)
@@ -5320,10 +5447,16 @@ def record_fmax(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_fmax = Operator("fmax", "fmax", ((0, "input"), (1, "other")), record=record_fmax, saves_self=True)
@@ -5402,10 +5535,16 @@ def record_fmin(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_fmin = Operator("fmin", "fmin", ((0, "input"), (1, "other")), record=record_fmin, saves_self=True)
@@ -5481,10 +5620,11 @@ def record_where(out, condition, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_condition = condition
-    node.version_condition = (
-        condition._counter and condition._counter.n if type(condition) is Tensor else version_when_saved(condition)
-    )
+    if type(condition) is Tensor:
+        node.saved_condition = condition
+        node.version_condition = condition._counter and condition._counter.n
+    else:
+        node.saved_condition, node.version_condition = save_other(condition, True)
 
 
 OP_where = Operator(
@@ -6414,7 +6554,7 @@ def record_logit(out, input, eps):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_eps = eps
+    node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
 
 
 OP_logit = Operator("logit", "logit", ((0, "input"),), record=record_logit, saves_self=True)
@@ -6982,12 +7122,21 @@ def record_hypot_slope(out, input, other, norm):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
-    node.saved_norm = norm
-    node.version_norm = norm._counter and norm._counter.n if type(norm) is Tensor else version_when_saved(norm)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
+    if type(norm) is Tensor:
+        node.saved_norm = norm
+        node.version_norm = norm._counter and norm._counter.n
+    else:
+        node.saved_norm, node.version_norm = save_other(norm, True)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
@@ -7058,7 +7207,7 @@ def record_sinc_derivative(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_sinc_derivative = Operator(
@@ -7176,8 +7325,11 @@ def record_ldexp(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next0 is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
@@ -7336,8 +7488,11 @@ def record_heaviside(out, input, values):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = values._fn if type(values) is Tensor and values._extra is None else port(values)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
 OP_heaviside = Operator(
@@ -7428,10 +7583,16 @@ def record_nextafter(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next0 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_nextafter = Operator(

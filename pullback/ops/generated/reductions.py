@@ -8,8 +8,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.reductions import (
     cummax_backward,
@@ -56,7 +57,7 @@ def record_sum(out, input, dim, keepdim, dtype):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -126,7 +127,7 @@ def record_nansum(out, input, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -188,7 +189,7 @@ def record_mean(out, input, dim, keepdim, dtype):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -273,7 +274,7 @@ def record_prod(out, input, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
@@ -380,8 +381,8 @@ def record_var_correction(out, input, dim, correction, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
-    node.arg_correction = correction
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
     node.arg_keepdim = keepdim
 
 
@@ -491,8 +492,8 @@ def record_std_correction(out, input, dim, correction, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
-    node.arg_correction = correction
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -635,7 +636,7 @@ def record_amax(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -706,7 +707,7 @@ def record_amin(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -853,7 +854,7 @@ def record_max_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -987,7 +988,7 @@ def record_min_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -1054,11 +1055,12 @@ def record_value_selecting_reduction_backward(out, grad_output, dim, indices, si
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
-    node.arg_dim = dim
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
     node.arg_keepdim = keepdim
 
 
@@ -1300,7 +1302,7 @@ def record_logsumexp(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
@@ -1371,7 +1373,7 @@ def record_logsumexp_slope(out, input, norm, dim):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1441,7 +1443,7 @@ def record_cumsum(out, input, dim, dtype):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_cumsum = Operator("cumsum", "cumsum", ((0, "input"),), record=record_cumsum)
@@ -1510,7 +1512,7 @@ def record_cumsum_backward(out, grad_output, dim):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if grad_output._extra is None else port(grad_output)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_cumsum_backward = Operator(
@@ -1577,7 +1579,7 @@ def record_cumprod(out, input, dim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1660,7 +1662,7 @@ def record_logcumsumexp(out, input, dim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1724,7 +1726,7 @@ def record_cummax(out, input, dim):
     node = start_multi(CummaxBackward0, out, (True, False))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -1777,7 +1779,7 @@ def record_cummin(out, input, dim):
     node = start_multi(CumminBackward0, out, (True, False))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -1848,13 +1850,12 @@ def record_linear_recurrence(out, input, coefficients, dim, reverse):
     node._next1 = (
         coefficients._fn if type(coefficients) is Tensor and coefficients._extra is None else port(coefficients)
     )
-    node.saved_coefficients = coefficients
-    node.version_coefficients = (
-        coefficients._counter and coefficients._counter.n
-        if type(coefficients) is Tensor
-        else version_when_saved(coefficients)
-    )
-    node.arg_dim = dim
+    if type(coefficients) is Tensor:
+        node.saved_coefficients = coefficients
+        node.version_coefficients = coefficients._counter and coefficients._counter.n
+    else:
+        node.saved_coefficients, node.version_coefficients = save_other(coefficients)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_reverse = reverse
     if node._next1 is not None:
         node.saved_result = out._array
@@ -1940,7 +1941,7 @@ def record_kthvalue(out, input, k, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2058,7 +2059,7 @@ def record_median_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2180,7 +2181,7 @@ def record_nanmedian_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2239,7 +2240,7 @@ def record_mode(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2374,8 +2375,11 @@ def record_bincount(out, input, weights, minlength):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = weights._fn if type(weights) is Tensor and weights._extra is None else port(weights)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input, True)
 
 
 OP_bincount = Operator("bincount", "bincount", ((0, "input"), (1, "weights")), record=record_bincount, saves_self=True)

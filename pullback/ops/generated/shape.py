@@ -9,6 +9,7 @@ from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.shape import (
@@ -218,7 +219,7 @@ def record_permute(out, input, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dims = dims
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_permute = Operator("permute", "permute", ((0, "input"),), record=record_permute, view=True)
@@ -271,8 +272,8 @@ def record_transpose(out, input, dim0, dim1):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim0 = dim0
-    node.arg_dim1 = dim1
+    node.arg_dim0 = dim0 if type(dim0) in FIXED else snapshot(dim0)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
 
 
 OP_transpose = Operator("transpose", "transpose", ((0, "input"),), record=record_transpose, view=True)
@@ -468,8 +469,8 @@ def record_movedim(out, input, source, destination):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_source = source
-    node.arg_destination = destination
+    node.arg_source = source if type(source) in FIXED else snapshot(source)
+    node.arg_destination = destination if type(destination) in FIXED else snapshot(destination)
 
 
 OP_movedim = Operator("movedim", "movedim", ((0, "input"),), record=record_movedim, view=True)
@@ -702,56 +703,13 @@ def inplace_unsqueeze(input, dim=UNSET, *, axis=UNSET):
     return become_view(input, "unsqueeze", unsqueeze, dim)
 
 
-class FlattenBackward0(Node):
-    """flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)
-
-    Generated from the entry `flatten` of derivatives.yaml; edit there.
-    """
-
-    __slots__ = ("self_shape",)
-    arity = 1
-    structural = True
-
-    def apply(self, ops, grad, unpack):
-        return (ops.reshape(grad, self.self_shape),)
-
-
-def record_flatten(out, input, start_dim, end_dim):
-    """Make `out` the result of a FlattenBackward0 node."""
-    node = new(FlattenBackward0)
-    node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._array
-    node._shape, node._dtype = data.shape, data.dtype
-    out._fn, out._requires_grad = node, True
-    node._next0 = input._fn if input._extra is None else port(input)
-    node.self_shape = input.shape
-
-
-OP_flatten = Operator("flatten", "flatten", ((0, "input"),), record=record_flatten, view=True)
-
-
 def flatten(input, start_dim=0, end_dim=-1):
-    """self with the dimensions start_dim to end_dim made one; a view where the strides allow it.
+    """self with the dimensions start_dim to end_dim made one, a view where the strides allow it; self, if that is one
+    already.
 
     flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)
     """
-    if type(input) is Tensor and (state := current()).plain:
-        try:
-            result = kernels.flatten(input._array, start_dim, end_dim)
-        except Exception as error:
-            raise explain(OP_flatten, (input, start_dim, end_dim), error) from error
-        out = new(Tensor)
-        out._array = result if type(result) is ndarray else asarray(result)
-        out._fn = out._counter = out._extra = None
-        out._requires_grad = False
-        out._level = input._level
-        if input._requires_grad and (state.records_all or state.records(input._level)):
-            record_flatten(out, input, start_dim, end_dim)
-        if out._array.base is input._array or shares_memory(result, input._array):
-            make_view(out, input)
-        return out
-    return dispatch(OP_flatten, (input, start_dim, end_dim))
+    return composite_shape.flatten(input, start_dim, end_dim, ops=TENSOR)
 
 
 def unflatten(input, dim=UNSET, sizes=UNSET, *, axis=UNSET):
@@ -776,12 +734,12 @@ def ravel(input):
     return composite_shape.ravel(input, ops=TENSOR)
 
 
-def contiguous(input):
+def contiguous(input, *, memory_format="contiguous_format"):
     """self if its elements lie in C order without gaps, else a clone that does.
 
-    contiguous(Tensor(a) self) -> Tensor(a)
+    contiguous(Tensor(a) self, *, str memory_format="contiguous_format") -> Tensor(a)
     """
-    return composite_shape.contiguous(input, ops=TENSOR)
+    return composite_shape.contiguous(input, memory_format=memory_format, ops=TENSOR)
 
 
 OP_is_contiguous = Operator("is_contiguous", "is_contiguous", ((0, "input"),), returns_value=True)
@@ -821,9 +779,9 @@ def record_narrow(out, input, dim, start, length):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
-    node.arg_start = start
-    node.arg_length = length
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_start = start if type(start) in FIXED else snapshot(start)
+    node.arg_length = length if type(length) in FIXED else snapshot(length)
 
 
 OP_narrow = Operator("narrow", "narrow", ((0, "input"),), record=record_narrow, view=True)
@@ -886,8 +844,8 @@ def record_select(out, input, dim, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
-    node.arg_index = index
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
 OP_select = Operator("select", "select", ((0, "input"),), record=record_select, view=True)
@@ -948,9 +906,9 @@ def record_diagonal(out, input, offset, dim1, dim2):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_offset = offset
-    node.arg_dim1 = dim1
-    node.arg_dim2 = dim2
+    node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
 
 
 OP_diagonal = Operator("diagonal", "diagonal", ((0, "input"),), record=record_diagonal, view=True)
@@ -1002,9 +960,9 @@ def record_diagonal_backward(out, input, shape, offset, dim1, dim2):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_offset = offset
-    node.arg_dim1 = dim1
-    node.arg_dim2 = dim2
+    node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
 
 
 OP_diagonal_backward = Operator(
@@ -1054,7 +1012,7 @@ def record_split(out, input, split_size, dim):
     node = start_multi(SplitBackward0, out, (True,) * len(out))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_split = Operator("split", "split", ((0, "input"),), record=record_split, returns_list=True, view=True)
@@ -1091,7 +1049,7 @@ def record_split_with_sizes(out, input, split_sizes, dim):
     node = start_multi(SplitWithSizesBackward0, out, (True,) * len(out))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_split_with_sizes = Operator(
@@ -1135,7 +1093,7 @@ def record_chunk(out, input, chunks, dim):
     node = start_multi(ChunkBackward0, out, (True,) * len(out))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_chunk = Operator("chunk", "chunk", ((0, "input"),), record=record_chunk, returns_list=True, view=True)
@@ -1182,7 +1140,7 @@ def record_unbind(out, input, dim):
     node = start_multi(UnbindBackward0, out, (True,) * len(out))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_unbind = Operator("unbind", "unbind", ((0, "input"),), record=record_unbind, returns_list=True, view=True)
@@ -1224,9 +1182,9 @@ def record_unfold(out, input, dimension, size, step):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dimension = dimension
-    node.arg_size = size
-    node.arg_step = step
+    node.arg_dimension = dimension if type(dimension) in FIXED else snapshot(dimension)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
+    node.arg_step = step if type(step) in FIXED else snapshot(step)
 
 
 OP_unfold = Operator("unfold", "unfold", ((0, "input"),), record=record_unfold, view=True)
@@ -1278,9 +1236,9 @@ def record_unfold_backward(out, input, shape, dim, size, step):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
-    node.arg_size = size
-    node.arg_step = step
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
+    node.arg_step = step if type(step) in FIXED else snapshot(step)
 
 
 OP_unfold_backward = Operator("unfold_backward", "unfold_backward", ((0, "input"),), record=record_unfold_backward)
@@ -1357,10 +1315,10 @@ def record__strided_view(out, input, size, stride, storage_offset, geometry):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_size = size
-    node.arg_stride = stride
-    node.arg_storage_offset = storage_offset
-    node.arg_geometry = geometry
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_storage_offset = storage_offset if type(storage_offset) in FIXED else snapshot(storage_offset)
+    node.arg_geometry = geometry if type(geometry) in FIXED else snapshot(geometry)
 
 
 OP__strided_view = Operator("_strided_view", "strided_view", ((0, "input"),), record=record__strided_view, view=True)
@@ -1414,9 +1372,9 @@ def record__restride(out, input, source, target, counted):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_source = source
-    node.arg_target = target
-    node.arg_counted = counted
+    node.arg_source = source if type(source) in FIXED else snapshot(source)
+    node.arg_target = target if type(target) in FIXED else snapshot(target)
+    node.arg_counted = counted if type(counted) in FIXED else snapshot(counted)
 
 
 OP__restride = Operator("_restride", "restride", ((0, "input"),), record=record__restride)
@@ -1581,7 +1539,7 @@ def record_flip(out, input, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dims = dims
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_flip = Operator("flip", "flip", ((0, "input"),), record=record_flip)
@@ -1648,8 +1606,8 @@ def record_roll(out, input, shifts, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_shifts = shifts
-    node.arg_dims = dims
+    node.arg_shifts = shifts if type(shifts) in FIXED else snapshot(shifts)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_roll = Operator("roll", "roll", ((0, "input"),), record=record_roll)
@@ -1699,8 +1657,8 @@ def record_rot90(out, input, k, dims):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_k = k
-    node.arg_dims = dims
+    node.arg_k = k if type(k) in FIXED else snapshot(k)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_rot90 = Operator("rot90", "rot90", ((0, "input"),), record=record_rot90)
@@ -1753,7 +1711,7 @@ def record_repeat(out, input, repeats):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_repeats = repeats
+    node.arg_repeats = repeats if type(repeats) in FIXED else snapshot(repeats)
 
 
 OP_repeat = Operator("repeat", "repeat", ((0, "input"),), record=record_repeat)
@@ -1815,7 +1773,7 @@ def record_tril(out, input, diagonal):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_diagonal = diagonal
+    node.arg_diagonal = diagonal if type(diagonal) in FIXED else snapshot(diagonal)
 
 
 OP_tril = Operator("tril", "tril", ((0, "input"),), record=record_tril)
@@ -1874,7 +1832,7 @@ def record_triu(out, input, diagonal):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_diagonal = diagonal
+    node.arg_diagonal = diagonal if type(diagonal) in FIXED else snapshot(diagonal)
 
 
 OP_triu = Operator("triu", "triu", ((0, "input"),), record=record_triu)
@@ -1981,7 +1939,7 @@ def dsplit(input, indices_or_sections):
 
 
 def unsafe_split(input, split_size, dim=0, *, axis=UNSET):
-    """split.
+    """split, as copies, which may be written into.
 
     unsafe_split(Tensor self, any split_size, int dim=0) -> Tensor[]
     """
@@ -1990,8 +1948,18 @@ def unsafe_split(input, split_size, dim=0, *, axis=UNSET):
     return composite_shape.unsafe_split(input, split_size, dim, ops=TENSOR)
 
 
+def unsafe_split_with_sizes(input, split_sizes, dim=0, *, axis=UNSET):
+    """split_with_sizes, as copies, which may be written into.
+
+    unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]
+    """
+    if axis is not UNSET:
+        dim = axis
+    return composite_shape.unsafe_split_with_sizes(input, split_sizes, dim, ops=TENSOR)
+
+
 def unsafe_chunk(input, chunks, dim=0, *, axis=UNSET):
-    """chunk.
+    """chunk, as copies, which may be written into.
 
     unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]
     """

@@ -6,8 +6,9 @@ from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute
 from pullback.core.modes import current
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.spatial import (
     adjoint_maps,
@@ -83,18 +84,22 @@ def record_convolution(out, input, weight, bias, stride, padding, dilation, tran
         port(weight),
         port(bias),
     )
-    node.arg_stride = stride
-    node.arg_padding = padding
-    node.arg_dilation = dilation
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
     node.arg_transposed = transposed
-    node.arg_groups = groups
+    node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
     if node._nexts[0] is not None or node._nexts[1] is not None:
-        node.saved_input = input
-        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_convolution = Operator(
@@ -209,20 +214,20 @@ def record_convolution_input(out, grad_output, weight, size, stride, padding, di
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_grad_output = grad_output
-    node.version_grad_output = (
-        grad_output._counter and grad_output._counter.n
-        if type(grad_output) is Tensor
-        else version_when_saved(grad_output)
-    )
-    node.saved_weight = weight
-    node.version_weight = (
-        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-    )
-    node.arg_stride = stride
-    node.arg_padding = padding
-    node.arg_dilation = dilation
-    node.arg_groups = groups
+    if type(grad_output) is Tensor:
+        node.saved_grad_output = grad_output
+        node.version_grad_output = grad_output._counter and grad_output._counter.n
+    else:
+        node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+    if type(weight) is Tensor:
+        node.saved_weight = weight
+        node.version_weight = weight._counter and weight._counter.n
+    else:
+        node.saved_weight, node.version_weight = save_other(weight)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
 
 
 OP_convolution_input = Operator(
@@ -341,18 +346,20 @@ def record_convolution_weight(out, grad_output, input, shape, stride, padding, d
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_grad_output = grad_output
-    node.version_grad_output = (
-        grad_output._counter and grad_output._counter.n
-        if type(grad_output) is Tensor
-        else version_when_saved(grad_output)
-    )
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.arg_stride = stride
-    node.arg_padding = padding
-    node.arg_dilation = dilation
-    node.arg_groups = groups
+    if type(grad_output) is Tensor:
+        node.saved_grad_output = grad_output
+        node.version_grad_output = grad_output._counter and grad_output._counter.n
+    else:
+        node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
 
 
 OP_convolution_weight = Operator(
@@ -493,10 +500,10 @@ def record_im2col(out, input, kernel_size, dilation, padding, stride):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_kernel_size = kernel_size
-    node.arg_dilation = dilation
-    node.arg_padding = padding
-    node.arg_stride = stride
+    node.arg_kernel_size = kernel_size if type(kernel_size) in FIXED else snapshot(kernel_size)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
 
 
 OP_im2col = Operator("im2col", "im2col", ((0, "input"),), record=record_im2col)
@@ -546,10 +553,10 @@ def record_col2im(out, input, output_size, kernel_size, dilation, padding, strid
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_kernel_size = kernel_size
-    node.arg_dilation = dilation
-    node.arg_padding = padding
-    node.arg_stride = stride
+    node.arg_kernel_size = kernel_size if type(kernel_size) in FIXED else snapshot(kernel_size)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
 
 
 OP_col2im = Operator("col2im", "col2im", ((0, "input"),), record=record_col2im)
@@ -625,7 +632,7 @@ def record_constant_pad_nd(out, input, pad, value):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_pad = pad
+    node.arg_pad = pad if type(pad) in FIXED else snapshot(pad)
 
 
 OP_constant_pad_nd = Operator("constant_pad_nd", "constant_pad_nd", ((0, "input"),), record=record_constant_pad_nd)
@@ -682,7 +689,7 @@ def record_separable_map(out, input, maps):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_maps = maps
+    node.arg_maps = maps if type(maps) in FIXED else snapshot(maps)
 
 
 OP_separable_map = Operator("separable_map", "separable_map", ((0, "input"),), record=record_separable_map)
@@ -957,7 +964,7 @@ def record_windowed_max(out, input, places):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_places = places
+    node.arg_places = places if type(places) in FIXED else snapshot(places)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -1087,11 +1094,12 @@ def record_take_pooled(out, input, indices, dims):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_dims = dims
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
 OP_take_pooled = Operator("take_pooled", "take_pooled", ((0, "input"), (1, "indices")), record=record_take_pooled)
@@ -1164,11 +1172,12 @@ def record_put_pooled(out, input, indices, size):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_size = size
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
 
 
 OP_put_pooled = Operator("put_pooled", "put_pooled", ((0, "input"), (1, "indices")), record=record_put_pooled)
@@ -1241,11 +1250,12 @@ def record_place_pooled(out, input, indices, size):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_size = size
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
 
 
 OP_place_pooled = Operator("place_pooled", "place_pooled", ((0, "input"), (1, "indices")), record=record_place_pooled)
@@ -1449,15 +1459,22 @@ def record_sample_at(out, input, index, weight):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     if node._next0 is not None:
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_sample_at = Operator(
@@ -1534,16 +1551,23 @@ def record_spread_at(out, input, index, weight, size):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_spread_at = Operator(
@@ -1620,13 +1644,22 @@ def record_dot_at(out, input, other, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
 OP_dot_at = Operator(

@@ -7,8 +7,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import Node, port
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.formulas.pointwise import zero_at_infinity
@@ -171,7 +172,7 @@ def record_polygamma(out, n, input):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_n = n
+    node.arg_n = n if type(n) in FIXED else snapshot(n)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
 
@@ -232,7 +233,7 @@ def record_polygamma_self(out, input, n):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_n = n
+    node.arg_n = n if type(n) in FIXED else snapshot(n)
 
 
 OP_polygamma_self = Operator(
@@ -323,10 +324,16 @@ def record_igamma(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_igamma = Operator("igamma", "igamma", ((0, "input"), (1, "other")), record=record_igamma, saves_self=True)
@@ -408,10 +415,16 @@ def record_igammac(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_igammac = Operator("igammac", "igammac", ((0, "input"), (1, "other")), record=record_igammac, saves_self=True)
@@ -495,10 +508,16 @@ def record_gamma_density(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -579,8 +598,11 @@ def record_special_gammaincinv(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -665,8 +687,11 @@ def record_special_gammainccinv(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -760,12 +785,21 @@ def record_special_betainc(out, alpha, beta, x):
         port(x),
     )
     if node._nexts[2] is not None:
-        node.saved_alpha = alpha
-        node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
-        node.saved_beta = beta
-        node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
-        node.saved_x = x
-        node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
+        if type(alpha) is Tensor:
+            node.saved_alpha = alpha
+            node.version_alpha = alpha._counter and alpha._counter.n
+        else:
+            node.saved_alpha, node.version_alpha = save_other(alpha, True)
+        if type(beta) is Tensor:
+            node.saved_beta = beta
+            node.version_beta = beta._counter and beta._counter.n
+        else:
+            node.saved_beta, node.version_beta = save_other(beta, True)
+        if type(x) is Tensor:
+            node.saved_x = x
+            node.version_x = x._counter and x._counter.n
+        else:
+            node.saved_x, node.version_x = save_other(x)
 
 
 OP_special_betainc = Operator(
@@ -850,10 +884,16 @@ def record_special_betaincinv(out, alpha, beta, y):
         port(y),
     )
     if node._nexts[2] is not None:
-        node.saved_alpha = alpha
-        node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
-        node.saved_beta = beta
-        node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
+        if type(alpha) is Tensor:
+            node.saved_alpha = alpha
+            node.version_alpha = alpha._counter and alpha._counter.n
+        else:
+            node.saved_alpha, node.version_alpha = save_other(alpha, True)
+        if type(beta) is Tensor:
+            node.saved_beta = beta
+            node.version_beta = beta._counter and beta._counter.n
+        else:
+            node.saved_beta, node.version_beta = save_other(beta, True)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -957,12 +997,21 @@ def record_beta_density(out, alpha, beta, x):
         port(beta),
         port(x),
     )
-    node.saved_alpha = alpha
-    node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
-    node.saved_beta = beta
-    node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
+    if type(alpha) is Tensor:
+        node.saved_alpha = alpha
+        node.version_alpha = alpha._counter and alpha._counter.n
+    else:
+        node.saved_alpha, node.version_alpha = save_other(alpha)
+    if type(beta) is Tensor:
+        node.saved_beta = beta
+        node.version_beta = beta._counter and beta._counter.n
+    else:
+        node.saved_beta, node.version_beta = save_other(beta)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
@@ -1040,10 +1089,16 @@ def record_special_zeta(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_special_zeta = Operator(
@@ -1090,17 +1145,17 @@ class ErfinvBackward0(Node):
     Generated from the entry `erfinv` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_result", "version_result")
+    __slots__ = ("saved_self", "version_self")
     arity = 1
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * ops.exp(result_ * result_) * 0.886226925452758,)
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * ops.exp(ops.square(ops.erfinv(self_))) * 0.886226925452758,)
 
     def release(self):
-        self.version_result = Released
-        self.saved_result = None
+        self.version_self = Released
+        self.saved_self = None
 
 
 def record_erfinv(out, input):
@@ -1112,11 +1167,11 @@ def record_erfinv(out, input):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._array
-    node.version_result = watch_output(out)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
 
 
-OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), record=record_erfinv)
+OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), record=record_erfinv, saves_self=True)
 
 
 def erfinv(input, *, out=None):
@@ -1597,10 +1652,16 @@ def record_special_xlog1py(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_special_xlog1py = Operator(
@@ -1671,7 +1732,7 @@ def record_scaled_repeated_erfc(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_scaled_repeated_erfc = Operator(
@@ -2085,7 +2146,7 @@ def record_i0e_derivative(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_i0e_derivative = Operator(
@@ -2397,7 +2458,7 @@ def record_k0e_derivative(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_k0e_derivative = Operator(
@@ -2704,10 +2765,16 @@ def record_special_jv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
 OP_special_jv = Operator(
@@ -2796,10 +2863,16 @@ def record_special_yv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
 OP_special_yv = Operator(
@@ -2888,10 +2961,16 @@ def record_special_iv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
 OP_special_iv = Operator(
@@ -2980,10 +3059,16 @@ def record_special_kv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
 OP_special_kv = Operator(
@@ -3137,7 +3222,7 @@ def record_spherical_jn(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_spherical_jn = Operator("spherical_jn", "spherical_jn", ((0, "input"),), record=record_spherical_jn, saves_self=True)
@@ -3313,10 +3398,16 @@ def record_special_chebyshev_polynomial_t(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_chebyshev_polynomial_t = Operator(
@@ -3390,10 +3481,16 @@ def record_special_chebyshev_polynomial_u(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_chebyshev_polynomial_u = Operator(
@@ -3467,10 +3564,16 @@ def record_special_hermite_polynomial_h(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_hermite_polynomial_h = Operator(
@@ -3544,10 +3647,16 @@ def record_special_hermite_polynomial_he(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_hermite_polynomial_he = Operator(
@@ -3621,10 +3730,16 @@ def record_special_laguerre_polynomial_l(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_laguerre_polynomial_l = Operator(
@@ -3698,10 +3813,16 @@ def record_special_legendre_polynomial_p(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_legendre_polynomial_p = Operator(
@@ -3867,11 +3988,17 @@ def record_gegenbauer(out, x, n, alpha):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
-    node.arg_alpha = alpha
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
 OP_gegenbauer = Operator("gegenbauer", "gegenbauer", ((0, "x"), (1, "n")), record=record_gegenbauer, saves_self=True)
@@ -3937,11 +4064,17 @@ def record_associated_laguerre(out, x, n, alpha):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
-    node.arg_alpha = alpha
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
 OP_associated_laguerre = Operator(

@@ -668,7 +668,19 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=["conjugate"],
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "conjugate",
+        "",
+        "conjugate",
+        [
+            Overload(pointwise.conjugate, composite_pointwise.conjugate, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
         numpy=["conj", "conjugate"],
     )
     tables.add(
@@ -2714,7 +2726,7 @@ def fill_tables(tables):
         "",
         "flatten",
         [
-            Overload(shape.flatten, kernels.flatten, False, None, ()),
+            Overload(shape.flatten, composite_shape.flatten, True, None, ()),
         ],
         function=True,
         method=True,
@@ -3203,6 +3215,18 @@ def fill_tables(tables):
         "unsafe_split",
         [
             Overload(shape.unsafe_split, composite_shape.unsafe_split, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unsafe_split_with_sizes",
+        "",
+        "unsafe_split_with_sizes",
+        [
+            Overload(shape.unsafe_split_with_sizes, composite_shape.unsafe_split_with_sizes, True, None, ()),
         ],
         function=True,
         method=True,
@@ -6839,7 +6863,6 @@ def fill_tables(tables):
     tables.kernel("expand", shape.OP_expand)
     tables.kernel("squeeze", shape.OP_squeeze)
     tables.kernel("unsqueeze", shape.OP_unsqueeze)
-    tables.kernel("flatten", shape.OP_flatten)
     tables.kernel("is_contiguous", shape.OP_is_contiguous)
     tables.kernel("narrow", shape.OP_narrow)
     tables.kernel("select", shape.OP_select)

@@ -959,11 +959,6 @@ def unsqueeze_tangent(self_p, self_t, dim_p, result, *, ops):
     return (ops.unsqueeze(self_t, dim_p),)
 
 
-def flatten_tangent(self_p, self_t, start_dim_p, end_dim_p, result, *, ops):
-    """Tangent of flatten."""
-    return (ops.flatten(self_t, start_dim_p, end_dim_p),)
-
-
 def narrow_tangent(self_p, self_t, dim_p, start_p, length_p, result, *, ops):
     """Tangent of narrow."""
     return (ops.narrow(self_t, dim_p, start_p, length_p),)
@@ -1393,7 +1388,13 @@ def embedding_rows_backward_tangent(
 
 def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
     """Tangent of gelu."""
-    return ((ops.gelu_backward(self_t.conj(), self_p, result, approximate=approximate_p)).conj(),)
+    return (
+        (
+            ops.gelu_backward(
+                self_t.conj(), self_p, ops.gelu(self_p, approximate=approximate_p), approximate=approximate_p
+            )
+        ).conj(),
+    )
 
 
 def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p, approximate_p, result, *, ops):
@@ -1808,7 +1809,7 @@ def special_zeta_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def erfinv_tangent(self_p, self_t, result, *, ops):
     """Tangent of erfinv."""
-    return ((self_t.conj() * ops.exp(result * result) * 0.886226925452758).conj(),)
+    return ((self_t.conj() * ops.exp(ops.square(ops.erfinv(self_p))) * 0.886226925452758).conj(),)
 
 
 def special_erfcinv_tangent(self_p, self_t, result, *, ops):
@@ -2543,7 +2544,6 @@ TANGENTS = {
     "expand": expand_tangent,
     "squeeze": squeeze_tangent,
     "unsqueeze": unsqueeze_tangent,
-    "flatten": flatten_tangent,
     "narrow": narrow_tangent,
     "select": select_tangent,
     "diagonal": diagonal_tangent,
@@ -2903,7 +2903,6 @@ RULES = {
     "expand": (Rule("expand", expand_tangent, 3, inputs=(0,), tensors=(0,)),),
     "squeeze": (Rule("squeeze", squeeze_tangent, 2, inputs=(0,), tensors=(0,)),),
     "unsqueeze": (Rule("unsqueeze", unsqueeze_tangent, 2, inputs=(0,), tensors=(0,)),),
-    "flatten": (Rule("flatten", flatten_tangent, 3, inputs=(0,), tensors=(0,)),),
     "narrow": (Rule("narrow", narrow_tangent, 4, inputs=(0,), tensors=(0,)),),
     "select": (Rule("select", select_tangent, 3, inputs=(0,), tensors=(0,)),),
     "diagonal": (Rule("diagonal", diagonal_tangent, 4, inputs=(0,), tensors=(0,)),),
