@@ -48,6 +48,12 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
             f"if {needs} and {recording}:",
             f"    record_{native.schema.unique_name}({', '.join(['out', *args])})",
         ]
+    else:
+        # Nothing is recorded: should a transform find that its result depends on nothing, this may be why.
+        inside += [
+            "if WATCHED:",
+            f"    note_operator({', '.join([repr(native.name), *map(parameter, _names(tensors))])})",
+        ]
     if native.is_view:
         # The usual case of shares_memory without the call: a slice of an array that owns its memory.
         asked = f"out._array.base is {first}._array or shares_memory(result, {first}._array)"
@@ -55,6 +61,10 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
     inside.append("return out")
     plain = f"({state} := current()).plain" if records else "current().plain"
     return [*case.prepare, f"if {case.condition} and {plain}:", *(f"    {line}" for line in inside)]
+
+
+def _names(args: Sequence[Arg]) -> list[str]:
+    return [arg.name for arg in args]
 
 
 def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -> list[str]:

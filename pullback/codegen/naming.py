@@ -14,6 +14,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "numpy": ("asarray", "ndarray"),
     "pullback.arrays.numpy.quiet": ("expect_nans",),
     "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
+    "pullback.core.cuts": ("WATCHED", "note_operator"),
     "pullback.core.dispatch": (
         "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
     ),

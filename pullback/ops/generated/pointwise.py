@@ -5,6 +5,7 @@ from math import nan, pi
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import number_type
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -5395,6 +5396,8 @@ def eq(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("eq", input, other)
         return out
     return dispatch(OP_eq, (input, other))
 
@@ -5432,6 +5435,8 @@ def ne(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("ne", input, other)
         return out
     return dispatch(OP_ne, (input, other))
 
@@ -5469,6 +5474,8 @@ def lt(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("lt", input, other)
         return out
     return dispatch(OP_lt, (input, other))
 
@@ -5506,6 +5513,8 @@ def le(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("le", input, other)
         return out
     return dispatch(OP_le, (input, other))
 
@@ -5543,6 +5552,8 @@ def gt(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("gt", input, other)
         return out
     return dispatch(OP_gt, (input, other))
 
@@ -5580,6 +5591,8 @@ def ge(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("ge", input, other)
         return out
     return dispatch(OP_ge, (input, other))
 
@@ -5628,6 +5641,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("isclose", input, other)
         return out
     return dispatch(OP_isclose, (input, other, rtol, atol, equal_nan))
 
@@ -5661,6 +5676,8 @@ def isnan(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isnan", input)
         return out
     return dispatch(OP_isnan, (input,))
 
@@ -5683,6 +5700,8 @@ def isinf(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isinf", input)
         return out
     return dispatch(OP_isinf, (input,))
 
@@ -5705,6 +5724,8 @@ def isfinite(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isfinite", input)
         return out
     return dispatch(OP_isfinite, (input,))
 
@@ -5729,6 +5750,8 @@ def isposinf(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isposinf", input)
         return out
     return dispatch(OP_isposinf, (input,))
 
@@ -5753,6 +5776,8 @@ def isneginf(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isneginf", input)
         return out
     return dispatch(OP_isneginf, (input,))
 
@@ -5775,6 +5800,8 @@ def isreal(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isreal", input)
         return out
     return dispatch(OP_isreal, (input,))
 
@@ -5799,6 +5826,8 @@ def signbit(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("signbit", input)
         return out
     return dispatch(OP_signbit, (input,))
 
@@ -5831,6 +5860,8 @@ def logical_and(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_and", input, other)
         return out
     return dispatch(OP_logical_and, (input, other))
 
@@ -5868,6 +5899,8 @@ def logical_or(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_or", input, other)
         return out
     return dispatch(OP_logical_or, (input, other))
 
@@ -5905,6 +5938,8 @@ def logical_xor(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_xor", input, other)
         return out
     return dispatch(OP_logical_xor, (input, other))
 
@@ -5934,6 +5969,8 @@ def logical_not(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("logical_not", input)
         return out
     return dispatch(OP_logical_not, (input,))
 
@@ -5971,6 +6008,8 @@ def bitwise_and(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_and", input, other)
         return out
     return dispatch(OP_bitwise_and, (input, other))
 
@@ -6008,6 +6047,8 @@ def bitwise_or(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_or", input, other)
         return out
     return dispatch(OP_bitwise_or, (input, other))
 
@@ -6045,6 +6086,8 @@ def bitwise_xor(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_xor", input, other)
         return out
     return dispatch(OP_bitwise_xor, (input, other))
 
@@ -6084,6 +6127,8 @@ def bitwise_left_shift(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_left_shift", input, other)
         return out
     return dispatch(OP_bitwise_left_shift, (input, other))
 
@@ -6123,6 +6168,8 @@ def bitwise_right_shift(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_right_shift", input, other)
         return out
     return dispatch(OP_bitwise_right_shift, (input, other))
 
@@ -6152,6 +6199,8 @@ def bitwise_not(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("bitwise_not", input)
         return out
     return dispatch(OP_bitwise_not, (input,))
 
@@ -7023,6 +7072,8 @@ def gcd(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("gcd", input, other)
         return out
     return dispatch(OP_gcd, (input, other))
 
@@ -7060,6 +7111,8 @@ def lcm(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("lcm", input, other)
         return out
     return dispatch(OP_lcm, (input, other))
 

@@ -839,6 +839,24 @@ def mode_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
+def linspace_tangent(start_p, start_t, end_p, end_t, steps_p, dtype_p, result, *, ops):
+    """Tangent of linspace."""
+    start_t = tangent_or_zeros(start_t, start_p, ops)
+    end_t = tangent_or_zeros(end_t, end_p, ops)
+    return (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p),)
+
+
+def logspace_tangent(start_p, start_t, end_p, end_t, steps_p, base_p, dtype_p, result, *, ops):
+    """Tangent of logspace."""
+    start_t = tangent_or_zeros(start_t, start_p, ops)
+    end_t = tangent_or_zeros(end_t, end_p, ops)
+    return (
+        result
+        * ops.log(base_p)
+        * (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p)),
+    )
+
+
 def bincount_tangent(self_p, weights_p, weights_t, minlength_p, result, *, ops):
     """Tangent of bincount."""
     weights_t = tangent_or_zeros(weights_t, weights_p, ops)
@@ -2437,6 +2455,8 @@ TANGENTS = {
     "nanmedian": nanmedian_tangent,
     "nanmedian_dim": nanmedian_dim_tangent,
     "mode": mode_tangent,
+    "linspace": linspace_tangent,
+    "logspace": logspace_tangent,
     "bincount": bincount_tangent,
     "view": view_tangent,
     "reshape": reshape_tangent,
@@ -2961,6 +2981,8 @@ RULES = {
     ),
     "random_": (Rule("random_", random__tangent, 2, inputs=(0,), tensors=(0,), mutates=True),),
     "random_to": (Rule("random_.to", random__to_tangent, 4, inputs=(0,), tensors=(0,), mutates=True),),
+    "linspace": (Rule("linspace", linspace_tangent, 4, inputs=(0, 1), tensors=(0, 1)),),
+    "logspace": (Rule("logspace", logspace_tangent, 5, inputs=(0, 1), tensors=(0, 1)),),
     "fft_c2c": (Rule("fft_c2c", fft_c2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_r2c": (Rule("fft_r2c", fft_r2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_c2r": (Rule("fft_c2r", fft_c2r_tangent, 4, inputs=(0,), tensors=(0,)),),
