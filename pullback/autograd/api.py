@@ -11,6 +11,7 @@ from pullback.autograd.gradient_edge import GradientEdge
 from pullback.autograd.run import Box, Output, Roots
 from pullback.autograd.starts import Cotangents, Tensors, roots_of, tensors_of
 from pullback.core import modes, slots
+from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.node import Edge, Node, port
@@ -132,6 +133,8 @@ def grad(
         raise ValueError("materialize_grads=True gives zeros for unused inputs; leave allow_unused out.")
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    if WATCHED:
+        note_derivative(inputs)
     roots, level = roots_of(outputs, grad_outputs, "grad_outputs", create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     raws = _collect(roots, level, inputs, keep, create_graph)

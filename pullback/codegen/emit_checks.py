@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pullback.codegen.emit_function import FunctionEmitter
@@ -78,9 +79,10 @@ def _check_parameters(native: NativeFunction, registry: Registry) -> None:
     reserved = _OF_COMPOSITES | {f"composite_{native.area}"}
     if not native.is_composite:
         unique = native.schema.unique_name
-        reserved = _OF_PRIMITIVES | frozenset(registry.helper_modules) | {f"OP_{unique}", f"record_{unique}"}
+        reserved = _OF_PRIMITIVES | {f"OP_{unique}", f"record_{unique}"}
     for name in [*parameters, *native.schema.output_names]:
-        if name in reserved and not (name == "out" and "out" in native.variants):
+        taken = name in reserved or (not native.is_composite and name in registry.helper_modules)
+        if taken and not (name == "out" and "out" in native.variants):
             raise refuse(native, f"the name {name!r} means something else in generated code", f"Rename it, {name}_ say")
 
 
@@ -136,4 +138,4 @@ def definitions(native: NativeFunction, registry: Registry) -> Iterator[str]:
 
 def _repeated(names: Sequence[str]) -> list[str]:
     """The names that occur again."""
-    return [name for position, name in enumerate(names) if name in names[:position]]
+    return [name for name, count in Counter(names).items() for _ in range(count - 1)]

@@ -48,6 +48,12 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
             f"if {needs} and {recording}:",
             f"    record_{native.schema.unique_name}({', '.join(['out', *args])})",
         ]
+    else:
+        # Nothing is recorded: should a transform find that its result depends on nothing, this may be why.
+        inside += [
+            "if WATCHED:",
+            f"    note_operator({', '.join([repr(native.name), *map(parameter, _names(tensors))])})",
+        ]
     if native.is_view:
         # The usual case of shares_memory without the call: a slice of an array that owns its memory.
         asked = f"out._array.base is {first}._array or shares_memory(result, {first}._array)"
@@ -66,6 +72,10 @@ def _fractions(tensors: list[Arg], case: _Case) -> str:
         return f'{first}._array.dtype.kind in "fc"'
     given = ", ".join(case.data[parameter(arg.name)] for arg in tensors)
     return f'type({first}) is Tensor and {first}._array.dtype.kind in "fc" or not is_whole({given})'
+
+
+def _names(args: Sequence[Arg]) -> list[str]:
+    return [arg.name for arg in args]
 
 
 def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -> list[str]:

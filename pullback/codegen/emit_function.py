@@ -74,7 +74,8 @@ class FunctionEmitter:
     def emit(self) -> str:
         """The function."""
         paragraphs = (self.native.doc or f"{self.schema.name}.").splitlines()
-        doc = docstring("\n".join([*(fill(line, 116) for line in paragraphs), "", str(self.schema), ""]))
+        filled = (fill(line, 116, break_long_words=False) for line in paragraphs)
+        doc = docstring("\n".join([*filled, "", str(self.schema), ""]))
         return self._function(self.name, self.signature.parameters(), f'"""{doc}"""', self._body())
 
     def emit_inplace(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
 from pullback.core.errors import OperatorError
 from pullback.core.instruments import run_kernel as run_kernel_watched
@@ -162,6 +163,8 @@ def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
         result = run_kernel_watched(instruments, op.name, raws, partial(run_kernel, op, raws, args))
     else:
         result = run_kernel(op, raws, args)
+    if WATCHED:
+        _note_cut(op, args)
     if op.returns_value:
         return result
     return _finish(op, result, raws, lifted, max(level, 0), tensors)
@@ -194,7 +197,18 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     out = wrap_result(result, level)
     if needs and op.record is not None and modes.current().records(level):
         op.record(out, *args)
+    elif WATCHED:
+        _note_cut(op, args)
     return out
+
+
+def _note_cut(op: Operator, args: Sequence[Any]) -> None:
+    """Note, for transforms, an operator whose results, or some of them (indices), have no derivative.
+
+    What only takes the shape of a tensor is none of these.
+    """
+    if (op.record is None or op.multi is not None) and not op.name.endswith("_like") and not op.name.startswith("new_"):
+        note_operator(op.name, *(x for _, x in _array_arguments(op, args)))
 
 
 def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:

@@ -12,9 +12,10 @@
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
 
 Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. What gradcheck, checkpoints, forward
-mode and declarations raise besides stands with them; docs/errors.md has the public ones. One warning has its own class:
+mode and declarations raise besides stands with them; docs/errors.md has the public ones. Warnings with own classes:
 
     ComplexToRealWarning            (a UserWarning and NumPy's ComplexWarning) a cast drops imaginary parts
+    IndependentResultWarning        (a UserWarning) a derivative is zero because the result does not depend on it
 """
 
 from __future__ import annotations
@@ -110,6 +111,13 @@ class ComplexToRealWarning(UserWarning, np.exceptions.ComplexWarning):
     """A cast of complex values to a real dtype, which drops their imaginary parts.
 
     Both a UserWarning, as PyTorch gives, and NumPy's ComplexWarning.
+    """
+
+
+class IndependentResultWarning(UserWarning):
+    """A transform gives zeros because the function's result does not depend on an argument.
+
+    The text says what took the values out of the graph, and where, if something did.
     """
 
 

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, Self, TypeAlias, TypeVar
 
+from pullback.core.cuts import WATCHED, note_block
 from pullback.core.instruments import Instrument
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -125,8 +126,11 @@ class ModeSwitch:
 
     def __enter__(self) -> Self:
         before = current()
-        _state.set(self._changed(before))
+        state = self._changed(before)
+        _state.set(state)
         self._remember(before)
+        if WATCHED and not state.records(state.level):
+            note_block(type(self).__name__, state.level)
         return self
 
     def _remember(self, modes: Modes) -> None:
@@ -271,6 +275,8 @@ class set_grad_enabled(ModeSwitch):
             raise TypeError(f"set_grad_enabled takes a bool, got {type(mode).__name__}.")
         self.mode = mode
         self._outer = set_modes(_switched(current(), mode))
+        if WATCHED and not mode:
+            note_block("set_grad_enabled", current().level)
 
     def __enter__(self) -> Self:
         # The constructor has switched already; remember what was before it.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from pullback.core import modes, slots
+from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, GradientError, InplaceError
 from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
@@ -289,6 +290,8 @@ class Tensor:
 
         Modifications through it are not tracked: prefer `detach()`.
         """
+        if WATCHED:
+            note("data", self, by_user=True)
         return wrap(_without_derivative(self._array), self._level)
 
     @data.setter
@@ -328,6 +331,8 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
+        if WATCHED:
+            note("detach()", self, by_user=True)
         counter_of(self)
         out = wrap(_without_derivative(self._array), self._level)
         out._counter = self._counter
@@ -363,6 +368,8 @@ class Tensor:
         RuntimeError
             The tensor requires grad and recording is on, or it has a tangent, and `force` is False.
         """
+        if WATCHED:
+            note("numpy()", self, by_user=True)
         data: RawArray = self
         while isinstance(data, Tensor):
             if data._requires_grad and not force and modes.current().records(data._level):
@@ -378,6 +385,8 @@ class Tensor:
 
     def item(self) -> Any:
         """The only element as a Python number."""
+        if WATCHED:
+            note("item()", self, by_user=True)
         data = self._array
         if data.size != 1:
             raise not_one_element(self)
@@ -385,15 +394,26 @@ class Tensor:
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
+        if WATCHED:
+            note("tolist()", self, by_user=True)
         return self.numpy(force=True).tolist()
 
+    def __copy__(self) -> Tensor:
+        if self._level or type(self._array) is not ndarray:
+            return self.clone()  # inside a transform a Tensor stands for an array, whose copy depends on it
+        rebuild, parts = self.__reduce__()
+        return rebuild(*parts)  # type: ignore[no-any-return]
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self._level or type(self._array) is not ndarray:
+            memo[id(self)] = out = self.clone()
+            return out
         if not self.is_leaf:
             raise GradientError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 f"moment; this one was computed by {self.grad_fn.name()}. Copy t.detach() instead."
             )
-        out = wrap(self.detach().numpy().copy(), self._level)  # refuses what an outer level is differentiating
+        out = wrap(self._array.copy())
         memo[id(self)] = out
         if self._requires_grad:
             out.requires_grad_()
@@ -402,6 +422,8 @@ class Tensor:
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if WATCHED:
+            note("pickle", self)
         if not self.is_leaf:
             raise GradientError(
                 f"a tensor computed by {self.grad_fn.name()} cannot be pickled or copied with its graph; pickle "

@@ -5,7 +5,7 @@ import numpy as np
 from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -61,13 +61,19 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     before = modes.set_modes(state.deeper())
     try:
         duals = [wrap(pack(p, t, forward, False), level) for p, t in leaves]
-        output = function(*unflatten(structure, duals))
+        with cuts.Run(level) as run:
+            output = function(*unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
-        value, tangent = _take_apart(output, level, forward, strict)
+        value, tangent, depends = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
     finally:
         forward.open = False
         modes.set_modes(before)
+    if cuts.WATCHED:
+        cuts.note_derivative(p for p, _ in leaves)
+    if not depends and not run.explained:
+        names = [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
+        cuts.warn(run, "func.jvp", function, names)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
@@ -112,9 +118,9 @@ def _pair(i, primal, tangent):
 
 
 def _take_apart(output, level, forward, strict):
-    """(values, tangents) of what the function returned, one level further out."""
+    """(values, tangents, whether one was dual) of what the function returned, one level further out."""
     found, structure = flatten(output)
-    values, tangents = [], []
+    values, tangents, depends = [], [], False
     for i, x in enumerate(found):
         if not isinstance(x, (ndarray, Tensor, np.generic, float, complex, int)):
             raise TypeError(f"jvp: output {i} of the function is {with_article(x)}; return arrays, or use has_aux.")
@@ -125,9 +131,10 @@ def _take_apart(output, level, forward, strict):
                 f"jvp: with strict=True output {i} must depend on the primals, but it does not. Leave strict away for "
                 "a tangent of zeros."
             )
+        depends = depends or dual
         values.append(_array(primal_part(raw, forward) if dual else raw, level))
         tangents.append(_array(tangent_part(raw, forward), level) if dual else _zeros_like(values[-1]))
-    return unflatten(structure, values), unflatten(structure, tangents)
+    return unflatten(structure, values), unflatten(structure, tangents), depends
 
 
 def _leave_all(aux, level, forward):

@@ -6,11 +6,11 @@ import math
 import numpy as np
 
 from pullback.autograd.engine import execute
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.dispatch import table_of
 from pullback.core.errors import GradientError, with_article
 from pullback.core.node import port
-from pullback.core.pytree import flatten, unflatten
+from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
 
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
@@ -84,11 +84,16 @@ def value_and_grad(function, argnums=0, has_aux=False):
         before = modes.set_modes(state.deeper())
         try:
             args, leaves, structures = _enter(args, numbers, level)
-            output = function(*args, **kwargs)
+            with cuts.Run(level) as run:
+                output = function(*args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
-            gradients = _gradients(value, leaves, level)
+            gradients, unused = _gradients(value, leaves, level)
         finally:
             modes.restore(before)
+        if cuts.WATCHED:
+            cuts.note_derivative(leaf._array for leaf in leaves)
+        if unused and not run.explained:
+            cuts.warn(run, "func.grad", function, _names(function, numbers, args, structures, unused))
         if any(structures):
             gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
@@ -161,16 +166,47 @@ def split_aux(output):
 
 
 def _gradients(value, leaves, level):
+    """(the gradients, the numbers of the leaves on which the value does not depend)."""
     _check_scalar(value)
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
-        return [_zeros(leaf) for leaf in leaves]
-    execute([(port(value), _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
-    found = []
-    for leaf in leaves:
+        return [_zeros(leaf) for leaf in leaves], list(range(len(leaves)))
+    start = port(value)
+    execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
+    found, undefined = [], []
+    for i, leaf in enumerate(leaves):
         grad = leaf._extra.grad
+        if grad is None:
+            undefined.append(i)
         raw = _zeros(leaf) if grad is None else grad._array
         found.append(raw if type(raw) is ndarray else outward(raw, level))
-    return found
+    return found, undefined and _unreached(start, leaves, undefined)
+
+
+def _unreached(start, leaves, numbers):
+    """Those of the leaves to which no path leads; the others have a derivative, which is zero."""
+    reached, waiting = set(), [start.node()]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in reached:
+            reached.add(id(node))
+            waiting += [edge.node() for edge in node.edges() if edge is not None]
+    return [i for i in numbers if id(port(leaves[i]).node()) not in reached]
+
+
+def _names(function, numbers, args, structures, unused):
+    """The arguments, or the parts of trees, that these leaves are."""
+    names, start = [], 0
+    for n, structure in zip(numbers, structures, strict=True):
+        count = 1 if structure is None else structure[1]
+        name = cuts.argument_name(function, n, len(args))
+        mine = [i - start for i in unused if start <= i < start + count]
+        if structure is None or len(mine) == count:
+            names += [name] * bool(mine)
+        else:
+            paths = list(paths_of(structure[0]))
+            names += [name + paths[i] for i in mine]
+        start += count
+    return names
 
 
 def _check_scalar(value):

@@ -6,6 +6,7 @@ from opcode import opmap
 
 import numpy as np
 
+from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, GradientError, UnsupportedError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, ndarray
@@ -48,6 +49,8 @@ def _number(kind):
             )
         if needs_grad(self):
             _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))
+        if WATCHED:
+            note(f"{kind.__name__}()", self)
         return kind(self.item())
 
     convert.__name__ = f"to_{kind.__name__}"

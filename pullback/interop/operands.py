@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import CONSTANTS, TENSOR
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
@@ -72,7 +73,11 @@ def values(x, name):
 
 def frozen(x, name):
     """The plain array of `x`, for results that are constant almost everywhere (indices, counts, truth values)."""
-    return _bottom(x, name, force=True) if isinstance(x, Tensor) else np.asarray(x)
+    if not isinstance(x, Tensor):
+        return np.asarray(x)
+    if WATCHED:
+        note_operator(f"np.{name}", x)
+    return _bottom(x, name, force=True)
 
 
 def _bottom(x, name, force):

@@ -4,6 +4,7 @@ import numpy as np
 
 from pullback.core import inspection
 from pullback.core.arguments import number_type
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name, names_device
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
@@ -173,6 +174,8 @@ def _in_dtype(self, dtype, copy=False, memory_format=None):
     """`self` in a NumPy dtype of numbers."""
     if not copy and dtype == self.dtype:
         return self
+    if WATCHED and dtype.kind not in "fc":
+        note_operator(f"the cast to {dtype}", self)
     return TENSOR._to_copy(self, dtype, memory_format=memory_format)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pullback.autograd.api import grad
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import asarray
@@ -42,6 +42,7 @@ class Point:
                 "for this call: `with pullback.inference_mode(False):`."
             )
         self.name, self.create_graph, self.strict = name, create_graph, strict
+        self.depends = False  # in forward mode: whether an output had a tangent
         given = _tensors(inputs, "inputs", name)
         if not given.tensors:
             raise GradientError(f"the inputs given to {name}() are an empty tuple: there is nothing to differentiate.")
@@ -82,8 +83,10 @@ class Point:
 
     def evaluate(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Bundle:
         """The outputs of the user's function (with `inputs`: its inputs again, with tangents)."""
-        inputs = self.inputs.tensors if inputs is None else inputs
-        return _tensors(function(*inputs), "outputs", self.name)
+        with cuts.Run(self.level) as self.run:
+            self.function = function
+            returned = function(*(self.inputs.tensors if inputs is None else inputs))
+        return _tensors(returned, "outputs", self.name)
 
     def evaluate_scalar(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Tensor:
         """The only output of a function whose Hessian is asked for."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.functional.arguments import Arrays, Bundle, Function, Point
-from pullback.autograd.functional.strict import check_gradient, check_outputs, independent
+from pullback.autograd.functional.strict import check_gradient, check_outputs, independent, say_independent
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import from_numpy
@@ -81,7 +81,10 @@ def jacobian(
     point = Point("jacobian", inputs, create_graph=create_graph, strict=strict)
     with point.recording():
         if strategy == "forward-mode":
-            return _columns().assembled(point, lambda inputs: _some(point.evaluate(func, inputs)))
+            found = _columns().assembled(point, lambda inputs: _some(point.evaluate(func, inputs)))
+            if not point.depends and any(x.numel() for x in point.inputs.tensors):
+                say_independent(point)
+            return found
         outputs = _some(point.evaluate(func))
         check_outputs(point, outputs.tensors)
         names = [f"output {i}" for i in range(len(outputs.tensors))]

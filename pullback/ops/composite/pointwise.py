@@ -1,5 +1,6 @@
 """Elementwise operators made of others."""
 
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor, extra_of
 from pullback.ops.composite.checks import require_arrays
 
@@ -64,6 +65,8 @@ def real(self, *, ops):
 def to(self, dtype, *, ops):
     """self in a dtype; self itself if it has it."""
     require_arrays("to", input=self)
+    if WATCHED and dtype.kind not in "fc":
+        note_operator(f"the cast to {dtype}", self)
     return self if self.dtype == dtype else ops._to_copy(self, dtype)
 
 

@@ -2,7 +2,12 @@
 
 from pullback.core.arguments import UNSET, int_list, number_type
 from pullback.core.dispatch import Operator, created, dispatch, explain
+from pullback.core.node import Node, port
 from pullback.core.out import write_out
+from pullback.core.saved import Released, watch_output
+from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
+from pullback.core.tensor import Tensor, new
 from pullback.arrays import numpy as kernels
 
 
@@ -247,7 +252,40 @@ def arange_start(start, end, step=1, *, dtype=None, device="cpu", requires_grad=
     return created(result, device, requires_grad)
 
 
-OP_linspace = Operator("linspace", "linspace", ((0, "start"), (1, "end")))
+class LinspaceBackward0(Node):
+    """linspace(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None) -> Tensor
+
+    Generated from the entry `linspace` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_steps",)
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        grad_of_start = grad_of_end = None
+        if self._next0 is not None:
+            grad_of_start = ops.sum(grad * ops.linspace(1.0, 0.0, self.arg_steps))
+        if self._next1 is not None:
+            grad_of_end = ops.sum(grad * ops.linspace(0.0, 1.0, self.arg_steps))
+        return grad_of_start, grad_of_end
+
+
+def record_linspace(out, start, end, steps, dtype):
+    """Make `out` the result of a LinspaceBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
+    node = new(LinspaceBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = start._fn if type(start) is Tensor and start._extra is None else port(start)
+    node._next1 = end._fn if type(end) is Tensor and end._extra is None else port(end)
+    node.arg_steps = steps if type(steps) in FIXED else snapshot(steps)
+
+
+OP_linspace = Operator("linspace", "linspace", ((0, "start"), (1, "end")), record=record_linspace)
 
 
 def linspace(start, end, steps, *, dtype=None, device="cpu", requires_grad=False, out=None):
@@ -262,7 +300,52 @@ def linspace(start, end, steps, *, dtype=None, device="cpu", requires_grad=False
     return created(dispatch(OP_linspace, (start, end, steps, dtype)), device, requires_grad)
 
 
-OP_logspace = Operator("logspace", "logspace", ((0, "start"), (1, "end")))
+class LogspaceBackward0(Node):
+    """logspace(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None) -> Tensor
+
+    Generated from the entry `logspace` of derivatives.yaml; edit there.
+    """
+
+    __slots__ = ("arg_base", "arg_steps", "saved_result", "version_result")
+    arity = 2
+
+    def apply(self, ops, grad, unpack):
+        result_ = unpack(self.saved_result, self.version_result, self)
+        grad_of_start = grad_of_end = None
+        if self._next0 is not None:
+            grad_of_start = ops.sum(
+                grad * (result_ * ops.log(self.arg_base) * ops.linspace(1.0, 0.0, self.arg_steps)).conjugate()
+            )
+        if self._next1 is not None:
+            grad_of_end = ops.sum(
+                grad * (result_ * ops.log(self.arg_base) * ops.linspace(0.0, 1.0, self.arg_steps)).conjugate()
+            )
+        return grad_of_start, grad_of_end
+
+    def release(self):
+        self.version_result = Released
+        self.saved_result = None
+
+
+def record_logspace(out, start, end, steps, base, dtype):
+    """Make `out` the result of a LogspaceBackward0 node."""
+    if out._array.dtype.kind not in "fc":
+        return  # whole numbers have no derivative
+    node = new(LogspaceBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._next0 = start._fn if type(start) is Tensor and start._extra is None else port(start)
+    node._next1 = end._fn if type(end) is Tensor and end._extra is None else port(end)
+    node.arg_steps = steps if type(steps) in FIXED else snapshot(steps)
+    node.arg_base = base if type(base) in FIXED else snapshot(base)
+    node.saved_result = out._array
+    node.version_result = watch_output(out)
+
+
+OP_logspace = Operator("logspace", "logspace", ((0, "start"), (1, "end")), record=record_logspace)
 
 
 def logspace(start, end, steps, base=10.0, *, dtype=None, device="cpu", requires_grad=False, out=None):

@@ -3,6 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument, number_type, tensor_list
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -725,6 +726,8 @@ def lu_permutation(pivots, size):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = pivots._level
+        if WATCHED:
+            note_operator("lu_permutation", pivots)
         return out
     return dispatch(OP_lu_permutation, (pivots, size))
 

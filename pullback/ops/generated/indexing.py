@@ -3,6 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, int_list, missing_argument
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
@@ -2104,6 +2105,8 @@ def argwhere(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argwhere", input)
         return out
     return dispatch(OP_argwhere, (input,))
 
@@ -2176,6 +2179,8 @@ def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argsort", input)
         return out
     return dispatch(OP_argsort, (input, dim, descending, stable))
 
@@ -2345,6 +2350,8 @@ def _isin(elements, test_elements, assume_unique, invert):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (elements if a is Tensor else test_elements)._level
+        if WATCHED:
+            note_operator("_isin", elements, test_elements)
         return out
     return dispatch(OP__isin, (elements, test_elements, assume_unique, invert))
 
@@ -2395,6 +2402,8 @@ def _searchsorted(sorted_sequence, input, right, sorter, out_int32):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = sorted_sequence._level
+        if WATCHED:
+            note_operator("_searchsorted", sorted_sequence, input, sorter)
         return out
     return dispatch(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32))
 
@@ -2453,6 +2462,8 @@ def nonzero_static(input, *, size, fill_value=-1):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("nonzero_static", input)
         return out
     return dispatch(OP_nonzero_static, (input, size, fill_value))
 
@@ -2493,6 +2504,8 @@ def _repeat_positions(repeats, size):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = repeats._level
+        if WATCHED:
+            note_operator("_repeat_positions", repeats)
         return out
     return dispatch(OP__repeat_positions, (repeats, size))
 

@@ -3,6 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument, number_type
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -515,6 +516,8 @@ def one_hot(input, num_classes=-1):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("one_hot", input)
         return out
     return dispatch(OP_one_hot, (input, num_classes))
 
@@ -2408,6 +2411,8 @@ def bag_argmax(rows, bag, bags):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (rows if a is Tensor else bag)._level
+        if WATCHED:
+            note_operator("bag_argmax", rows, bag)
         return out
     return dispatch(OP_bag_argmax, (rows, bag, bags))
 

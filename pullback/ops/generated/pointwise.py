@@ -4,6 +4,7 @@ from collections import namedtuple
 from math import nan, pi
 from numpy import asarray, ndarray
 from pullback.core.arguments import number_type
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -5758,6 +5759,8 @@ def eq(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("eq", input, other)
         return out
     return dispatch(OP_eq, (input, other))
 
@@ -5795,6 +5798,8 @@ def ne(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("ne", input, other)
         return out
     return dispatch(OP_ne, (input, other))
 
@@ -5832,6 +5837,8 @@ def lt(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("lt", input, other)
         return out
     return dispatch(OP_lt, (input, other))
 
@@ -5869,6 +5876,8 @@ def le(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("le", input, other)
         return out
     return dispatch(OP_le, (input, other))
 
@@ -5906,6 +5915,8 @@ def gt(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("gt", input, other)
         return out
     return dispatch(OP_gt, (input, other))
 
@@ -5943,6 +5954,8 @@ def ge(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("ge", input, other)
         return out
     return dispatch(OP_ge, (input, other))
 
@@ -5991,6 +6004,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("isclose", input, other)
         return out
     return dispatch(OP_isclose, (input, other, rtol, atol, equal_nan))
 
@@ -6024,6 +6039,8 @@ def isnan(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isnan", input)
         return out
     return dispatch(OP_isnan, (input,))
 
@@ -6046,6 +6063,8 @@ def isinf(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isinf", input)
         return out
     return dispatch(OP_isinf, (input,))
 
@@ -6068,6 +6087,8 @@ def isfinite(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isfinite", input)
         return out
     return dispatch(OP_isfinite, (input,))
 
@@ -6092,6 +6113,8 @@ def isposinf(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isposinf", input)
         return out
     return dispatch(OP_isposinf, (input,))
 
@@ -6116,6 +6139,8 @@ def isneginf(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isneginf", input)
         return out
     return dispatch(OP_isneginf, (input,))
 
@@ -6138,6 +6163,8 @@ def isreal(input):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isreal", input)
         return out
     return dispatch(OP_isreal, (input,))
 
@@ -6162,6 +6189,8 @@ def signbit(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("signbit", input)
         return out
     return dispatch(OP_signbit, (input,))
 
@@ -6194,6 +6223,8 @@ def logical_and(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_and", input, other)
         return out
     return dispatch(OP_logical_and, (input, other))
 
@@ -6231,6 +6262,8 @@ def logical_or(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_or", input, other)
         return out
     return dispatch(OP_logical_or, (input, other))
 
@@ -6268,6 +6301,8 @@ def logical_xor(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_xor", input, other)
         return out
     return dispatch(OP_logical_xor, (input, other))
 
@@ -6297,6 +6332,8 @@ def logical_not(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("logical_not", input)
         return out
     return dispatch(OP_logical_not, (input,))
 
@@ -6334,6 +6371,8 @@ def bitwise_and(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_and", input, other)
         return out
     return dispatch(OP_bitwise_and, (input, other))
 
@@ -6371,6 +6410,8 @@ def bitwise_or(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_or", input, other)
         return out
     return dispatch(OP_bitwise_or, (input, other))
 
@@ -6408,6 +6449,8 @@ def bitwise_xor(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_xor", input, other)
         return out
     return dispatch(OP_bitwise_xor, (input, other))
 
@@ -6447,6 +6490,8 @@ def bitwise_left_shift(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_left_shift", input, other)
         return out
     return dispatch(OP_bitwise_left_shift, (input, other))
 
@@ -6486,6 +6531,8 @@ def bitwise_right_shift(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_right_shift", input, other)
         return out
     return dispatch(OP_bitwise_right_shift, (input, other))
 
@@ -6515,6 +6562,8 @@ def bitwise_not(input, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("bitwise_not", input)
         return out
     return dispatch(OP_bitwise_not, (input,))
 
@@ -7404,6 +7453,8 @@ def gcd(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("gcd", input, other)
         return out
     return dispatch(OP_gcd, (input, other))
 
@@ -7441,6 +7492,8 @@ def lcm(input, other, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("lcm", input, other)
         return out
     return dispatch(OP_lcm, (input, other))
 

@@ -2,6 +2,7 @@
 
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, int_list, number_type
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, created, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import mutate
@@ -467,6 +468,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("multinomial", input)
         return out
     return dispatch(OP_multinomial, (input, num_samples, replacement, generator))
 

@@ -3,6 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument, number_type
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -1153,6 +1154,8 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argmax", input)
         return out
     return dispatch(OP_argmax, (input, dim, keepdim))
 
@@ -1181,6 +1184,8 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argmin", input)
         return out
     return dispatch(OP_argmin, (input, dim, keepdim))
 
@@ -1209,6 +1214,8 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("all", input)
         return out
     return dispatch(OP_all, (input, dim, keepdim))
 
@@ -1237,6 +1244,8 @@ def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("any", input)
         return out
     return dispatch(OP_any, (input, dim, keepdim))
 
@@ -1261,6 +1270,8 @@ def count_nonzero(input, dim=None, *, axis=UNSET):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("count_nonzero", input)
         return out
     return dispatch(OP_count_nonzero, (input, dim))
 
@@ -2432,6 +2443,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("histc", input)
         return out
     return dispatch(OP_histc, (input, bins, min, max))
 
@@ -2471,17 +2484,26 @@ def _bin_edges(input, bins, range):
     return dispatch(OP__bin_edges, (input, bins, range))
 
 
-OP__histogram_counts = Operator(
-    "_histogram_counts", "histogram_counts", ((0, "input"), (2, "weight")), lists=((1, "edges"),)
-)
+OP__histogram_boxes = Operator("_histogram_boxes", "histogram_boxes", ((0, "input"),), lists=((1, "edges"),))
 
 
-def _histogram_counts(input, edges, weight, density):
+def _histogram_boxes(input, edges):
+    """The number of the box between edges in which each row of self falls, and how many boxes there are if in none.
+
+    _histogram_boxes(Tensor self, Tensor[] edges) -> Tensor
+    """
+    return dispatch(OP__histogram_boxes, (input, edges))
+
+
+OP__histogram_counts = Operator("_histogram_counts", "histogram_counts", ((0, "input"),), lists=((1, "edges"),))
+
+
+def _histogram_counts(input, edges):
     """How many rows of self fall in each box between edges.
 
-    _histogram_counts(Tensor self, Tensor[] edges, Tensor? weight, bool density) -> Tensor
+    _histogram_counts(Tensor self, Tensor[] edges) -> Tensor
     """
-    return dispatch(OP__histogram_counts, (input, edges, weight, density))
+    return dispatch(OP__histogram_counts, (input, edges))
 
 
 OP_hash_tensor = Operator("hash_tensor", "hash_tensor", ((0, "input"),))
@@ -2508,5 +2530,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UN
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("hash_tensor", input)
         return out
     return dispatch(OP_hash_tensor, (input, dim, keepdim, mode))

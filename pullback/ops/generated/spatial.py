@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
@@ -1021,6 +1022,8 @@ def fractional_max_indices(input, kernel_size, output_size, samples):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else samples)._level
+        if WATCHED:
+            note_operator("fractional_max_indices", input, samples)
         return out
     return dispatch(OP_fractional_max_indices, (input, kernel_size, output_size, samples))
 
@@ -1059,6 +1062,8 @@ def region_max_indices(input, rows, columns):
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("region_max_indices", input)
         return out
     return dispatch(OP_region_max_indices, (input, rows, columns))
 

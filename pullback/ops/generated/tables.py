@@ -2452,6 +2452,19 @@ def fill_tables(tables):
         internal=True,
     )
     tables.add(
+        "_histogram_boxes",
+        "",
+        "_histogram_boxes",
+        [
+            Overload(reductions._histogram_boxes, kernels.histogram_boxes, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "_histogram_counts",
         "",
         "_histogram_counts",
@@ -6850,6 +6863,7 @@ def fill_tables(tables):
     tables.kernel("bincount", reductions.OP_bincount)
     tables.kernel("histc", reductions.OP_histc)
     tables.kernel("bin_edges", reductions.OP__bin_edges)
+    tables.kernel("histogram_boxes", reductions.OP__histogram_boxes)
     tables.kernel("histogram_counts", reductions.OP__histogram_counts)
     tables.kernel("hash_tensor", reductions.OP_hash_tensor)
     tables.kernel("view", shape.OP_view)

@@ -899,6 +899,28 @@ def mode_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
+def linspace_tangent(start_p, start_t, end_p, end_t, steps_p, dtype_p, result, *, ops):
+    """Tangent of linspace."""
+    if start_t is None:
+        return (end_t * ops.linspace(0.0, 1.0, steps_p),)
+    if end_t is None:
+        return (start_t * ops.linspace(1.0, 0.0, steps_p),)
+    return (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p),)
+
+
+def logspace_tangent(start_p, start_t, end_p, end_t, steps_p, base_p, dtype_p, result, *, ops):
+    """Tangent of logspace."""
+    if start_t is None:
+        return (result * ops.log(base_p) * (end_t * ops.linspace(0.0, 1.0, steps_p)),)
+    if end_t is None:
+        return (result * ops.log(base_p) * (start_t * ops.linspace(1.0, 0.0, steps_p)),)
+    return (
+        result
+        * ops.log(base_p)
+        * (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p)),
+    )
+
+
 def bincount_tangent(self_p, weights_p, weights_t, minlength_p, result, *, ops):
     """Tangent of bincount."""
     return (ops.bincount(self_p, weights_t, minlength_p),)
@@ -2532,6 +2554,8 @@ TANGENTS = {
     "nanmedian": nanmedian_tangent,
     "nanmedian_dim": nanmedian_dim_tangent,
     "mode": mode_tangent,
+    "linspace": linspace_tangent,
+    "logspace": logspace_tangent,
     "bincount": bincount_tangent,
     "view": view_tangent,
     "reshape": reshape_tangent,
@@ -3056,6 +3080,8 @@ RULES = {
     ),
     "random_": (Rule("random_", random__tangent, 2, inputs=(0,), tensors=(0,), mutates=True),),
     "random_to": (Rule("random_.to", random__to_tangent, 4, inputs=(0,), tensors=(0,), mutates=True),),
+    "linspace": (Rule("linspace", linspace_tangent, 4, inputs=(0, 1), tensors=(0, 1)),),
+    "logspace": (Rule("logspace", logspace_tangent, 5, inputs=(0, 1), tensors=(0, 1)),),
     "fft_c2c": (Rule("fft_c2c", fft_c2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_r2c": (Rule("fft_r2c", fft_r2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_c2r": (Rule("fft_c2r", fft_c2r_tangent, 4, inputs=(0,), tensors=(0,)),),
