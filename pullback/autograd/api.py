@@ -192,8 +192,8 @@ def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
     """Recorded gradients, cloned where they would share memory with each other or `others`, or repeat an element."""
     taken = [_owner(x) for x in others]
     before = modes.current()
-    modes.set_modes(before.with_recording(True, level))
     try:
+        modes.set_modes(before.with_recording(True, level))
         for i, g in enumerate(results):
             if g is not None:
                 array = memory_of(g)
@@ -201,7 +201,7 @@ def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
                     results[i] = g = g.clone()
                 taken.append(_owner(g))
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
     return results
 
 

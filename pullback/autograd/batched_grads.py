@@ -29,7 +29,7 @@ def each(
         found = [gradients([batch[i] for batch in batches], i < size - 1) for i in range(size)]
         return tuple(_stacked(rows) for rows in zip(*found, strict=True))
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
 
 
 def _stacked(rows: Sequence[Tensor | None]) -> Tensor | None:

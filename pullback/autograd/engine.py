@@ -53,15 +53,17 @@ def execute(
     run.nodes = awaited
     if not create_graph:
         run.ops = slots.table_for_graph(awaited, run.ops)
-    partial = None if run.targets is None else PARTIAL.set(True)
+    partial = PARTIAL.get()
     try:
+        if run.targets is not None:
+            PARTIAL.set(True)
         if create_graph:
             run.call(_run_quietly, run, roots, awaited, needed)
         else:
             _run_quietly(run, roots, awaited, needed)
     finally:
-        if partial is not None:
-            PARTIAL.reset(partial)
+        if run.targets is not None:
+            PARTIAL.set(partial)
     return run.captured
 
 

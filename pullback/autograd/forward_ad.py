@@ -10,13 +10,14 @@ See docs/autograd/forward_mode.md.
 from __future__ import annotations
 
 import contextvars
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, NamedTuple
 
 from pullback.arrays import dual
 from pullback.arrays.dual import ForwardLevel
 from pullback.arrays.dual.boundary import at_level
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
+from pullback.core.blocks import Block, Steps
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
@@ -67,7 +68,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _entered.set(levels[:-1])
 
 
-class dual_level:
+class dual_level(Block):
     """Context manager: inside, tensors can have tangents.
 
     Blocks nest, each with tangents of its own (PyTorch has one level): the inner one differentiates what the outer one
@@ -83,14 +84,23 @@ class dual_level:
     tensor([2., 0.])
     """
 
-    def __enter__(self) -> Self:
-        self._number = enter_dual_level()
-        return self
+    def _steps(self) -> tuple[Steps, Steps]:
+        before, level, left = _entered.get(), ForwardLevel(), list[tuple[ForwardLevel, ...]]()
+        return (partial(_entered.set, (*before, level)),), (
+            partial(left.extend, map(_entered.get, ((),))),
+            partial(setattr, level, "open", False),
+            partial(_entered.set, before),
+            partial(_check_left, left, len(before)),
+        )
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        exit_dual_level(level=self._number)
+
+def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
+    """The levels at the end of a block must be those at its beginning."""
+    if len(left[0]) != number + 1:
+        raise GradientError(
+            f"exit_dual_level: level {number} is not the innermost one at the end of its block, which is "
+            f"{len(left[0]) - 1}. Levels are left in the reverse of the order in which they were entered."
+        )
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:

@@ -70,7 +70,7 @@ class SavedTensor:
         try:
             held = hooks.packed(self._node, saved, version, level)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         self._put(*held)
 
 

@@ -50,7 +50,7 @@ class Packed:
         try:
             return self._array(packed, node)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def _array(self, packed: Any, node: Node) -> RawArray:
         tensor = self.unpack(packed)

@@ -67,7 +67,7 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
         aux = _leave_all(aux, level, forward)
     finally:
         forward.open = False
-        modes.set_modes(before)
+        modes.restore(before)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 

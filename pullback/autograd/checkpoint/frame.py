@@ -138,7 +138,7 @@ class Frame:
             self._empty()
             raise
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         return hooks.found()
 
     def _empty(self) -> None:
@@ -174,7 +174,7 @@ class _Input:
         try:
             self.held, self.version = pack(hooks, tensor, port(tensor))
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def get(self, frame: Any) -> Any:
         """The tensor, in its place in the graph."""

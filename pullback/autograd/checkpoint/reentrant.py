@@ -52,7 +52,7 @@ class CheckpointFunction(Function):
             with as_it_was(ctx.randomness) if ctx.randomness else nullcontext():
                 outputs = ctx.function(*args)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [
             (out, g)

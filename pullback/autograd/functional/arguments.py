@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,6 +18,16 @@ Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
 Function: TypeAlias = Callable[..., Any]
 Gradients: TypeAlias = tuple[Tensor | None, ...]
 _ARRAYS = (Tensor, ndarray, np.generic, int, float, complex)
+
+
+class _Recording(modes.ModeSwitch):
+    """Inside, operators of a level record."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def _changed(self, modes: modes.Modes) -> modes.Modes:
+        return modes.with_recording(True, self.level)
 
 
 class Bundle(NamedTuple):
@@ -50,14 +59,9 @@ class Point:
         with self.recording():
             self.inputs = Bundle(tuple(self._input(x, i) for i, x in enumerate(given.tensors)), given.is_tuple)
 
-    @contextmanager
-    def recording(self) -> Iterator[None]:
+    def recording(self) -> modes.ModeSwitch:
         """Record here, whatever the caller's mode."""
-        before = modes.set_modes(modes.current().with_recording(True, self.level))
-        try:
-            yield
-        finally:
-            modes.set_modes(before)
+        return _Recording(self.level)
 
     def _input(self, x: Tensor, i: int) -> Tensor:
         """A new Tensor on the memory of an input: the same Tensor, captured by the function, stays a constant."""
