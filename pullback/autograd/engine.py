@@ -75,7 +75,11 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         _run_ready(run, roots, awaited, needed)
         add_pending(run)
     except BaseException as error:
-        put_back(run)
+        try:
+            put_back(run)
+        except BaseException:  # a signal's, in the midst of it
+            put_back(run)
+            raise
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise

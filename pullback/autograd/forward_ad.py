@@ -95,8 +95,8 @@ class dual_level(Block):
 
 
 def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
-    """The levels at the end of a block must be those at its beginning."""
-    if len(left[0]) != number + 1:
+    """What was entered inside a block must have been left at its end."""
+    if len(left[0]) > number + 1:
         raise GradientError(
             f"exit_dual_level: level {number} is not the innermost one at the end of its block, which is "
             f"{len(left[0]) - 1}. Levels are left in the reverse of the order in which they were entered."

@@ -37,6 +37,7 @@ class Extra:
     base: Tensor | None = None  # the tensor whose memory a view shares
     detached_at: int | None = None  # of a tensor that detach_() took out of its graph: the sequence number then
     grad: Tensor | None = None
+    grad_is_given = False  # whether the user assigned it: backward adds in place then
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
     made_by: Any = None  # of a view: the view.Origin for which it may not be written into while recording
@@ -276,7 +277,9 @@ class Tensor:
             _check_new_grad(self, value)
         elif self._extra is None:
             return
-        extra_of(self).grad = value
+        extra = extra_of(self)
+        extra.grad = value
+        extra.grad_is_given = value is not None
 
     @grad.deleter
     def grad(self) -> None:
