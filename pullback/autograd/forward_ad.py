@@ -57,10 +57,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     levels = _entered.get()
     if not levels:
         raise GradientError(
-            "exit_dual_level: no dual level was entered; every exit needs an enter_dual_level() before."
+            "Dual level must be a positive number: exit_dual_level: no dual level was entered; every exit needs an "
+            "enter_dual_level() before."
         )
     if level is not None and level != len(levels) - 1:
         raise GradientError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported: "
             f"exit_dual_level: level {level} is not the innermost one, which is {len(levels) - 1}. Levels are left in "
             "the reverse of the order in which they were entered."
         )
@@ -98,6 +100,7 @@ def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
     """What was entered inside a block must have been left at its end."""
     if len(left[0]) > number + 1:
         raise GradientError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported: "
             f"exit_dual_level: level {number} is not the innermost one at the end of its block, which is "
             f"{len(left[0]) - 1}. Levels are left in the reverse of the order in which they were entered."
         )
@@ -152,6 +155,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if at_level(tangent, at) is not None:
         raise GradientError(
+            "Setting a forward grad that itself has a forward gradient at the same level is not supported: "
             "make_dual: the tangent is itself a dual Tensor of this level. Take it apart with unpack_dual first, or "
             "enter another dual_level for a second derivative."
         )

@@ -239,7 +239,11 @@ class set_grad_enabled(ModeSwitch):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled takes a bool, got {type(mode).__name__}.")
+            raise TypeError(
+                f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}: it takes "
+                "a bool, "
+                f"got {type(mode).__name__}."
+            )
         self.mode = mode
         self._outer = set_modes(_switched(current(), mode))
 

@@ -65,6 +65,8 @@ class Packed:
     def _check(self, tensor: Any, packed: Any, node: Node) -> None:
         if not isinstance(tensor, Tensor):
             raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(tensor).__name__}: "
                 f"the unpack hook gave {node.name()} {with_article(tensor)}; expected the Tensor that was packed, "
                 "for example pullback.from_numpy(array)."
             )

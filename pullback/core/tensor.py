@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.errors import DetachingError, GradientError, InplaceError
+from pullback.core.errors import DetachingError, DtypeError, GradientError, InplaceError
+from pullback.core.familiar import as_list
 from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.types import DType, RawArray, Shape
@@ -229,14 +230,15 @@ class Tensor:
             self._requires_grad = False
             return self
         if self._array.dtype.kind not in "fc":
-            raise GradientError(
+            raise DtypeError(
                 "only Tensors of floating point and complex dtype can require gradients; this one has dtype "
                 f"{self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
             )
         extra = self._extra
         if extra is not None and extra.inference and not modes.current().inference:
             raise InplaceError(
-                "an inference tensor cannot require gradients outside inference_mode; make a copy with clone()."
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: an inference "
+                "tensor cannot require gradients outside inference_mode; make a copy with clone()."
             )
         extra_of(self)  # first: a tensor with neither Extra nor function looks like a constant to operators
         self._requires_grad = True
@@ -464,11 +466,12 @@ def _say_that_nothing_fills_grad(tensor: Tensor) -> None:
     )
 
 
-def mismatch(tensor: Tensor, value: Any, attribute: str) -> GradientError:
+def mismatch(tensor: Tensor, value: Any, attribute: str, phrase: str = "") -> GradientError:
     """The error of assigning to .data or .grad what does not look like the tensor."""
     found = f"shape {value.shape} and dtype {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
     return GradientError(
-        f"assigning to .{attribute}: expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}. "
+        f"{phrase}assigning to .{attribute}: expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got "
+        f"{found}. "
         "Reshape or convert it first."
     )
 
@@ -476,17 +479,26 @@ def mismatch(tensor: Tensor, value: Any, attribute: str) -> GradientError:
 def not_one_element(tensor: Tensor) -> GradientError:
     """The error of item() on anything but one element."""
     return GradientError(
-        f"a Tensor with {tensor.numel()} elements (shape {tensor.shape}) cannot be converted to a scalar."
+        f"a Tensor with {tensor.numel()} elements cannot be converted to Scalar: item() needs one element, and the "
+        "shape "
+        f"is {tensor.shape}. Use tolist() for all of them."
     )
 
 
 def _check_new_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
-        raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy.")
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}: grad must be "
+            "a "
+            f"Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy."
+        )
     if value is tensor:
-        raise GradientError("can't assign a Tensor as its own grad.")
+        raise GradientError("can't assign Variable as its own grad: assign a detach() or clone() of the Tensor.")
     if value.shape != tensor.shape or value.dtype != tensor.dtype:
-        raise mismatch(tensor, value, "grad")
+        sizes = value.shape != tensor.shape
+        known = f"of size '{as_list(value.shape)}'" if sizes else f"with dtype '{value.dtype}'"
+        other = f"of size '{as_list(tensor.shape)}'" if sizes else f"with grad_dtype '{tensor.dtype}'"
+        raise mismatch(tensor, value, "grad", f"attempting to assign a gradient {known} to a tensor {other}: ")
 
 
 def _unpickle(array: RawArray, requires_grad: bool) -> Tensor:

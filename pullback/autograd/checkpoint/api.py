@@ -151,7 +151,7 @@ def checkpoint(
                 f"Unexpected keyword arguments: {', '.join(kwargs)}. Pass use_reentrant=False to use them."
             )
         if context_fn is not no_contexts or debug:
-            raise ValueError("Passing context_fn or debug is only supported when use_reentrant=False.")
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     state = modes.current()
     if not any(state.records(level) for level in range(state.level + 1)):

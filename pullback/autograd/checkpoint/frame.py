@@ -259,12 +259,13 @@ class _Fill(saved_tensors_hooks):
         frame = self.frame
         if self.count < len(frame.holders):
             raise CheckpointError(
-                f"{frame.name()}: a different number of tensors was saved during the original forward "
-                f"({len(frame.holders)}) and recomputation ({self.count}).\n{TIP}"
+                f"{frame.name()}: A different number of tensors was saved during the original forward and "
+                "recomputation: "
+                f"{len(frame.holders)} and {self.count}.\n{TIP}"
             )
         if self.different:
             raise CheckpointError(
-                f"{frame.name()}: recomputed values for the following tensors have different metadata than during the "
+                f"{frame.name()}: Recomputed values for the following tensors have different metadata than during the "
                 f"forward pass:\n" + "\n".join(self.different) + f"\n{TIP}"
             )
 
