@@ -130,7 +130,10 @@ def grad(
     outputs = tensors_of(outputs, "outputs")
     inputs = tensors_of(inputs, "inputs")
     if materialize_grads and allow_unused is False:
-        raise ValueError("materialize_grads=True gives zeros for unused inputs; leave allow_unused out.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False. "
+            "materialize_grads=True gives zeros for unused inputs; leave allow_unused out."
+        )
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if WATCHED:
@@ -181,7 +184,7 @@ def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, cre
 def _edges_towards(inputs: Sequence[Tensor], function: str) -> list[Edge]:
     """The edges that lead to `inputs`; they hold AccumulateGrad nodes while the engine runs."""
     if not inputs:
-        raise GradientError(f"inputs argument to {function}() cannot be empty.")
+        raise GradientError(f"`inputs` argument to `{function}()` cannot be empty.")
     for i, tensor in enumerate(inputs):
         if not tensor._requires_grad:
             raise GradientError(
@@ -195,8 +198,8 @@ def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
     """Recorded gradients, cloned where they would share memory with each other or `others`, or repeat an element."""
     taken = [_owner(x) for x in others]
     before = modes.current()
-    modes.set_modes(before.with_recording(True, level))
     try:
+        modes.set_modes(before.with_recording(True, level))
         for i, g in enumerate(results):
             if g is not None:
                 array = memory_of(g)
@@ -204,7 +207,7 @@ def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
                     results[i] = g = g.clone()
                 taken.append(_owner(g))
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
     return results
 
 
@@ -231,8 +234,9 @@ def _finished(
             return TENSOR.zeros_like(tensor).requires_grad_(create_graph)  # type: ignore[no-any-return]
         if not allow_unused:
             raise GradientError(
-                f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "
-                f"{tensor.shape}). Set allow_unused=True if this is the desired behavior."
+                f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}], of shape "
+                f"{tensor.shape}. The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level

@@ -170,11 +170,11 @@ def gather(tensors: Iterable[Tensor], dim: int = 0, device: str = "cpu") -> Tens
 def _unrecorded(run: Callable[[], Any], level: int) -> Any:
     """What `run()` gives without recording at `level`; lower levels record."""
     before = modes.current()
-    modes.set_modes(before.with_recording(False, level))
     try:
+        modes.set_modes(before.with_recording(False, level))
         return run()
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
 
 
 def _tell(node: Node, level: int) -> None:

@@ -56,9 +56,10 @@ def execute(
     run.nodes = awaited
     if not create_graph:
         run.ops = slots.table_for_graph(awaited, run.ops)
-    partial = None if run.targets is None else PARTIAL.set(True)
-    noted = put_aside() if in_use else None
+    partial, noted = PARTIAL.get(), put_aside() if in_use else None
     try:
+        if run.targets is not None:
+            PARTIAL.set(True)
         if create_graph:
             run.call(_run_quietly, run, roots, awaited, needed)
         else:
@@ -70,8 +71,8 @@ def execute(
             users_code.drop_queued()
         raise
     finally:
-        if partial is not None:
-            PARTIAL.reset(partial)
+        if run.targets is not None:
+            PARTIAL.set(partial)
         if in_use or noted is not None:
             take_up(noted)
     return run.captured
@@ -84,7 +85,11 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         _run_ready(run, roots, awaited, needed)
         add_pending(run)
     except BaseException as error:
-        put_back(run)
+        try:
+            put_back(run)
+        except BaseException:  # a signal's, in the midst of it
+            put_back(run)
+            raise
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise

@@ -10,13 +10,14 @@ See docs/autograd/forward_mode.md.
 from __future__ import annotations
 
 import contextvars
-from types import TracebackType
+from functools import partial
 from typing import Any, NamedTuple
 
 from pullback.arrays import dual
 from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import at_level
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
+from pullback.core.blocks import Block, Steps
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
@@ -56,10 +57,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     levels = _entered.get()
     if not levels:
         raise GradientError(
-            "exit_dual_level: no dual level was entered; every exit needs an enter_dual_level() before."
+            "Dual level must be a positive number: exit_dual_level: no dual level was entered; every exit needs an "
+            "enter_dual_level() before."
         )
     if level is not None and level != len(levels) - 1:
         raise GradientError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported: "
             f"exit_dual_level: level {level} is not the innermost one, which is {len(levels) - 1}. Levels are left in "
             "the reverse of the order in which they were entered."
         )
@@ -67,7 +70,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _entered.set(levels[:-1])
 
 
-class dual_level:
+class dual_level(Block):
     """Context manager: inside, tensors can have tangents.
 
     Blocks nest, each with tangents of its own (PyTorch has one level): the inner one differentiates what the outer one
@@ -84,14 +87,27 @@ class dual_level:
     tensor([2., 0.])
     """
 
-    def __enter__(self) -> int:
-        self._number = enter_dual_level()
-        return self._number
+    def _steps(self) -> tuple[Steps, Steps]:
+        before, level, left = _entered.get(), ForwardLevel(), list[tuple[ForwardLevel, ...]]()
+        return (partial(_entered.set, (*before, level)),), (
+            partial(left.extend, map(_entered.get, ((),))),
+            partial(setattr, level, "open", False),
+            partial(_entered.set, before),
+            partial(_check_left, left, len(before)),
+        )
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        exit_dual_level(level=self._number)
+    def _named(self) -> int:
+        return len(_entered.get())  # the number of the level
+
+
+def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
+    """What was entered inside a block must have been left at its end."""
+    if len(left[0]) > number + 1:
+        raise GradientError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported: "
+            f"exit_dual_level: level {number} is not the innermost one at the end of its block, which is "
+            f"{len(left[0]) - 1}. Levels are left in the reverse of the order in which they were entered."
+        )
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -143,6 +159,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if _dual_in(tangent, at) is not None:
         raise GradientError(
+            "Setting a forward grad that itself has a forward gradient at the same level is not supported: "
             "make_dual: the tangent is itself a dual Tensor of this level. Take it apart with unpack_dual first, or "
             "enter another dual_level for a second derivative."
         )

@@ -212,7 +212,9 @@ class Function(metaclass=_FunctionMeta):
     @staticmethod
     def forward(*args: Any) -> Any:
         """Compute the outputs; the first argument is ctx unless `setup_context` is defined."""
-        raise NotImplementedError("You must implement the static method forward for a custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function: a static method forward."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -223,7 +225,8 @@ class Function(metaclass=_FunctionMeta):
     def backward(ctx: Any, *grads: Any) -> Any:
         """The gradients of the inputs."""
         raise NotImplementedError(
-            "You must implement the static method backward for a custom autograd.Function to use it with backward()."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD: a static method backward(ctx, *grads)."
         )
 
     vjp = backward  # its other name, by which a subclass may define it
@@ -232,11 +235,13 @@ class Function(metaclass=_FunctionMeta):
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """The tangents of the outputs."""
         raise NotImplementedError(
-            "You must implement the static method jvp for a custom autograd.Function to use it in forward mode."
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD: a static "
+            "method jvp(ctx, *tangents)."
         )
 
     def __init__(self) -> None:
         raise TypeError(
+            "Legacy autograd function with non-static forward method is deprecated: "
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
             f"{type(self).__name__}.apply(...)."
         )
@@ -333,7 +338,9 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
     several = isinstance(output, tuple) and len(output) > 1
     if several and any(a._is_view() and a._requires_grad for a in ctx._dirty):
         raise InplaceError(
-            f"{ctx.name()}: forward modified a view in place and returned more than one output, which cannot be "
+            "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+            f"more than one Tensor: {ctx.name()}: forward modified a view in place and returned more than one output, "
+            "which cannot be "
             "differentiated; return the modified view alone, or work on a clone()."
         )
 
@@ -346,7 +353,10 @@ def finish(
         if not isinstance(x, Tensor):
             raise InplaceError(f"{ctx.name()}: mark_dirty can only accept variables (Tensors), got {with_article(x)}.")
         if not any(x is out for out in outputs):
-            raise InplaceError(f"{ctx.name()}: an input marked as dirty must be returned by forward as well.")
+            raise InplaceError(
+                "Some elements marked as dirty during the forward method were not returned as output: an input that "
+                f"{ctx.name()} marks with mark_dirty must be returned by forward as well."
+            )
         if not any(x is a for a in args):
             warnings.warn(
                 f"{ctx.name()}: ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "

@@ -19,7 +19,10 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
     extra: Any = target._extra
     state = modes.current()
     if extra is not None and extra.inference and not state.inference:
-        raise InplaceError(f"{name}: inplace update to an inference tensor outside inference_mode; clone() it first.")
+        raise InplaceError(
+            f"{name}: Inplace update to inference tensor outside InferenceMode is not allowed: clone() it first, or "
+            "write under inference_mode()."
+        )
     if extra is not None and extra.no_view is not None:
         _refuse_copy(extra.no_view, name)
     if not state.records(target._level):
@@ -95,13 +98,22 @@ def check_use(view: Tensor) -> None:
 def _described(origin: Origin) -> str:
     if origin.kind == "function":
         return (
-            f"this tensor is the output of {origin.name} and a view (of its input, or the input itself), so following "
+            f"Output 0 of {origin.name} is a view and is being modified inplace: this tensor is the output of "
+            f"{origin.name} and a view (of its input, or the input itself), so following "
             "a write would bypass the backward of that custom Function."
         )
     if origin.kind == "multiple":
-        return f"this view is an output of {origin.name}, which returns several views."
+        return (
+            f"Output 0 of {origin.name} is a view and is being modified inplace: this view is an output of "
+            f"{origin.name}, "
+            "which returns several views."
+        )
     where = "under no_grad()" if origin.kind == "no_grad" else "in inference_mode()"
-    return f"this view was made {where}, where nothing is recorded, and its base is written into while recording."
+    mode = "no_grad" if origin.kind == "no_grad" else "inference"
+    return (
+        f"A view was created in {mode} mode and is being modified inplace with grad mode enabled: this view was made "
+        f"{where}, where nothing is recorded, and its base is written into while recording."
+    )
 
 
 _REMEDIES = {
@@ -112,10 +124,14 @@ _REMEDIES = {
 }
 
 
+_RESIZED = "cannot resize variables that require grad: "
+
+
 def _refused_memory(name: str) -> Callable[..., NoReturn]:
     def refuse(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
         raise InplaceError(
-            f"{name}: this tensor (shape {self.shape}) cannot take other memory in place: its views, detached aliases "
+            f"{name}: {_RESIZED if self._requires_grad else ''}this tensor (shape {self.shape}) cannot take other "
+            "memory in place: its views, detached aliases "
             "and the arrays of NumPy that share the memory would be left behind. Assign a tensor of the same shape to "
             ".data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
         )

@@ -55,6 +55,7 @@ class SavedTensor:
             raise BackwardTwiceError(self._node.name())
         if isinstance(version, Packed):
             raise GradientError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set: "
                 f"{self._node.name()}: {self._name!r} has hooks already, and a saved tensor can have one pair; let "
                 "one pair do the work of both."
             )
@@ -70,7 +71,7 @@ class SavedTensor:
         try:
             held = hooks.packed(self._node, saved, version, level)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         self._put(*held)
 
 

@@ -86,7 +86,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
         try:
             node.repack(lambda saved, version: self.packed(node, saved, version, level))
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def packed(self, node: Node, saved: Any, version: Version, level: int) -> tuple[Any, Version]:
         """What a node keeps instead of something that it saved."""

@@ -45,7 +45,12 @@ def roots_of(
     elif isinstance(grads, (Tensor, ndarray, np.generic, int, float, complex)):
         grads = (grads,)
     elif not isinstance(grads, (list, tuple)):
-        raise TypeError(f"{name} must be a Tensor, a sequence of Tensors or None, got {type(grads).__name__}.")
+        found = type(grads).__name__
+        raise TypeError(
+            f"gradients can be either Tensors or None, but got {found}: {name} must be a Tensor, a sequence of "
+            "Tensors or "
+            f"None, got {found}."
+        )
     if len(grads) != len(tensors):
         raise GradientError(f"got {len(tensors)} tensors and {len(grads)} gradients in {name}.")
     level = max(t._level for t in tensors)
@@ -90,7 +95,12 @@ def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
     number = type(given) in (int, float) and tensor.dtype.kind == "c"
     if not isinstance(given, Tensor):
         if not isinstance(given, (ndarray, np.generic, int, float, complex)):
-            raise TypeError(f"{name}[{i}] must be a Tensor, an ndarray or None, got {type(given).__name__}.")
+            found = type(given).__name__
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {found}: {name}[{i}] must be a Tensor, an ndarray "
+                "or "
+                f"None, got {found}."
+            )
         given = tensor_of(given)
     if given.shape != tensor.shape:
         raise GradientError(

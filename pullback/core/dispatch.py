@@ -15,7 +15,8 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
-from pullback.core.errors import OperatorError
+from pullback.core.errors import DtypeError, OperatorError
+from pullback.core.familiar import familiar
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -384,12 +385,14 @@ def explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
         f"{name}: {_describe(args[position])}" for position, name in (*op.tensors, *op.lists) if position < len(args)
     )
     name = CALLED.get(op.name, op.name)
-    text = f"{name}({given}): {str(error).removeprefix(f'{op.name}(): ')}"
+    said = str(error).removeprefix(f"{op.name}(): ")
+    shapes = [tuple(args[i].shape) for i, _ in op.tensors if i < len(args) and hasattr(args[i], "shape")]
+    text = f"{name}({given}): {familiar(said, shapes)}{said}"
     explained: Any
     if isinstance(error, IndexError):
         explained = IndexError(text)
     elif isinstance(error, TypeError):
-        explained = TypeError(text)
+        explained = DtypeError(text) if "ufunc" in said or "numpy boolean" in said else TypeError(text)
     else:
         explained = OperatorError(text)
     explained.explained = True

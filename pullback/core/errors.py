@@ -8,6 +8,7 @@
     +-- UnsupportedError            (also a TypeError) nothing knows how to do this
     +-- OperatorError               (also a ValueError) the arguments of an operator do not fit together
     |   +-- LinAlgError             (also np.linalg.LinAlgError) a matrix is singular, not positive definite, ...
+    |   +-- DtypeError              (also a TypeError) an operation that is not for numbers of this kind
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
 
@@ -105,6 +106,13 @@ class LinAlgError(OperatorError, np.linalg.LinAlgError):
     """
 
     explained = True  # its text names the operator and the matrix; nothing is added on its way out
+
+
+class DtypeError(OperatorError, TypeError):
+    """Something that cannot be done with numbers of this dtype: whole numbers that shall require grad, say.
+
+    Both a RuntimeError, as PyTorch raises, and a TypeError, as NumPy does.
+    """
 
 
 class ComplexToRealWarning(UserWarning, np.exceptions.ComplexWarning):

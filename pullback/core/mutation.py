@@ -27,7 +27,7 @@ from pullback.core.dispatch import (
     survey,
     table_of,
 )
-from pullback.core.errors import InplaceError, OperatorError
+from pullback.core.errors import DtypeError, InplaceError, OperatorError
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -220,6 +220,7 @@ def write_array(name: str, data: ndarray, result: Any) -> None:
 def _check_writeable(name: str, data: ndarray) -> None:
     if not data.flags.writeable:
         raise InplaceError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location: "
             f"{name} cannot write into a read-only array, such as expand() gives, where one place in memory stands for "
             "many elements: call clone() first, as in x.expand(...).clone(), and take slices of that."
         )
@@ -232,9 +233,10 @@ def _shape_error(name: str, data: Any, shape: Shape) -> OperatorError:
     )
 
 
-def _dtype_error(name: str, dtype: Any, held: Any) -> OperatorError:
-    return OperatorError(
-        f"{name}: result type {dtype} can't be cast to the tensor's dtype {held}; use the out-of-place form."
+def _dtype_error(name: str, dtype: Any, held: Any) -> DtypeError:
+    return DtypeError(
+        f"{name}: result type {dtype} can't be cast to the desired output type {held}, the tensor's dtype; use the "
+        "out-of-place form."
     )
 
 

@@ -78,6 +78,7 @@ def _in_graph(target: Tensor) -> bool:
 def _refuse_tangents(name: str, arrays: Sequence[Any]) -> None:
     if any(hasattr(array, "carries_derivative") and array.carries_derivative() for array in arrays):
         raise GradientError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
             f"{name}(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
             "arguments has a tangent. Leave out= away, or write t.detach()."
         )

@@ -16,7 +16,8 @@ import numpy as np
 
 from pullback.core import modes, slots
 from pullback.core.cuts import WATCHED, note
-from pullback.core.errors import DetachingError, GradientError, InplaceError
+from pullback.core.errors import DetachingError, DtypeError, GradientError, InplaceError
+from pullback.core.familiar import as_list
 from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.types import DType, RawArray, Shape
@@ -38,6 +39,7 @@ class Extra:
     base: Tensor | None = None  # the tensor whose memory a view shares
     detached_at: int | None = None  # of a tensor that detach_() took out of its graph: the sequence number then
     grad: Tensor | None = None
+    grad_is_given = False  # whether the user assigned it: backward adds in place then
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
     no_view: str | None = None  # of a copy that is a view in PyTorch: the operator that made it
@@ -230,14 +232,15 @@ class Tensor:
             self._requires_grad = False
             return self
         if self._array.dtype.kind not in "fc":
-            raise GradientError(
+            raise DtypeError(
                 "only Tensors of floating point and complex dtype can require gradients; this one has dtype "
                 f"{self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
             )
         extra = self._extra
         if extra is not None and extra.inference and not modes.current().inference:
             raise InplaceError(
-                "an inference tensor cannot require gradients outside inference_mode; make a copy with clone()."
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: an inference "
+                "tensor cannot require gradients outside inference_mode; make a copy with clone()."
             )
         extra_of(self)  # first: a tensor with neither Extra nor function looks like a constant to operators
         self._requires_grad = True
@@ -278,7 +281,9 @@ class Tensor:
             _check_new_grad(self, value)
         elif self._extra is None:
             return
-        extra_of(self).grad = value
+        extra = extra_of(self)
+        extra.grad = value
+        extra.grad_is_given = value is not None
 
     @grad.deleter
     def grad(self) -> None:
@@ -528,7 +533,7 @@ def _refuse_gradient(grad: Tensor) -> None:
     )
 
 
-def mismatch(tensor: Tensor, value: Any, attribute: str) -> GradientError:
+def mismatch(tensor: Tensor, value: Any, attribute: str, phrase: str = "") -> GradientError:
     """The error of assigning to .data or .grad what does not look like the tensor."""
     found = (
         f"shape {value.shape}, dtype {value.dtype} and level {value._level}"
@@ -536,25 +541,34 @@ def mismatch(tensor: Tensor, value: Any, attribute: str) -> GradientError:
         else type(value).__name__
     )
     return GradientError(
-        f"assigning to .{attribute}: expected a Tensor of shape {tensor.shape}, dtype {tensor.dtype} and level "
-        f"{tensor._level}, got {found}. Reshape or convert it first."
+        f"{phrase}assigning to .{attribute}: expected a Tensor of shape {tensor.shape}, dtype {tensor.dtype} and "
+        f"level {tensor._level}, got {found}. Reshape or convert it first."
     )
 
 
 def not_one_element(tensor: Tensor) -> GradientError:
     """The error of item() on anything but one element."""
     return GradientError(
-        f"a Tensor with {tensor.numel()} elements (shape {tensor.shape}) cannot be converted to a scalar."
+        f"a Tensor with {tensor.numel()} elements cannot be converted to Scalar: item() needs one element, and the "
+        "shape "
+        f"is {tensor.shape}. Use tolist() for all of them."
     )
 
 
 def _check_new_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
-        raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy.")
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}: grad must be "
+            "a "
+            f"Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy."
+        )
     if value is tensor:
-        raise GradientError("can't assign a Tensor as its own grad.")
+        raise GradientError("can't assign Variable as its own grad: assign a detach() or clone() of the Tensor.")
     if value.shape != tensor.shape or value.dtype != tensor.dtype:
-        raise mismatch(tensor, value, "grad")
+        sizes = value.shape != tensor.shape
+        known = f"of size '{as_list(value.shape)}'" if sizes else f"with dtype '{value.dtype}'"
+        other = f"of size '{as_list(tensor.shape)}'" if sizes else f"with grad_dtype '{tensor.dtype}'"
+        raise mismatch(tensor, value, "grad", f"attempting to assign a gradient {known} to a tensor {other}: ")
 
 
 def _unpickle(array: RawArray, requires_grad: bool) -> Tensor:

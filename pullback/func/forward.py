@@ -68,7 +68,7 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
         aux = _leave_all(aux, level, forward)
     finally:
         forward.open = False
-        modes.set_modes(before)
+        modes.restore(before)
     if cuts.WATCHED:
         cuts.note_derivative(p for p, _ in leaves)
     if not depends and not run.explained:

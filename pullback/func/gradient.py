@@ -8,7 +8,7 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
 from pullback.core.dispatch import table_of
-from pullback.core.errors import GradientError, with_article
+from pullback.core.errors import DtypeError, GradientError, with_article
 from pullback.core.node import port
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
@@ -148,7 +148,8 @@ def _leaf(x, level):
             )
         x = np.asarray(x)
     if x.dtype.kind not in "fc":
-        raise TypeError(
+        raise DtypeError(
+            "only Tensors of floating point dtype can require gradients: "
             f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
             ".astype(float)."
         )

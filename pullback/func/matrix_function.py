@@ -76,7 +76,7 @@ class OfNumbers:
         try:
             return self._derivative(x, order) if order else self._value(x)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def _derivative(self, x, order):
         point = wrap(np.array(x))

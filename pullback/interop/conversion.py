@@ -7,7 +7,7 @@ from opcode import opmap
 import numpy as np
 
 from pullback.core.cuts import WATCHED, note
-from pullback.core.errors import DetachingError, GradientError, UnsupportedError, with_article
+from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.operands import needs_grad
@@ -23,7 +23,9 @@ def plain_array(self, dtype=None, copy=None):
     """
     if needs_grad(self):
         raise DetachingError(
-            "a Tensor that requires grad was about to become a plain ndarray, which would lose its gradient without a "
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead: a Tensor that "
+            "requires "
+            "grad was about to become a plain ndarray, which would lose its gradient without a "
             "word. To plot or store values, write t.detach().numpy(). Inside a model, call NumPy's functions on the "
             "Tensor itself (np.sin(t)) and join Tensors with np.stack or np.concatenate instead of np.array([...]); "
             "a library function that converts its input must be wrapped in a pullback.autograd.Function with a "
@@ -44,7 +46,8 @@ def plain_array(self, dtype=None, copy=None):
 def _number(kind):
     def convert(self):
         if self._array.size != 1:
-            raise GradientError(
+            raise OperatorError(
+                "only one element tensors can be converted to Python scalars: "
                 f"only a Tensor of one element can be converted to a Python {kind.__name__}, not shape {self.shape}."
             )
         if needs_grad(self):

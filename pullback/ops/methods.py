@@ -96,7 +96,9 @@ def to_bool(self):
     """Whether the only element is nonzero; ambiguous for several."""
     if self._array.size != 1:
         raise GradientError(
-            f"Boolean value of Tensor with more than one value is ambiguous (shape {self.shape}); use .any() or .all()."
+            f"Boolean value of Tensor with {'more than one value' if self.numel() else 'no values'} is ambiguous "
+            "(shape "
+            f"{self.shape}); use .any() or .all()."
         )
     return bool(self.item())
 

@@ -57,7 +57,9 @@ def check_structural(node, rng):
                 assert np.array_equal(touched, together), f"{node.name()}: touched parts cancel"
     if not node.masking and not hasattr(node, "fn"):
         for touched in pulled(node, [np.ones(of.shape, bool) for of in node.input_metadata]):
-            assert touched is None or touched.all(), f"{node.name()} keeps its cotangent away: it must be tagged masking"
+            assert touched is None or touched.all(), (
+                f"{node.name()} keeps its cotangent away: it must be tagged masking"
+            )
 
 
 def check_pointwise(node, rng):

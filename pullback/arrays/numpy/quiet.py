@@ -32,6 +32,7 @@ try:  # what np.errstate sets
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 except ImportError:  # not in this version of NumPy
     _SILENT: Any = ({"divide": "ignore", "over": "ignore", "under": "ignore", "invalid": "call"}, _heard)
+    UNHEARD: Any = ({"all": "ignore"}, None)
 
     def warnings() -> Any:
         """How NumPy warns at present."""
@@ -51,6 +52,7 @@ except ImportError:  # not in this version of NumPy
         restore(_SILENT)
 else:
     _SILENT = _make_extobj(all="ignore", invalid="call", call=_heard)
+    UNHEARD = _make_extobj(all="ignore")  # and nothing of Python's is called
     warnings = _extobj_contextvar.get
     restore = _extobj_contextvar.set
 

@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from pullback.arrays.numpy.contiguous_products import contiguous_prod
 from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
+from pullback.core.errors import DtypeError
 
 __all__ = [
     "all",
@@ -56,11 +57,19 @@ def _count(shape, axis):
     return shape[axis]
 
 
+_DTYPES = {
+    "mean": "could not infer output dtype. Input dtype must be either a floating point or complex dtype: ",
+    "var": "std and var only support floating point and complex dtypes: ",
+    "std": "std and var only support floating point and complex dtypes: ",
+}
+
+
 def inexact_only(name, dtype, argument="input", remedy="convert it first"):
     """Refuse integers and bools."""
     if dtype.kind not in "fc":
-        raise RuntimeError(
-            f"{name}(): {argument} must be floating-point or complex, but the dtype is {dtype}; {remedy}."
+        raise DtypeError(
+            f"{name}(): {_DTYPES.get(name, '')}{argument} must be floating-point or complex, but the dtype is "
+            f"{dtype}; {remedy}."
         )
 
 

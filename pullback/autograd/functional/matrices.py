@@ -221,6 +221,7 @@ def _check_options(name: str, strategy: str, argument: str, *, strict: bool, vec
         )
     if strict and vectorize:
         raise GradientError(
+            "`strict=True` and `vectorized=True` are not supported together: "
             f"{name}() cannot combine strict=True with vectorize=True: strictness looks at one row after another. "
             "Leave one of them out."
         )

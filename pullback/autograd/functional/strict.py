@@ -22,6 +22,7 @@ def check_outputs(point: Point, outputs: Sequence[Tensor]) -> None:
     for i, output in enumerate(outputs):
         if not point.requires_grad(output):
             raise GradientError(
+                f"Output {i} of the user-provided function does not require gradients: "
                 f"output {i} of the function given to {point.name}() does not require grad: it is independent of every "
                 f"input, or was detached on the way. {_REMEDY}"
             )

@@ -34,7 +34,8 @@ class Problem:
         self.wrt = [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
         if not self.wrt:
             raise ValueError(
-                "gradcheck needs at least one input tensor that requires grad; "
+                "gradcheck expects at least one input tensor to require gradient, but none of them have "
+                "requires_grad=True: gradcheck needs at least one input tensor that requires grad; "
                 f"got {', '.join(map(_describe, self.inputs)) or 'no inputs'}. Create it with requires_grad=True."
             )
         self.arrays = [_memory_of(i, self.inputs[i]) for i in self.wrt]
