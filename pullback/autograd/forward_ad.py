@@ -21,6 +21,7 @@ from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
 from pullback.core.view import Origin, make_view
+from pullback.core.named import named
 
 # The levels that this thread or task is inside of, the innermost last.
 _entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.ContextVar("pullback_dual_levels", default=())
@@ -93,6 +94,7 @@ class dual_level:
         exit_dual_level(level=self._number)
 
 
+@named("autograd.forward_ad.make_dual", "Tensor tensor, Tensor tangent, *, int? level=None")
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A tensor with a tangent: operators on it compute the Jacobian-vector product beside the value.
 
@@ -177,6 +179,7 @@ def _check_parts(tensor: Any, tangent: Any) -> None:
         )
 
 
+@named("autograd.forward_ad.unpack_dual", "Tensor tensor, *, int? level=None")
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """Take a dual tensor apart.
 

@@ -16,6 +16,7 @@ from pullback.core.errors import GradientError
 from pullback.core.hook_dict import RemovableHandle
 from pullback.core.node import Node
 from pullback.core.tensor import Tensor
+from pullback.core.named import named
 
 # Gives the node at which a tensor's gradient arrives, if a graph that leads there is alive: the hook itself is kept by
 # the nodes and leaves, and must not keep them.
@@ -87,6 +88,7 @@ class _Any(RunHook):
             self.function(grad)
 
 
+@named("autograd.graph.register_multi_grad_hook", "any tensors, callable fn")
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: Literal["all", "any"] = "all"
 ) -> RemovableHandle:

@@ -7,6 +7,9 @@ from pullback.codegen.naming import parameter
 from pullback.codegen.signature import REQUIRED, Arg
 
 
+MISSPELT = "misspelt"  # the keywords that a creation function does not have
+
+
 class SignatureEmitter:
     """Writes the parameters of one overload's function.
 
@@ -67,6 +70,8 @@ class SignatureEmitter:
             extra += ['device="cpu"', "requires_grad=False"]
         if self.has_out and not inplace:
             extra.append("out=None")
+        if self.is_creation:
+            extra.append(f"**{MISSPELT}")  # elsewhere it would cost what a call cannot spare
         return extra
 
     def _parameter(self, arg: Arg) -> str:
@@ -81,14 +86,17 @@ class SignatureEmitter:
         first = next((i for i, arg in enumerate(args) if arg.name == "dim" and arg.default is REQUIRED), len(args))
         return [arg for arg in args[first:] if arg.default is REQUIRED and (arg.name == "dim" or not arg.kwarg_only)]
 
-    def normalise(self) -> list[str]:
-        """Statements that turn the accepted spellings into the schema's arguments."""
+    def normalise(self, called: str) -> list[str]:
+        """Statements that turn the accepted spellings into the schema's arguments; `called` is what the user wrote."""
         lines: list[str] = []
+        if self.is_creation:
+            known = [text.partition("=")[0] for text in self.parameters() if text[0] != "*"]
+            lines += [f"if {MISSPELT}:", f'    raise unknown_keyword("{called}", {MISSPELT}, {tuple(known)!r})']
         if self.varargs is not None:
             name = parameter(self.varargs.name)
             default = "UNSET" if self.varargs.default is REQUIRED else repr(self.varargs.default)
             kind = "tensor_list" if self.varargs.type.is_tensor_list else "int_list"
-            lines.append(f'{name} = {kind}("{self.schema.name}", "{name}", {name}_, {name}, {default})')
+            lines.append(f'{name} = {kind}("{called}", "{name}", {name}_, {name}, {default})')
         if self.takes_axis:
             lines += ["if axis is not UNSET:", "    dim = axis"]
         if self.takes_keepdims:
@@ -96,9 +104,9 @@ class SignatureEmitter:
         for arg in self.schema.args:
             if arg.type.base == "ScalarType":
                 name = parameter(arg.name)
-                checked = f'{name} = number_type("{self.schema.name}", {name})'
+                checked = f'{name} = number_type("{called}", {name})'
                 lines += [f"if {name} is not None:", f"    {checked}"] if arg.type.optional else [checked]
         for arg in self._checked_late():
             name = parameter(arg.name)
-            lines += [f"if {name} is UNSET:", f'    raise missing_argument("{self.schema.name}", "{name}")']
+            lines += [f"if {name} is UNSET:", f'    raise missing_argument("{called}", "{name}")']
         return lines

@@ -16,9 +16,10 @@ CORE: dict[str, tuple[str, ...]] = {
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
     "pullback.arrays.numpy.quiet": ("expect_nans",),
-    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
+    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list", "unknown_keyword"),
     "pullback.core.dispatch": (
-        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
+        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "explained",
+        "wrap_result",
     ),
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),
@@ -49,6 +50,13 @@ def parameter(arg: str) -> str:
 def public_name(name: str, home: str) -> str:
     """What an operator is called in its public home: linalg_svd is linalg.svd."""
     return name.removeprefix(home.replace(".", "_") + "_") if home else name
+
+
+def shown_name(native: NativeFunction, registry: Registry) -> str:
+    """What users write to call an operator, and errors say: linalg.svd."""
+    home = native.python_module
+    name = public_name(native.name, home) if home else native.name
+    return qualified(f"{home}.{name}" if home else name, registry)
 
 
 def local(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,11 +33,21 @@ def missing_argument(operator: str, name: str) -> TypeError:
     return TypeError(f"{operator}() missing required argument {name!r}.")
 
 
+def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> TypeError:
+    """The error for keywords that a function does not have: it asks what was meant."""
+    from difflib import get_close_matches  # imported when the first one is misspelt
+
+    unknown = next(iter(given))
+    near = get_close_matches(unknown, known, 1)
+    ask = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(map(repr, known))}."
+    return TypeError(f"{operator}() got an unexpected keyword argument {unknown!r}; {ask}")
+
+
 def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
     """`dtype` as NumPy's, refused where it is no type of numbers."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(f"{operator}(): {dtype!r} is no dtype; write pullback.float64 or 'float64', say.") from error
     if found.kind not in "biufc":
         raise TypeError(f"{operator}(): a Tensor cannot have dtype {found}: it holds numbers or bools.")
@@ -139,7 +149,7 @@ def overloaded(name: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
                     return function(*args, **kwargs)
         raise TypeError(_no_match(name, overloads, args, kwargs))
 
-    choose.__name__ = choose.__qualname__ = name
+    choose.__name__, choose.__qualname__ = name.rpartition(".")[2], name
     docs = [function.__doc__ for function, _ in overloads if function.__doc__]
     choose.__doc__ = "\n\n".join(docs) if docs else None
     return choose
@@ -156,6 +166,10 @@ def _may_take(params: Sequence[Parameter], count: int) -> bool:
 def _no_match(name: str, overloads: Sequence[Overload], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     given = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     forms = "\n".join(f"  {name}({', '.join(f'{p[1]} {p[0]}' for p in params)})" for _, params in overloads)
+    known = {p[0] for _, params in overloads for p in params} | {*_NUMPY_SPELLING, "out", "device", "requires_grad"}
+    for key in kwargs:
+        if key not in known:
+            return f"{unknown_keyword(name, [key], sorted(known))}\nThe forms of the call are\n{forms}"
     return f"{name}() received an invalid combination of arguments: ({', '.join(given)}). Expected one of\n{forms}"
 
 

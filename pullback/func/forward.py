@@ -9,9 +9,11 @@ from pullback.core import modes
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.named import named
 from pullback.func.gradient import outward, split_aux
 
 
+@named("func.jvp", "callable function")
 def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     """The value of `function` and its Jacobian-vector product, by forward mode.
 

@@ -11,10 +11,12 @@ from pullback.core.errors import GradientError, with_article
 from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
+from pullback.core.named import named
 
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
 
 
+@named("func.grad", "callable function")
 def grad(function, argnums=0, has_aux=False):
     """A function that computes the gradient of `function`.
 
@@ -56,6 +58,7 @@ def grad(function, argnums=0, has_aux=False):
     return gradient
 
 
+@named("func.value_and_grad", "callable function")
 def value_and_grad(function, argnums=0, has_aux=False):
     """A function that computes the value and the gradient of `function`; see `grad`.
 

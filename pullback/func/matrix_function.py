@@ -7,8 +7,10 @@ from pullback.core import modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, OperatorError
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.named import named
 
 
+@named("linalg.matrix_function", "Tensor A, callable function, str UPLO='L'")
 def matrix_function(A, function, UPLO="L"):
     """f(A) = V diag(f(w)) V^H of Hermitian matrices A = V diag(w) V^H, differentiable for equal eigenvalues too.
 

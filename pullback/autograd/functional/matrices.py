@@ -15,10 +15,12 @@ from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
+from pullback.core.named import named
 
 _STRATEGIES = ("reverse-mode", "forward-mode")
 
 
+@named("autograd.functional.jacobian", "callable func")
 def jacobian(
     func: Function,
     inputs: Arrays,
@@ -88,6 +90,7 @@ def jacobian(
         return _assembled(point, outputs, names, conjugate=vectorize)
 
 
+@named("autograd.functional.hessian", "callable func")
 def hessian(
     func: Function,
     inputs: Arrays,

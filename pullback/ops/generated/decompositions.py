@@ -3,7 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument, number_type, tensor_list
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
@@ -87,8 +87,10 @@ OP_linalg_inv_ex = Operator(
     "linalg_inv_ex",
     "linalg_inv_ex",
     ((0, "A"),),
+    "Tensor A, bool check_errors=False",
     record=record_linalg_inv_ex,
     multi=namedtuple("linalg_inv_ex", ["inverse", "info"]),
+    shown="linalg.inv_ex",
 )
 
 
@@ -107,11 +109,14 @@ def linalg_inv(A, *, out=None):
 
     linalg_inv(Tensor A) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_inv(A, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_inv(A, ops=TENSOR), "linalg_inv")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_inv(A, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_inv(A, ops=TENSOR), "linalg.inv")
+        )
+    except Exception as error:
+        raise explained("linalg.inv", "Tensor A", (A,), error)
 
 
 def inverse(input, *, out=None):
@@ -119,11 +124,14 @@ def inverse(input, *, out=None):
 
     inverse(Tensor self) -> Tensor
     """
-    return (
-        composite_decompositions.inverse(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.inverse(input, ops=TENSOR), "inverse")
-    )
+    try:
+        return (
+            composite_decompositions.inverse(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.inverse(input, ops=TENSOR), "inverse")
+        )
+    except Exception as error:
+        raise explained("inverse", "Tensor input", (input,), error)
 
 
 class LinalgSolveExBackward0(MultiNode):
@@ -174,6 +182,7 @@ OP_linalg_solve_matrices = Operator(
     "linalg_solve_matrices",
     "linalg_solve_matrices",
     ((0, "A"), (1, "B")),
+    "Tensor A, Tensor B, bool check_errors=False",
     record=record_linalg_solve_matrices,
     multi=namedtuple("linalg_solve_matrices", ["result", "info"]),
     saves_self=True,
@@ -193,15 +202,23 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
 
     linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
     """
-    return (
-        composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR),
-            "linalg_solve_ex",
+    try:
+        return (
+            composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR),
+                "linalg.solve_ex",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.solve_ex",
+            "Tensor A, Tensor B, bool left=True, bool check_errors=False",
+            (A, B, left, check_errors),
+            error,
+        )
 
 
 def linalg_solve(A, B, *, left=True, out=None):
@@ -209,11 +226,14 @@ def linalg_solve(A, B, *, left=True, out=None):
 
     linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR), "linalg_solve")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR), "linalg.solve")
+        )
+    except Exception as error:
+        raise explained("linalg.solve", "Tensor A, Tensor B, bool left=True", (A, B, left), error)
 
 
 class LinalgSolveTriangularBackward0(Node):
@@ -270,8 +290,10 @@ OP_linalg_solve_triangular = Operator(
     "linalg_solve_triangular",
     "linalg_solve_triangular",
     ((0, "A"), (1, "B")),
+    "Tensor A, Tensor B, bool upper, bool left=True, bool unitriangular=False",
     record=record_linalg_solve_triangular,
     saves_self=True,
+    shown="linalg.solve_triangular",
 )
 
 
@@ -294,7 +316,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
                 A._array if a is Tensor else A, B._array if b is Tensor else B, upper, left, unitriangular
             )
         except Exception as error:
-            raise explain(OP_linalg_solve_triangular, (A, B, upper, left, unitriangular), error) from error
+            raise explain(OP_linalg_solve_triangular, (A, B, upper, left, unitriangular), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -313,15 +335,23 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
 
     triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
     """
-    return (
-        composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR),
-            "triangular_solve",
+    try:
+        return (
+            composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR),
+                "triangular_solve",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "triangular_solve",
+            "Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False",
+            (input, A, upper, transpose, unitriangular),
+            error,
+        )
 
 
 def linalg_tensorinv(input, ind=2, *, out=None):
@@ -329,11 +359,14 @@ def linalg_tensorinv(input, ind=2, *, out=None):
 
     linalg_tensorinv(Tensor self, int ind=2) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR), "linalg_tensorinv")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR), "linalg.tensorinv")
+        )
+    except Exception as error:
+        raise explained("linalg.tensorinv", "Tensor input, int ind=2", (input, ind), error)
 
 
 def linalg_tensorsolve(input, other, dims=None, *, out=None):
@@ -341,13 +374,18 @@ def linalg_tensorsolve(input, other, dims=None, *, out=None):
 
     linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR), "linalg_tensorsolve"
+    try:
+        return (
+            composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR), "linalg.tensorsolve"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.tensorsolve", "Tensor input, Tensor other, int[]? dims=None", (input, other, dims), error
+        )
 
 
 class LinalgPinvBackward0(Node):
@@ -387,7 +425,12 @@ def record_linalg_pinv_matrices(out, input, atol, rtol, hermitian):
 
 
 OP_linalg_pinv_matrices = Operator(
-    "linalg_pinv_matrices", "linalg_pinv_matrices", ((0, "input"),), record=record_linalg_pinv_matrices, saves_self=True
+    "linalg_pinv_matrices",
+    "linalg_pinv_matrices",
+    ((0, "input"),),
+    "Tensor input, any atol=None, any rtol=None, bool hermitian=False",
+    record=record_linalg_pinv_matrices,
+    saves_self=True,
 )
 
 
@@ -400,7 +443,7 @@ def linalg_pinv_matrices(input, atol=None, rtol=None, hermitian=False):
         try:
             result = kernels.linalg_pinv_matrices(input._array, atol, rtol, hermitian)
         except Exception as error:
-            raise explain(OP_linalg_pinv_matrices, (input, atol, rtol, hermitian), error) from error
+            raise explain(OP_linalg_pinv_matrices, (input, atol, rtol, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -417,15 +460,23 @@ def linalg_pinv(input, rcond=None, hermitian=False, *, atol=None, rtol=None, out
 
     linalg_pinv(Tensor self, any rcond=None, bool hermitian=False, *, any atol=None, any rtol=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
-            "linalg_pinv",
+    try:
+        return (
+            composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
+                "linalg.pinv",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.pinv",
+            "Tensor input, any rcond=None, bool hermitian=False, any atol=None, any rtol=None",
+            (input, rcond, hermitian, atol, rtol),
+            error,
+        )
 
 
 def pinverse(input, rcond=1e-15):
@@ -433,7 +484,10 @@ def pinverse(input, rcond=1e-15):
 
     pinverse(Tensor self, float rcond=1e-15) -> Tensor
     """
-    return composite_decompositions.pinverse(input, rcond, ops=TENSOR)
+    try:
+        return composite_decompositions.pinverse(input, rcond, ops=TENSOR)
+    except Exception as error:
+        raise explained("pinverse", "Tensor input, float rcond=1e-15", (input, rcond), error)
 
 
 class LinalgLstsqBackward0(MultiNode):
@@ -499,6 +553,7 @@ OP_linalg_lstsq_matrices = Operator(
     "linalg_lstsq_matrices",
     "linalg_lstsq_matrices",
     ((0, "input"), (1, "b")),
+    "Tensor input, Tensor b, float? rcond=None, str? driver=None",
     record=record_linalg_lstsq_matrices,
     multi=namedtuple("linalg_lstsq_matrices", ["solution", "residuals", "rank", "singular_values"]),
     saves_self=True,
@@ -518,13 +573,21 @@ def linalg_lstsq(input, b, rcond=None, *, driver=None, out=None):
 
     linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
     """
-    return (
-        composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR), "linalg_lstsq"
+    try:
+        return (
+            composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR), "linalg.lstsq"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.lstsq",
+            "Tensor input, Tensor b, float? rcond=None, str? driver=None",
+            (input, b, rcond, driver),
+            error,
+        )
 
 
 class LinalgCholeskyExBackward0(MultiNode):
@@ -562,8 +625,10 @@ OP_linalg_cholesky_ex = Operator(
     "linalg_cholesky_ex",
     "linalg_cholesky_ex",
     ((0, "input"),),
+    "Tensor input, bool upper=False, bool check_errors=False",
     record=record_linalg_cholesky_ex,
     multi=namedtuple("linalg_cholesky_ex", ["L", "info"]),
+    shown="linalg.cholesky_ex",
 )
 
 
@@ -582,13 +647,16 @@ def linalg_cholesky(input, *, upper=False, out=None):
 
     linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR), "linalg_cholesky"
+    try:
+        return (
+            composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR), "linalg.cholesky"
+            )
         )
-    )
+    except Exception as error:
+        raise explained("linalg.cholesky", "Tensor input, bool upper=False", (input, upper), error)
 
 
 def cholesky(input, upper=False, *, out=None):
@@ -596,11 +664,14 @@ def cholesky(input, upper=False, *, out=None):
 
     cholesky(Tensor self, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.cholesky(input, upper, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.cholesky(input, upper, ops=TENSOR), "cholesky")
-    )
+    try:
+        return (
+            composite_decompositions.cholesky(input, upper, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.cholesky(input, upper, ops=TENSOR), "cholesky")
+        )
+    except Exception as error:
+        raise explained("cholesky", "Tensor input, bool upper=False", (input, upper), error)
 
 
 def cholesky_solve(input, input2, upper=False, *, out=None):
@@ -608,13 +679,18 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
 
     cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR), "cholesky_solve"
+    try:
+        return (
+            composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR), "cholesky_solve"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "cholesky_solve", "Tensor input, Tensor input2, bool upper=False", (input, input2, upper), error
+        )
 
 
 def cholesky_inverse(input, upper=False, *, out=None):
@@ -622,11 +698,16 @@ def cholesky_inverse(input, upper=False, *, out=None):
 
     cholesky_inverse(Tensor self, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR), "cholesky_inverse")
-    )
+    try:
+        return (
+            composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR), "cholesky_inverse"
+            )
+        )
+    except Exception as error:
+        raise explained("cholesky_inverse", "Tensor input, bool upper=False", (input, upper), error)
 
 
 class LinalgLuFactorExBackward0(MultiNode):
@@ -668,8 +749,10 @@ OP_linalg_lu_factor_ex = Operator(
     "linalg_lu_factor_ex",
     "linalg_lu_factor_ex",
     ((0, "A"),),
+    "Tensor A, bool pivot=True, bool check_errors=False",
     record=record_linalg_lu_factor_ex,
     multi=namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"]),
+    shown="linalg.lu_factor_ex",
 )
 
 
@@ -688,14 +771,19 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
 
     linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
     """
-    return (
-        composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR), "linalg_lu_factor")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR), "linalg.lu_factor"
+            )
+        )
+    except Exception as error:
+        raise explained("linalg.lu_factor", "Tensor A, bool pivot=True", (A, pivot), error)
 
 
-OP_lu_permutation = Operator("lu_permutation", "lu_permutation", ((0, "pivots"),))
+OP_lu_permutation = Operator("lu_permutation", "lu_permutation", ((0, "pivots"),), "Tensor pivots, int size")
 
 
 def lu_permutation(pivots, size):
@@ -707,7 +795,7 @@ def lu_permutation(pivots, size):
         try:
             result = kernels.lu_permutation(pivots._array, size)
         except Exception as error:
-            raise explain(OP_lu_permutation, (pivots, size), error) from error
+            raise explain(OP_lu_permutation, (pivots, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -722,15 +810,23 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
 
     lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
     """
-    return (
-        composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR),
-            "lu_unpack",
+    try:
+        return (
+            composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR),
+                "lu_unpack",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "lu_unpack",
+            "Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True",
+            (LU_data, LU_pivots, unpack_data, unpack_pivots),
+            error,
+        )
 
 
 def linalg_lu(A, *, pivot=True, out=None):
@@ -738,11 +834,14 @@ def linalg_lu(A, *, pivot=True, out=None):
 
     linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
     """
-    return (
-        composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR), "linalg_lu")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR), "linalg.lu")
+        )
+    except Exception as error:
+        raise explained("linalg.lu", "Tensor A, bool pivot=True", (A, pivot), error)
 
 
 def lu(A, pivot=True, get_infos=False, *, out=None):
@@ -750,11 +849,14 @@ def lu(A, pivot=True, get_infos=False, *, out=None):
 
     lu(Tensor A, bool pivot=True, bool get_infos=False) -> Tensor[]
     """
-    return (
-        composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR), "lu")
-    )
+    try:
+        return (
+            composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR), "lu")
+        )
+    except Exception as error:
+        raise explained("lu", "Tensor A, bool pivot=True, bool get_infos=False", (A, pivot, get_infos), error)
 
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
@@ -762,15 +864,23 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
     linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR),
-            "linalg_lu_solve",
+    try:
+        return (
+            composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR),
+                "linalg.lu_solve",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.lu_solve",
+            "Tensor LU, Tensor pivots, Tensor B, bool left=True, bool adjoint=False",
+            (LU, pivots, B, left, adjoint),
+            error,
+        )
 
 
 def lu_solve(input, LU_data, LU_pivots, *, out=None):
@@ -778,11 +888,16 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None):
 
     lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor
     """
-    return (
-        composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR), "lu_solve")
-    )
+    try:
+        return (
+            composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR), "lu_solve")
+        )
+    except Exception as error:
+        raise explained(
+            "lu_solve", "Tensor input, Tensor LU_data, Tensor LU_pivots", (input, LU_data, LU_pivots), error
+        )
 
 
 record_linalg_ldl_factor_ex = not_implemented("linalg_ldl_factor_ex")
@@ -792,8 +907,10 @@ OP_linalg_ldl_factor_ex = Operator(
     "linalg_ldl_factor_ex",
     "linalg_ldl_factor_ex",
     ((0, "input"),),
+    "Tensor input, bool hermitian=False, bool check_errors=False",
     record=record_linalg_ldl_factor_ex,
     multi=namedtuple("linalg_ldl_factor_ex", ["LD", "pivots", "info"]),
+    shown="linalg.ldl_factor_ex",
 )
 
 
@@ -813,13 +930,18 @@ def linalg_ldl_factor(input, *, hermitian=False, out=None):
 
     linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)
     """
-    return (
-        composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR), "linalg_ldl_factor"
+    try:
+        return (
+            composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR),
+                "linalg.ldl_factor",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("linalg.ldl_factor", "Tensor input, bool hermitian=False", (input, hermitian), error)
 
 
 class LinalgLdlSolveBackward0(Node):
@@ -872,8 +994,10 @@ OP_linalg_ldl_solve = Operator(
     "linalg_ldl_solve",
     "ldl_solve",
     ((0, "LD"), (1, "pivots"), (2, "B")),
+    "Tensor LD, Tensor pivots, Tensor B, bool hermitian=False",
     record=record_linalg_ldl_solve,
     saves_self=True,
+    shown="linalg.ldl_solve",
 )
 
 
@@ -895,7 +1019,7 @@ def linalg_ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
         try:
             result = kernels.ldl_solve(LD._array, pivots._array, B._array, hermitian)
         except Exception as error:
-            raise explain(OP_linalg_ldl_solve, (LD, pivots, B, hermitian), error) from error
+            raise explain(OP_linalg_ldl_solve, (LD, pivots, B, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -953,9 +1077,11 @@ OP_linalg_qr = Operator(
     "linalg_qr",
     "linalg_qr",
     ((0, "A"),),
+    "Tensor A, str mode='reduced'",
     record=record_linalg_qr,
     multi=namedtuple("linalg_qr", ["Q", "R"]),
     saves_self=True,
+    shown="linalg.qr",
 )
 
 
@@ -974,17 +1100,22 @@ def qr(input, some=True, *, out=None):
 
     qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)
     """
-    return (
-        composite_decompositions.qr(input, some, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.qr(input, some, ops=TENSOR), "qr")
-    )
+    try:
+        return (
+            composite_decompositions.qr(input, some, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.qr(input, some, ops=TENSOR), "qr")
+        )
+    except Exception as error:
+        raise explained("qr", "Tensor input, bool some=True", (input, some), error)
 
 
 record_geqrf = not_implemented("geqrf")
 
 
-OP_geqrf = Operator("geqrf", "geqrf", ((0, "input"),), record=record_geqrf, multi=namedtuple("geqrf", ["a", "tau"]))
+OP_geqrf = Operator(
+    "geqrf", "geqrf", ((0, "input"),), "Tensor input", record=record_geqrf, multi=namedtuple("geqrf", ["a", "tau"])
+)
 
 
 def geqrf(input, *, out=None):
@@ -1002,15 +1133,18 @@ def linalg_householder_product(input, tau, *, out=None):
 
     linalg_householder_product(Tensor input, Tensor tau) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR),
-            "linalg_householder_product",
+    try:
+        return (
+            composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR),
+                "linalg.householder_product",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("linalg.householder_product", "Tensor input, Tensor tau", (input, tau), error)
 
 
 def orgqr(input, input2, *, out=None):
@@ -1018,11 +1152,14 @@ def orgqr(input, input2, *, out=None):
 
     orgqr(Tensor self, Tensor input2) -> Tensor
     """
-    return (
-        composite_decompositions.orgqr(input, input2, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.orgqr(input, input2, ops=TENSOR), "orgqr")
-    )
+    try:
+        return (
+            composite_decompositions.orgqr(input, input2, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.orgqr(input, input2, ops=TENSOR), "orgqr")
+        )
+    except Exception as error:
+        raise explained("orgqr", "Tensor input, Tensor input2", (input, input2), error)
 
 
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
@@ -1031,13 +1168,21 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
 
     ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor
     """
-    return (
-        composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR), "ormqr"
+    try:
+        return (
+            composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR), "ormqr"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "ormqr",
+            "Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False",
+            (input, input2, input3, left, transpose),
+            error,
+        )
 
 
 class LinalgEighBackward0(MultiNode):
@@ -1089,9 +1234,11 @@ OP_linalg_eigh = Operator(
     "linalg_eigh",
     "linalg_eigh",
     ((0, "input"),),
+    "Tensor input, str UPLO='L'",
     record=record_linalg_eigh,
     multi=namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"]),
     saves_self=True,
+    shown="linalg.eigh",
 )
 
 
@@ -1140,7 +1287,13 @@ def record_linalg_eigvalsh(out, input, UPLO):
 
 
 OP_linalg_eigvalsh = Operator(
-    "linalg_eigvalsh", "linalg_eigvalsh", ((0, "input"),), record=record_linalg_eigvalsh, saves_self=True
+    "linalg_eigvalsh",
+    "linalg_eigvalsh",
+    ((0, "input"),),
+    "Tensor input, str UPLO='L'",
+    record=record_linalg_eigvalsh,
+    saves_self=True,
+    shown="linalg.eigvalsh",
 )
 
 
@@ -1156,7 +1309,7 @@ def linalg_eigvalsh(input, UPLO="L", *, out=None):
         try:
             result = kernels.linalg_eigvalsh(input._array, UPLO)
         except Exception as error:
-            raise explain(OP_linalg_eigvalsh, (input, UPLO), error) from error
+            raise explain(OP_linalg_eigvalsh, (input, UPLO), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1217,9 +1370,11 @@ OP_linalg_eig = Operator(
     "linalg_eig",
     "linalg_eig",
     ((0, "input"),),
+    "Tensor input",
     record=record_linalg_eig,
     multi=namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"]),
     saves_self=True,
+    shown="linalg.eig",
 )
 
 
@@ -1266,7 +1421,13 @@ def record_linalg_eigvals(out, input):
 
 
 OP_linalg_eigvals = Operator(
-    "linalg_eigvals", "linalg_eigvals", ((0, "input"),), record=record_linalg_eigvals, saves_self=True
+    "linalg_eigvals",
+    "linalg_eigvals",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_linalg_eigvals,
+    saves_self=True,
+    shown="linalg.eigvals",
 )
 
 
@@ -1281,7 +1442,7 @@ def linalg_eigvals(input, *, out=None):
         try:
             result = kernels.linalg_eigvals(input._array)
         except Exception as error:
-            raise explain(OP_linalg_eigvals, (input,), error) from error
+            raise explain(OP_linalg_eigvals, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1360,6 +1521,7 @@ OP_lobpcg_pairs = Operator(
     "lobpcg_pairs",
     "lobpcg_pairs",
     ((0, "A"), (1, "B"), (2, "X"), (3, "iK")),
+    "Tensor A, Tensor? B, Tensor X, Tensor? iK, int k, int? niter, float tol, bool largest",
     record=record_lobpcg_pairs,
     multi=namedtuple("lobpcg_pairs", ["eigenvalues", "eigenvectors"]),
     saves_self=True,
@@ -1395,9 +1557,31 @@ def lobpcg(
 
     lobpcg(Tensor A, int? k=None, Tensor? B=None, Tensor? X=None, int? n=None, Tensor? iK=None, int? niter=None, float? tol=None, bool? largest=None, str? method=None, any tracker=None, any ortho_iparams=None, any ortho_fparams=None, any ortho_bparams=None) -> (Tensor eigenvalues, Tensor eigenvectors)
     """
-    return composite_decompositions.lobpcg(
-        A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams, ops=TENSOR
-    )
+    try:
+        return composite_decompositions.lobpcg(
+            A,
+            k,
+            B,
+            X,
+            n,
+            iK,
+            niter,
+            tol,
+            largest,
+            method,
+            tracker,
+            ortho_iparams,
+            ortho_fparams,
+            ortho_bparams,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "lobpcg",
+            "Tensor A, int? k=None, Tensor? B=None, Tensor? X=None, int? n=None, Tensor? iK=None, int? niter=None, float? tol=None, bool? largest=None, str? method=None, any tracker=None, any ortho_iparams=None, any ortho_fparams=None, any ortho_bparams=None",
+            (A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams),
+            error,
+        )
 
 
 class EigenvalueSlopeBackward0(Node):
@@ -1480,6 +1664,7 @@ OP_eigenvalue_slope = Operator(
     "eigenvalue_slope",
     "eigenvalue_slope",
     ((0, "A"), (1, "slopes"), (2, "values"), (3, "vectors"), (4, "inverse")),
+    "Tensor A, Tensor slopes, Tensor values, Tensor vectors, Tensor inverse, bool hermitian",
     record=record_eigenvalue_slope,
 )
 
@@ -1506,7 +1691,7 @@ def eigenvalue_slope(A, slopes, values, vectors, inverse, hermitian):
                 A._array, slopes._array, values._array, vectors._array, inverse._array, hermitian
             )
         except Exception as error:
-            raise explain(OP_eigenvalue_slope, (A, slopes, values, vectors, inverse, hermitian), error) from error
+            raise explain(OP_eigenvalue_slope, (A, slopes, values, vectors, inverse, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1610,6 +1795,7 @@ OP_eigenvalue_tangent = Operator(
     "eigenvalue_tangent",
     "eigenvalue_tangent",
     ((0, "A"), (1, "tangent"), (2, "values"), (3, "vectors"), (4, "inverse")),
+    "Tensor A, Tensor tangent, Tensor values, Tensor vectors, Tensor inverse, bool hermitian",
     record=record_eigenvalue_tangent,
     saves_self=True,
 )
@@ -1637,7 +1823,7 @@ def eigenvalue_tangent(A, tangent, values, vectors, inverse, hermitian):
                 A._array, tangent._array, values._array, vectors._array, inverse._array, hermitian
             )
         except Exception as error:
-            raise explain(OP_eigenvalue_tangent, (A, tangent, values, vectors, inverse, hermitian), error) from error
+            raise explain(OP_eigenvalue_tangent, (A, tangent, values, vectors, inverse, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1702,9 +1888,11 @@ OP_linalg_svd = Operator(
     "linalg_svd",
     "linalg_svd",
     ((0, "A"),),
+    "Tensor A, bool full_matrices=True, str? driver=None",
     record=record_linalg_svd,
     multi=namedtuple("linalg_svd", ["U", "S", "Vh"]),
     saves_self=True,
+    shown="linalg.svd",
 )
 
 
@@ -1757,7 +1945,13 @@ def record_linalg_svdvals(out, A, driver):
 
 
 OP_linalg_svdvals = Operator(
-    "linalg_svdvals", "linalg_svdvals", ((0, "A"),), record=record_linalg_svdvals, saves_self=True
+    "linalg_svdvals",
+    "linalg_svdvals",
+    ((0, "A"),),
+    "Tensor A, str? driver=None",
+    record=record_linalg_svdvals,
+    saves_self=True,
+    shown="linalg.svdvals",
 )
 
 
@@ -1773,7 +1967,7 @@ def linalg_svdvals(A, *, driver=None, out=None):
         try:
             result = kernels.linalg_svdvals(A._array, driver)
         except Exception as error:
-            raise explain(OP_linalg_svdvals, (A, driver), error) from error
+            raise explain(OP_linalg_svdvals, (A, driver), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1857,6 +2051,7 @@ OP_singular_value_slope = Operator(
     "singular_value_slope",
     "singular_value_slope",
     ((0, "A"), (1, "slopes"), (2, "U"), (3, "S"), (4, "Vh")),
+    "Tensor A, Tensor slopes, Tensor U, Tensor S, Tensor Vh",
     record=record_singular_value_slope,
     saves_self=True,
 )
@@ -1882,7 +2077,7 @@ def singular_value_slope(A, slopes, U, S, Vh):
         try:
             result = kernels.singular_value_slope(A._array, slopes._array, U._array, S._array, Vh._array)
         except Exception as error:
-            raise explain(OP_singular_value_slope, (A, slopes, U, S, Vh), error) from error
+            raise explain(OP_singular_value_slope, (A, slopes, U, S, Vh), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1971,6 +2166,7 @@ OP_singular_value_tangent = Operator(
     "singular_value_tangent",
     "singular_value_tangent",
     ((0, "A"), (1, "tangent"), (2, "U"), (3, "S"), (4, "Vh")),
+    "Tensor A, Tensor tangent, Tensor U, Tensor S, Tensor Vh",
     record=record_singular_value_tangent,
     saves_self=True,
 )
@@ -1996,7 +2192,7 @@ def singular_value_tangent(A, tangent, U, S, Vh):
         try:
             result = kernels.singular_value_tangent(A._array, tangent._array, U._array, S._array, Vh._array)
         except Exception as error:
-            raise explain(OP_singular_value_tangent, (A, tangent, U, S, Vh), error) from error
+            raise explain(OP_singular_value_tangent, (A, tangent, U, S, Vh), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2015,11 +2211,14 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 
     svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
     """
-    return (
-        composite_decompositions.svd(input, some, compute_uv, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.svd(input, some, compute_uv, ops=TENSOR), "svd")
-    )
+    try:
+        return (
+            composite_decompositions.svd(input, some, compute_uv, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.svd(input, some, compute_uv, ops=TENSOR), "svd")
+        )
+    except Exception as error:
+        raise explained("svd", "Tensor input, bool some=True, bool compute_uv=True", (input, some, compute_uv), error)
 
 
 def svd_lowrank(A, q=6, niter=2, M=None):
@@ -2027,7 +2226,10 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
     svd_lowrank(Tensor A, int q=6, int niter=2, Tensor? M=None) -> (Tensor U, Tensor S, Tensor V)
     """
-    return composite_decompositions.svd_lowrank(A, q, niter, M, ops=TENSOR)
+    try:
+        return composite_decompositions.svd_lowrank(A, q, niter, M, ops=TENSOR)
+    except Exception as error:
+        raise explained("svd_lowrank", "Tensor A, int q=6, int niter=2, Tensor? M=None", (A, q, niter, M), error)
 
 
 def pca_lowrank(A, q=None, center=True, niter=2):
@@ -2035,7 +2237,12 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
     pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> (Tensor U, Tensor S, Tensor V)
     """
-    return composite_decompositions.pca_lowrank(A, q, center, niter, ops=TENSOR)
+    try:
+        return composite_decompositions.pca_lowrank(A, q, center, niter, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "pca_lowrank", "Tensor A, int? q=None, bool center=True, int niter=2", (A, q, center, niter), error
+        )
 
 
 class LinalgDetBackward0(Node):
@@ -2069,7 +2276,9 @@ def record_linalg_det(out, A):
     node.version_A = A._counter and A._counter.n
 
 
-OP_linalg_det = Operator("linalg_det", "linalg_det", ((0, "A"),), record=record_linalg_det, saves_self=True)
+OP_linalg_det = Operator(
+    "linalg_det", "linalg_det", ((0, "A"),), "Tensor A", record=record_linalg_det, saves_self=True, shown="linalg.det"
+)
 
 
 def linalg_det(A, *, out=None):
@@ -2083,7 +2292,7 @@ def linalg_det(A, *, out=None):
         try:
             result = kernels.linalg_det(A._array)
         except Exception as error:
-            raise explain(OP_linalg_det, (A,), error) from error
+            raise explain(OP_linalg_det, (A,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2100,7 +2309,10 @@ def det(input):
 
     det(Tensor self) -> Tensor
     """
-    return composite_decompositions.det(input, ops=TENSOR)
+    try:
+        return composite_decompositions.det(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("det", "Tensor input", (input,), error)
 
 
 class AdjugateBackward0(Node):
@@ -2134,7 +2346,7 @@ def record_adjugate(out, A):
     node.version_A = A._counter and A._counter.n
 
 
-OP_adjugate = Operator("adjugate", "adjugate", ((0, "A"),), record=record_adjugate, saves_self=True)
+OP_adjugate = Operator("adjugate", "adjugate", ((0, "A"),), "Tensor A", record=record_adjugate, saves_self=True)
 
 
 def adjugate(A):
@@ -2146,7 +2358,7 @@ def adjugate(A):
         try:
             result = kernels.adjugate(A._array)
         except Exception as error:
-            raise explain(OP_adjugate, (A,), error) from error
+            raise explain(OP_adjugate, (A,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2204,7 +2416,12 @@ def record_adjugate_slope(out, A, tangent):
 
 
 OP_adjugate_slope = Operator(
-    "adjugate_slope", "adjugate_slope", ((0, "A"), (1, "tangent")), record=record_adjugate_slope, saves_self=True
+    "adjugate_slope",
+    "adjugate_slope",
+    ((0, "A"), (1, "tangent")),
+    "Tensor A, Tensor tangent",
+    record=record_adjugate_slope,
+    saves_self=True,
 )
 
 
@@ -2225,7 +2442,7 @@ def adjugate_slope(A, tangent):
         try:
             result = kernels.adjugate_slope(A._array if a is Tensor else A, tangent._array if b is Tensor else tangent)
         except Exception as error:
-            raise explain(OP_adjugate_slope, (A, tangent), error) from error
+            raise explain(OP_adjugate_slope, (A, tangent), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2277,9 +2494,11 @@ OP_linalg_slogdet = Operator(
     "linalg_slogdet",
     "linalg_slogdet",
     ((0, "A"),),
+    "Tensor A",
     record=record_linalg_slogdet,
     multi=namedtuple("linalg_slogdet", ["sign", "logabsdet"]),
     saves_self=True,
+    shown="linalg.slogdet",
 )
 
 
@@ -2298,7 +2517,10 @@ def slogdet(input):
 
     slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)
     """
-    return composite_decompositions.slogdet(input, ops=TENSOR)
+    try:
+        return composite_decompositions.slogdet(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("slogdet", "Tensor input", (input,), error)
 
 
 def logdet(input):
@@ -2306,7 +2528,10 @@ def logdet(input):
 
     logdet(Tensor self) -> Tensor
     """
-    return composite_decompositions.logdet(input, ops=TENSOR)
+    try:
+        return composite_decompositions.logdet(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("logdet", "Tensor input", (input,), error)
 
 
 class HermitianMapBackward0(MultiNode):
@@ -2362,6 +2587,7 @@ OP_hermitian_map = Operator(
     "hermitian_map",
     "hermitian_map",
     ((0, "A"),),
+    "Tensor A, any function, str UPLO='L'",
     record=record_hermitian_map,
     multi=namedtuple("hermitian_map", ["result", "values", "vectors"]),
     saves_self=True,
@@ -2450,6 +2676,7 @@ OP_hermitian_map_slope = Operator(
     "hermitian_map_slope",
     "hermitian_map_slope",
     ((0, "A"), (1, "direction"), (2, "values"), (3, "vectors")),
+    "Tensor A, Tensor direction, Tensor values, Tensor vectors, any function",
     record=record_hermitian_map_slope,
     saves_self=True,
 )
@@ -2473,7 +2700,7 @@ def hermitian_map_slope(A, direction, values, vectors, function):
         try:
             result = kernels.hermitian_map_slope(A._array, direction._array, values._array, vectors._array, function)
         except Exception as error:
-            raise explain(OP_hermitian_map_slope, (A, direction, values, vectors, function), error) from error
+            raise explain(OP_hermitian_map_slope, (A, direction, values, vectors, function), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2573,6 +2800,7 @@ OP_hermitian_map_curve = Operator(
     "hermitian_map_curve",
     "hermitian_map_curve",
     ((0, "A"), (1, "direction"), (2, "other"), (3, "values"), (4, "vectors")),
+    "Tensor A, Tensor direction, Tensor other, Tensor values, Tensor vectors, any function",
     record=record_hermitian_map_curve,
     saves_self=True,
 )
@@ -2600,7 +2828,7 @@ def hermitian_map_curve(A, direction, other, values, vectors, function):
                 A._array, direction._array, other._array, values._array, vectors._array, function
             )
         except Exception as error:
-            raise explain(OP_hermitian_map_curve, (A, direction, other, values, vectors, function), error) from error
+            raise explain(OP_hermitian_map_curve, (A, direction, other, values, vectors, function), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2650,7 +2878,13 @@ def record_linalg_matrix_exp(out, input):
 
 
 OP_linalg_matrix_exp = Operator(
-    "linalg_matrix_exp", "linalg_matrix_exp", ((0, "input"),), record=record_linalg_matrix_exp, saves_self=True
+    "linalg_matrix_exp",
+    "linalg_matrix_exp",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_linalg_matrix_exp,
+    saves_self=True,
+    shown="linalg.matrix_exp",
 )
 
 
@@ -2663,7 +2897,7 @@ def linalg_matrix_exp(input):
         try:
             result = kernels.linalg_matrix_exp(input._array)
         except Exception as error:
-            raise explain(OP_linalg_matrix_exp, (input,), error) from error
+            raise explain(OP_linalg_matrix_exp, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2680,7 +2914,10 @@ def matrix_exp(input):
 
     matrix_exp(Tensor self) -> Tensor
     """
-    return composite_decompositions.matrix_exp(input, ops=TENSOR)
+    try:
+        return composite_decompositions.matrix_exp(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("matrix_exp", "Tensor input", (input,), error)
 
 
 def linalg_matrix_power(input, n, *, out=None):
@@ -2688,11 +2925,16 @@ def linalg_matrix_power(input, n, *, out=None):
 
     linalg_matrix_power(Tensor self, int n) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR), "linalg_matrix_power")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR), "linalg.matrix_power"
+            )
+        )
+    except Exception as error:
+        raise explained("linalg.matrix_power", "Tensor input, int n", (input, n), error)
 
 
 def matrix_power(input, n, *, out=None):
@@ -2700,11 +2942,14 @@ def matrix_power(input, n, *, out=None):
 
     matrix_power(Tensor self, int n) -> Tensor
     """
-    return (
-        composite_decompositions.matrix_power(input, n, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.matrix_power(input, n, ops=TENSOR), "matrix_power")
-    )
+    try:
+        return (
+            composite_decompositions.matrix_power(input, n, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.matrix_power(input, n, ops=TENSOR), "matrix_power")
+        )
+    except Exception as error:
+        raise explained("matrix_power", "Tensor input, int n", (input, n), error)
 
 
 def linalg_matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
@@ -2712,15 +2957,23 @@ def linalg_matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None
 
     linalg_matrix_rank(Tensor self, any tol=None, bool hermitian=False, *, any atol=None, any rtol=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
-            "linalg_matrix_rank",
+    try:
+        return (
+            composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
+                "linalg.matrix_rank",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.matrix_rank",
+            "Tensor input, any tol=None, bool hermitian=False, any atol=None, any rtol=None",
+            (input, tol, hermitian, atol, rtol),
+            error,
+        )
 
 
 def linalg_cond(input, p=None, *, out=None):
@@ -2728,11 +2981,14 @@ def linalg_cond(input, p=None, *, out=None):
 
     linalg_cond(Tensor self, any p=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_cond(input, p, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_cond(input, p, ops=TENSOR), "linalg_cond")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_cond(input, p, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_cond(input, p, ops=TENSOR), "linalg.cond")
+        )
+    except Exception as error:
+        raise explained("linalg.cond", "Tensor input, any p=None", (input, p), error)
 
 
 class LinalgVectorNormBackward0(Node):
@@ -2791,7 +3047,13 @@ def record_linalg_vector_norm(out, input, ord, dim, keepdim, dtype):
 
 
 OP_linalg_vector_norm = Operator(
-    "linalg_vector_norm", "linalg_vector_norm", ((0, "input"),), record=record_linalg_vector_norm, saves_self=True
+    "linalg_vector_norm",
+    "linalg_vector_norm",
+    ((0, "input"),),
+    "Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_linalg_vector_norm,
+    saves_self=True,
+    shown="linalg.vector_norm",
 )
 
 
@@ -2805,14 +3067,14 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
     if keepdims is not UNSET:
         keepdim = keepdims
     if dtype is not None:
-        dtype = number_type("linalg_vector_norm", dtype)
+        dtype = number_type("linalg.vector_norm", dtype)
     if out is not None:
         return write_out(OP_linalg_vector_norm, (input, ord, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.linalg_vector_norm(input._array, ord, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_linalg_vector_norm, (input, ord, dim, keepdim, dtype), error) from error
+            raise explain(OP_linalg_vector_norm, (input, ord, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2836,16 +3098,24 @@ def linalg_matrix_norm(
     if keepdims is not UNSET:
         keepdim = keepdims
     if dtype is not None:
-        dtype = number_type("linalg_matrix_norm", dtype)
-    return (
-        composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
-            "linalg_matrix_norm",
+        dtype = number_type("linalg.matrix_norm", dtype)
+    try:
+        return (
+            composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
+                "linalg.matrix_norm",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.matrix_norm",
+            "Tensor input, any ord='fro', int[] dim=(-2, -1), bool keepdim=False, ScalarType? dtype=None",
+            (input, ord, dim, keepdim, dtype),
+            error,
+        )
 
 
 def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
@@ -2858,14 +3128,24 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=UN
     if keepdims is not UNSET:
         keepdim = keepdims
     if dtype is not None:
-        dtype = number_type("linalg_norm", dtype)
-    return (
-        composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR), "linalg_norm"
+        dtype = number_type("linalg.norm", dtype)
+    try:
+        return (
+            composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
+                "linalg.norm",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.norm",
+            "Tensor input, any ord=None, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+            (input, ord, dim, keepdim, dtype),
+            error,
+        )
 
 
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -2879,11 +3159,19 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=UNSET, kee
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("norm", dtype)
-    return (
-        composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR), "norm")
-    )
+    try:
+        return (
+            composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR), "norm")
+        )
+    except Exception as error:
+        raise explained(
+            "norm",
+            "Tensor input, any p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+            (input, p, dim, keepdim, dtype),
+            error,
+        )
 
 
 def dist(input, other, p=2):
@@ -2891,7 +3179,10 @@ def dist(input, other, p=2):
 
     dist(Tensor self, Tensor other, Scalar p=2) -> Tensor
     """
-    return composite_decompositions.dist(input, other, p, ops=TENSOR)
+    try:
+        return composite_decompositions.dist(input, other, p, ops=TENSOR)
+    except Exception as error:
+        raise explained("dist", "Tensor input, Tensor other, Scalar p=2", (input, other, p), error)
 
 
 class RenormBackward0(Node):
@@ -2928,7 +3219,14 @@ def record_renorm(out, input, p, dim, maxnorm):
     node.arg_maxnorm = maxnorm
 
 
-OP_renorm = Operator("renorm", "renorm", ((0, "input"),), record=record_renorm, saves_self=True)
+OP_renorm = Operator(
+    "renorm",
+    "renorm",
+    ((0, "input"),),
+    "Tensor input, Scalar p, int dim, Scalar maxnorm",
+    record=record_renorm,
+    saves_self=True,
+)
 
 
 def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET, out=None):
@@ -2948,7 +3246,7 @@ def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET, out=None):
         try:
             result = kernels.renorm(input._array, p, dim, maxnorm)
         except Exception as error:
-            raise explain(OP_renorm, (input, p, dim, maxnorm), error) from error
+            raise explain(OP_renorm, (input, p, dim, maxnorm), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2965,9 +3263,9 @@ def inplace_renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("renorm", "dim")
+        raise missing_argument("renorm_", "dim")
     if maxnorm is UNSET:
-        raise missing_argument("renorm", "maxnorm")
+        raise missing_argument("renorm_", "maxnorm")
     return inplace(OP_renorm, (input, p, dim, maxnorm))
 
 
@@ -3017,7 +3315,14 @@ def record_cdist_rows(out, x1, x2, p):
     node.version_result = watch_output(out)
 
 
-OP_cdist_rows = Operator("cdist_rows", "cdist_rows", ((0, "x1"), (1, "x2")), record=record_cdist_rows, saves_self=True)
+OP_cdist_rows = Operator(
+    "cdist_rows",
+    "cdist_rows",
+    ((0, "x1"), (1, "x2")),
+    "Tensor x1, Tensor x2, float p=2.0",
+    record=record_cdist_rows,
+    saves_self=True,
+)
 
 
 def cdist_rows(x1, x2, p=2.0):
@@ -3035,7 +3340,7 @@ def cdist_rows(x1, x2, p=2.0):
         try:
             result = kernels.cdist_rows(x1._array if a is Tensor else x1, x2._array if b is Tensor else x2, p)
         except Exception as error:
-            raise explain(OP_cdist_rows, (x1, x2, p), error) from error
+            raise explain(OP_cdist_rows, (x1, x2, p), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3054,7 +3359,12 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
 
     cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None) -> Tensor
     """
-    return composite_decompositions.cdist(x1, x2, p, compute_mode, ops=TENSOR)
+    try:
+        return composite_decompositions.cdist(x1, x2, p, compute_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None", (x1, x2, p, compute_mode), error
+        )
 
 
 def pdist(input, p=2.0):
@@ -3062,7 +3372,10 @@ def pdist(input, p=2.0):
 
     pdist(Tensor self, float p=2.0) -> Tensor
     """
-    return composite_decompositions.pdist(input, p, ops=TENSOR)
+    try:
+        return composite_decompositions.pdist(input, p, ops=TENSOR)
+    except Exception as error:
+        raise explained("pdist", "Tensor input, float p=2.0", (input, p), error)
 
 
 def pdist_functional(input, p=2.0):
@@ -3070,7 +3383,10 @@ def pdist_functional(input, p=2.0):
 
     pdist.functional(Tensor input, float p=2.0) -> Tensor
     """
-    return composite_decompositions.pdist_functional(input, p, ops=TENSOR)
+    try:
+        return composite_decompositions.pdist_functional(input, p, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.pdist", "Tensor input, float p=2.0", (input, p), error)
 
 
 def linalg_matmul(input, other, *, out=None):
@@ -3078,11 +3394,14 @@ def linalg_matmul(input, other, *, out=None):
 
     linalg_matmul(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_matmul(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_matmul(input, other, ops=TENSOR), "linalg_matmul")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_matmul(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_matmul(input, other, ops=TENSOR), "linalg.matmul")
+        )
+    except Exception as error:
+        raise explained("linalg.matmul", "Tensor input, Tensor other", (input, other), error)
 
 
 def linalg_multi_dot(tensors, *, out=None):
@@ -3090,11 +3409,14 @@ def linalg_multi_dot(tensors, *, out=None):
 
     linalg_multi_dot(Tensor[] tensors) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR), "linalg_multi_dot")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR), "linalg.multi_dot")
+        )
+    except Exception as error:
+        raise explained("linalg.multi_dot", "Tensor[] tensors", (tensors,), error)
 
 
 def chain_matmul(*matrices_, matrices=UNSET):
@@ -3103,7 +3425,10 @@ def chain_matmul(*matrices_, matrices=UNSET):
     chain_matmul(Tensor[] matrices) -> Tensor
     """
     matrices = tensor_list("chain_matmul", "matrices", matrices_, matrices, UNSET)
-    return composite_decompositions.chain_matmul(matrices, ops=TENSOR)
+    try:
+        return composite_decompositions.chain_matmul(matrices, ops=TENSOR)
+    except Exception as error:
+        raise explained("chain_matmul", "Tensor[] matrices", (matrices,), error)
 
 
 def linalg_vecdot(x, y, *, dim=-1, axis=UNSET, out=None):
@@ -3113,11 +3438,14 @@ def linalg_vecdot(x, y, *, dim=-1, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR), "linalg_vecdot")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR), "linalg.vecdot")
+        )
+    except Exception as error:
+        raise explained("linalg.vecdot", "Tensor x, Tensor y, int dim=-1", (x, y, dim), error)
 
 
 def linalg_cross(input, other, *, dim=-1, axis=UNSET, out=None):
@@ -3127,11 +3455,16 @@ def linalg_cross(input, other, *, dim=-1, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR), "linalg_cross")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR), "linalg.cross"
+            )
+        )
+    except Exception as error:
+        raise explained("linalg.cross", "Tensor input, Tensor other, int dim=-1", (input, other, dim), error)
 
 
 def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
@@ -3139,7 +3472,12 @@ def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 
     linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)
     """
-    return composite_decompositions.linalg_diagonal(A, offset=offset, dim1=dim1, dim2=dim2, ops=TENSOR)
+    try:
+        return composite_decompositions.linalg_diagonal(A, offset=offset, dim1=dim1, dim2=dim2, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "linalg.diagonal", "Tensor A, int offset=0, int dim1=-2, int dim2=-1", (A, offset, dim1, dim2), error
+        )
 
 
 def linalg_vander(x, *, N=None):
@@ -3147,7 +3485,10 @@ def linalg_vander(x, *, N=None):
 
     linalg_vander(Tensor x, *, int? N=None) -> Tensor
     """
-    return composite_decompositions.linalg_vander(x, N=N, ops=TENSOR)
+    try:
+        return composite_decompositions.linalg_vander(x, N=N, ops=TENSOR)
+    except Exception as error:
+        raise explained("linalg.vander", "Tensor x, int? N=None", (x, N), error)
 
 
 def vander(x, N=None, increasing=False):
@@ -3155,7 +3496,10 @@ def vander(x, N=None, increasing=False):
 
     vander(Tensor x, int? N=None, bool increasing=False) -> Tensor
     """
-    return composite_decompositions.vander(x, N, increasing, ops=TENSOR)
+    try:
+        return composite_decompositions.vander(x, N, increasing, ops=TENSOR)
+    except Exception as error:
+        raise explained("vander", "Tensor x, int? N=None, bool increasing=False", (x, N, increasing), error)
 
 
 def block_diag(*tensors_, tensors=UNSET):
@@ -3164,7 +3508,10 @@ def block_diag(*tensors_, tensors=UNSET):
     block_diag(Tensor[] tensors) -> Tensor
     """
     tensors = tensor_list("block_diag", "tensors", tensors_, tensors, UNSET)
-    return composite_decompositions.block_diag(tensors, ops=TENSOR)
+    try:
+        return composite_decompositions.block_diag(tensors, ops=TENSOR)
+    except Exception as error:
+        raise explained("block_diag", "Tensor[] tensors", (tensors,), error)
 
 
 def cov(input, *, correction=1, fweights=None, aweights=None):
@@ -3172,7 +3519,17 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
     cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
     """
-    return composite_decompositions.cov(input, correction=correction, fweights=fweights, aweights=aweights, ops=TENSOR)
+    try:
+        return composite_decompositions.cov(
+            input, correction=correction, fweights=fweights, aweights=aweights, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "cov",
+            "Tensor input, int correction=1, Tensor? fweights=None, Tensor? aweights=None",
+            (input, correction, fweights, aweights),
+            error,
+        )
 
 
 def corrcoef(input):
@@ -3180,4 +3537,7 @@ def corrcoef(input):
 
     corrcoef(Tensor self) -> Tensor
     """
-    return composite_decompositions.corrcoef(input, ops=TENSOR)
+    try:
+        return composite_decompositions.corrcoef(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("corrcoef", "Tensor input", (input,), error)

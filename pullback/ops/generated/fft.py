@@ -2,7 +2,7 @@
 
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument
-from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
+from pullback.core.dispatch import Operator, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.node import Node, port
 from pullback.core.out import assign_out
@@ -20,11 +20,16 @@ def fft_fft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_fft(input, n, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_fft(input, n, dim, norm, ops=TENSOR), "fft_fft")
-    )
+    try:
+        return (
+            composite_fft.fft_fft(input, n, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_fft(input, n, dim, norm, ops=TENSOR), "fft.fft")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.fft", "Tensor input, int? n=None, int dim=-1, str? norm=None", (input, n, dim, norm), error
+        )
 
 
 def fft_fft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
@@ -34,11 +39,19 @@ def fft_fft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_fft2(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_fft2(input, s, dim, norm, ops=TENSOR), "fft_fft2")
-    )
+    try:
+        return (
+            composite_fft.fft_fft2(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_fft2(input, s, dim, norm, ops=TENSOR), "fft.fft2")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.fft2",
+            "Tensor input, int[1]? s=None, int[1] dim=(-2, -1), str? norm=None",
+            (input, s, dim, norm),
+            error,
+        )
 
 
 def fft_fftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
@@ -48,11 +61,16 @@ def fft_fftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_fftn(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_fftn(input, s, dim, norm, ops=TENSOR), "fft_fftn")
-    )
+    try:
+        return (
+            composite_fft.fft_fftn(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_fftn(input, s, dim, norm, ops=TENSOR), "fft.fftn")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.fftn", "Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None", (input, s, dim, norm), error
+        )
 
 
 def fft_ifft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
@@ -62,11 +80,16 @@ def fft_ifft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_ifft(input, n, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_ifft(input, n, dim, norm, ops=TENSOR), "fft_ifft")
-    )
+    try:
+        return (
+            composite_fft.fft_ifft(input, n, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_ifft(input, n, dim, norm, ops=TENSOR), "fft.ifft")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.ifft", "Tensor input, int? n=None, int dim=-1, str? norm=None", (input, n, dim, norm), error
+        )
 
 
 def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
@@ -76,11 +99,19 @@ def fft_ifft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_ifft2(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_ifft2(input, s, dim, norm, ops=TENSOR), "fft_ifft2")
-    )
+    try:
+        return (
+            composite_fft.fft_ifft2(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_ifft2(input, s, dim, norm, ops=TENSOR), "fft.ifft2")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.ifft2",
+            "Tensor input, int[1]? s=None, int[1] dim=(-2, -1), str? norm=None",
+            (input, s, dim, norm),
+            error,
+        )
 
 
 def fft_ifftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
@@ -90,11 +121,16 @@ def fft_ifftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_ifftn(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_ifftn(input, s, dim, norm, ops=TENSOR), "fft_ifftn")
-    )
+    try:
+        return (
+            composite_fft.fft_ifftn(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_ifftn(input, s, dim, norm, ops=TENSOR), "fft.ifftn")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.ifftn", "Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None", (input, s, dim, norm), error
+        )
 
 
 def fft_rfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
@@ -104,11 +140,16 @@ def fft_rfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_rfft(input, n, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_rfft(input, n, dim, norm, ops=TENSOR), "fft_rfft")
-    )
+    try:
+        return (
+            composite_fft.fft_rfft(input, n, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_rfft(input, n, dim, norm, ops=TENSOR), "fft.rfft")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.rfft", "Tensor input, int? n=None, int dim=-1, str? norm=None", (input, n, dim, norm), error
+        )
 
 
 def fft_rfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
@@ -118,11 +159,19 @@ def fft_rfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_rfft2(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_rfft2(input, s, dim, norm, ops=TENSOR), "fft_rfft2")
-    )
+    try:
+        return (
+            composite_fft.fft_rfft2(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_rfft2(input, s, dim, norm, ops=TENSOR), "fft.rfft2")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.rfft2",
+            "Tensor input, int[1]? s=None, int[1] dim=(-2, -1), str? norm=None",
+            (input, s, dim, norm),
+            error,
+        )
 
 
 def fft_rfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
@@ -132,11 +181,16 @@ def fft_rfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_rfftn(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_rfftn(input, s, dim, norm, ops=TENSOR), "fft_rfftn")
-    )
+    try:
+        return (
+            composite_fft.fft_rfftn(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_rfftn(input, s, dim, norm, ops=TENSOR), "fft.rfftn")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.rfftn", "Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None", (input, s, dim, norm), error
+        )
 
 
 def fft_irfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
@@ -146,11 +200,16 @@ def fft_irfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_irfft(input, n, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_irfft(input, n, dim, norm, ops=TENSOR), "fft_irfft")
-    )
+    try:
+        return (
+            composite_fft.fft_irfft(input, n, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_irfft(input, n, dim, norm, ops=TENSOR), "fft.irfft")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.irfft", "Tensor input, int? n=None, int dim=-1, str? norm=None", (input, n, dim, norm), error
+        )
 
 
 def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
@@ -160,11 +219,19 @@ def fft_irfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_irfft2(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_irfft2(input, s, dim, norm, ops=TENSOR), "fft_irfft2")
-    )
+    try:
+        return (
+            composite_fft.fft_irfft2(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_irfft2(input, s, dim, norm, ops=TENSOR), "fft.irfft2")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.irfft2",
+            "Tensor input, int[1]? s=None, int[1] dim=(-2, -1), str? norm=None",
+            (input, s, dim, norm),
+            error,
+        )
 
 
 def fft_irfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
@@ -174,11 +241,16 @@ def fft_irfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_irfftn(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_irfftn(input, s, dim, norm, ops=TENSOR), "fft_irfftn")
-    )
+    try:
+        return (
+            composite_fft.fft_irfftn(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_irfftn(input, s, dim, norm, ops=TENSOR), "fft.irfftn")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.irfftn", "Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None", (input, s, dim, norm), error
+        )
 
 
 def fft_hfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
@@ -188,11 +260,16 @@ def fft_hfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_hfft(input, n, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_hfft(input, n, dim, norm, ops=TENSOR), "fft_hfft")
-    )
+    try:
+        return (
+            composite_fft.fft_hfft(input, n, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_hfft(input, n, dim, norm, ops=TENSOR), "fft.hfft")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.hfft", "Tensor input, int? n=None, int dim=-1, str? norm=None", (input, n, dim, norm), error
+        )
 
 
 def fft_hfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
@@ -202,11 +279,19 @@ def fft_hfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_hfft2(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_hfft2(input, s, dim, norm, ops=TENSOR), "fft_hfft2")
-    )
+    try:
+        return (
+            composite_fft.fft_hfft2(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_hfft2(input, s, dim, norm, ops=TENSOR), "fft.hfft2")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.hfft2",
+            "Tensor input, int[1]? s=None, int[1] dim=(-2, -1), str? norm=None",
+            (input, s, dim, norm),
+            error,
+        )
 
 
 def fft_hfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
@@ -216,11 +301,16 @@ def fft_hfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_hfftn(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_hfftn(input, s, dim, norm, ops=TENSOR), "fft_hfftn")
-    )
+    try:
+        return (
+            composite_fft.fft_hfftn(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_hfftn(input, s, dim, norm, ops=TENSOR), "fft.hfftn")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.hfftn", "Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None", (input, s, dim, norm), error
+        )
 
 
 def fft_ihfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
@@ -230,11 +320,16 @@ def fft_ihfft(input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_ihfft(input, n, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_ihfft(input, n, dim, norm, ops=TENSOR), "fft_ihfft")
-    )
+    try:
+        return (
+            composite_fft.fft_ihfft(input, n, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_ihfft(input, n, dim, norm, ops=TENSOR), "fft.ihfft")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.ihfft", "Tensor input, int? n=None, int dim=-1, str? norm=None", (input, n, dim, norm), error
+        )
 
 
 def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
@@ -244,11 +339,19 @@ def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_ihfft2(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_ihfft2(input, s, dim, norm, ops=TENSOR), "fft_ihfft2")
-    )
+    try:
+        return (
+            composite_fft.fft_ihfft2(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_ihfft2(input, s, dim, norm, ops=TENSOR), "fft.ihfft2")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.ihfft2",
+            "Tensor input, int[1]? s=None, int[1] dim=(-2, -1), str? norm=None",
+            (input, s, dim, norm),
+            error,
+        )
 
 
 def fft_ihfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
@@ -258,11 +361,16 @@ def fft_ihfftn(input, s=None, dim=None, norm=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_fft.fft_ihfftn(input, s, dim, norm, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_fft.fft_ihfftn(input, s, dim, norm, ops=TENSOR), "fft_ihfftn")
-    )
+    try:
+        return (
+            composite_fft.fft_ihfftn(input, s, dim, norm, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_fft.fft_ihfftn(input, s, dim, norm, ops=TENSOR), "fft.ihfftn")
+        )
+    except Exception as error:
+        raise explained(
+            "fft.ihfftn", "Tensor input, int[1]? s=None, int[1]? dim=None, str? norm=None", (input, s, dim, norm), error
+        )
 
 
 def fft_fftshift(input, dim=None, *, axis=UNSET):
@@ -272,7 +380,10 @@ def fft_fftshift(input, dim=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_fftshift(input, dim, ops=TENSOR)
+    try:
+        return composite_fft.fft_fftshift(input, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("fft.fftshift", "Tensor input, int[1]? dim=None", (input, dim), error)
 
 
 def fft_ifftshift(input, dim=None, *, axis=UNSET):
@@ -282,7 +393,10 @@ def fft_ifftshift(input, dim=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_fft.fft_ifftshift(input, dim, ops=TENSOR)
+    try:
+        return composite_fft.fft_ifftshift(input, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("fft.ifftshift", "Tensor input, int[1]? dim=None", (input, dim), error)
 
 
 def stft(
@@ -302,20 +416,40 @@ def stft(
 
     stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor
     """
-    return composite_fft.stft(
-        input,
-        n_fft,
-        hop_length,
-        win_length,
-        window,
-        center,
-        pad_mode,
-        normalized,
-        onesided,
-        return_complex,
-        align_to_window,
-        ops=TENSOR,
-    )
+    try:
+        return composite_fft.stft(
+            input,
+            n_fft,
+            hop_length,
+            win_length,
+            window,
+            center,
+            pad_mode,
+            normalized,
+            onesided,
+            return_complex,
+            align_to_window,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "stft",
+            "Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None",
+            (
+                input,
+                n_fft,
+                hop_length,
+                win_length,
+                window,
+                center,
+                pad_mode,
+                normalized,
+                onesided,
+                return_complex,
+                align_to_window,
+            ),
+            error,
+        )
 
 
 def istft(
@@ -334,9 +468,27 @@ def istft(
 
     istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor
     """
-    return composite_fft.istft(
-        input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex, ops=TENSOR
-    )
+    try:
+        return composite_fft.istft(
+            input,
+            n_fft,
+            hop_length,
+            win_length,
+            window,
+            center,
+            normalized,
+            onesided,
+            length,
+            return_complex,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "istft",
+            "Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False",
+            (input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex),
+            error,
+        )
 
 
 class FftC2CBackward0(Node):
@@ -366,7 +518,9 @@ def record_fft_c2c(out, input, dim, scale, forward):
     node.arg_forward = forward
 
 
-OP_fft_c2c = Operator("fft_c2c", "fft_c2c", ((0, "input"),), record=record_fft_c2c)
+OP_fft_c2c = Operator(
+    "fft_c2c", "fft_c2c", ((0, "input"),), "Tensor input, int[] dim, str scale, bool forward", record=record_fft_c2c
+)
 
 
 def fft_c2c(input, dim=UNSET, scale=UNSET, forward=UNSET, *, axis=UNSET):
@@ -386,7 +540,7 @@ def fft_c2c(input, dim=UNSET, scale=UNSET, forward=UNSET, *, axis=UNSET):
         try:
             result = kernels.fft_c2c(input._array, dim, scale, forward)
         except Exception as error:
-            raise explain(OP_fft_c2c, (input, dim, scale, forward), error) from error
+            raise explain(OP_fft_c2c, (input, dim, scale, forward), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -426,7 +580,9 @@ def record_fft_r2c(out, input, dim, scale, onesided):
     node.arg_onesided = onesided
 
 
-OP_fft_r2c = Operator("fft_r2c", "fft_r2c", ((0, "input"),), record=record_fft_r2c)
+OP_fft_r2c = Operator(
+    "fft_r2c", "fft_r2c", ((0, "input"),), "Tensor input, int[] dim, str scale, bool onesided", record=record_fft_r2c
+)
 
 
 def fft_r2c(input, dim=UNSET, scale=UNSET, onesided=UNSET, *, axis=UNSET):
@@ -446,7 +602,7 @@ def fft_r2c(input, dim=UNSET, scale=UNSET, onesided=UNSET, *, axis=UNSET):
         try:
             result = kernels.fft_r2c(input._array, dim, scale, onesided)
         except Exception as error:
-            raise explain(OP_fft_r2c, (input, dim, scale, onesided), error) from error
+            raise explain(OP_fft_r2c, (input, dim, scale, onesided), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -484,7 +640,13 @@ def record_fft_c2r(out, input, dim, scale, last_dim_size):
     node.arg_scale = scale
 
 
-OP_fft_c2r = Operator("fft_c2r", "fft_c2r", ((0, "input"),), record=record_fft_c2r)
+OP_fft_c2r = Operator(
+    "fft_c2r",
+    "fft_c2r",
+    ((0, "input"),),
+    "Tensor input, int[] dim, str scale, int last_dim_size",
+    record=record_fft_c2r,
+)
 
 
 def fft_c2r(input, dim=UNSET, scale=UNSET, last_dim_size=UNSET, *, axis=UNSET):
@@ -504,7 +666,7 @@ def fft_c2r(input, dim=UNSET, scale=UNSET, last_dim_size=UNSET, *, axis=UNSET):
         try:
             result = kernels.fft_c2r(input._array, dim, scale, last_dim_size)
         except Exception as error:
-            raise explain(OP_fft_c2r, (input, dim, scale, last_dim_size), error) from error
+            raise explain(OP_fft_c2r, (input, dim, scale, last_dim_size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None

@@ -4,7 +4,7 @@ from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, int_list, missing_argument
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
@@ -60,7 +60,9 @@ def record_slice_view(out, input, index):
     node.arg_index = index
 
 
-OP_slice_view = Operator("slice_view", "slice_view", ((0, "input"),), record=record_slice_view, view=True)
+OP_slice_view = Operator(
+    "slice_view", "slice_view", ((0, "input"),), "Tensor input, any index", record=record_slice_view, view=True
+)
 
 
 def slice_view(input, index):
@@ -72,7 +74,7 @@ def slice_view(input, index):
         try:
             result = kernels.slice_view(input._array, index)
         except Exception as error:
-            raise explain(OP_slice_view, (input, index), error) from error
+            raise explain(OP_slice_view, (input, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -111,7 +113,13 @@ def record_slice_backward(out, input, shape, index):
     node.arg_index = index
 
 
-OP_slice_backward = Operator("slice_backward", "slice_backward", ((0, "input"),), record=record_slice_backward)
+OP_slice_backward = Operator(
+    "slice_backward",
+    "slice_backward",
+    ((0, "input"),),
+    "Tensor input, int[] shape, any index",
+    record=record_slice_backward,
+)
 
 
 def slice_backward(input, shape, index):
@@ -123,7 +131,7 @@ def slice_backward(input, shape, index):
         try:
             result = kernels.slice_backward(input._array, shape, index)
         except Exception as error:
-            raise explain(OP_slice_backward, (input, shape, index), error) from error
+            raise explain(OP_slice_backward, (input, shape, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -162,7 +170,9 @@ def record_advanced_index(out, input, index):
     node.arg_index = index
 
 
-OP_advanced_index = Operator("advanced_index", "advanced_index", ((0, "input"),), record=record_advanced_index)
+OP_advanced_index = Operator(
+    "advanced_index", "advanced_index", ((0, "input"),), "Tensor input, any index", record=record_advanced_index
+)
 
 
 def advanced_index(input, index):
@@ -174,7 +184,7 @@ def advanced_index(input, index):
         try:
             result = kernels.advanced_index(input._array, index)
         except Exception as error:
-            raise explain(OP_advanced_index, (input, index), error) from error
+            raise explain(OP_advanced_index, (input, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -211,7 +221,13 @@ def record_index_accumulate(out, input, shape, index):
     node.arg_index = index
 
 
-OP_index_accumulate = Operator("index_accumulate", "index_accumulate", ((0, "input"),), record=record_index_accumulate)
+OP_index_accumulate = Operator(
+    "index_accumulate",
+    "index_accumulate",
+    ((0, "input"),),
+    "Tensor input, int[] shape, any index",
+    record=record_index_accumulate,
+)
 
 
 def index_accumulate(input, shape, index):
@@ -223,7 +239,7 @@ def index_accumulate(input, shape, index):
         try:
             result = kernels.index_accumulate(input._array, shape, index)
         except Exception as error:
-            raise explain(OP_index_accumulate, (input, shape, index), error) from error
+            raise explain(OP_index_accumulate, (input, shape, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -268,7 +284,9 @@ def record_setitem(out, input, index, value):
     node.value_shape = attribute(value, "shape")
 
 
-OP_setitem = Operator("setitem", "setitem", ((0, "input"), (2, "value")), record=record_setitem)
+OP_setitem = Operator(
+    "setitem", "setitem", ((0, "input"), (2, "value")), "Tensor input, any index, Tensor value", record=record_setitem
+)
 
 
 def setitem(input, index, value):
@@ -290,7 +308,7 @@ def setitem(input, index, value):
                 input._array if a is Tensor else input, index, value._array if b is Tensor else value
             )
         except Exception as error:
-            raise explain(OP_setitem, (input, index, value), error) from error
+            raise explain(OP_setitem, (input, index, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -314,12 +332,28 @@ def index_put(input, indices, values, accumulate=False):
 
     index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor
     """
-    return composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR)
+    try:
+        return composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "index_put",
+            "Tensor input, any indices, Tensor values, bool accumulate=False",
+            (input, indices, values, accumulate),
+            error,
+        )
 
 
 def inplace_index_put(input, indices, values, accumulate=False):
     """In-place form of `index_put`."""
-    return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR), "index_put_")
+    try:
+        return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR), "index_put_")
+    except Exception as error:
+        raise explained(
+            "index_put_",
+            "Tensor input, any indices, Tensor values, bool accumulate=False",
+            (input, indices, values, accumulate),
+            error,
+        )
 
 
 class IndexPutBackward0(Node):
@@ -355,7 +389,13 @@ def record__index_put(out, input, index, values, accumulate):
     node.arg_accumulate = accumulate
 
 
-OP__index_put = Operator("_index_put", "index_put", ((0, "input"), (2, "values")), record=record__index_put)
+OP__index_put = Operator(
+    "_index_put",
+    "index_put",
+    ((0, "input"), (2, "values")),
+    "Tensor input, any index, Tensor values, bool accumulate",
+    record=record__index_put,
+)
 
 
 def _index_put(input, index, values, accumulate):
@@ -381,7 +421,7 @@ def _index_put(input, index, values, accumulate):
                 input._array if a is Tensor else input, index, values._array if b is Tensor else values, accumulate
             )
         except Exception as error:
-            raise explain(OP__index_put, (input, index, values, accumulate), error) from error
+            raise explain(OP__index_put, (input, index, values, accumulate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -428,7 +468,13 @@ def record_gather(out, input, dim, index, sparse_grad):
     node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
-OP_gather = Operator("gather", "gather", ((0, "input"), (2, "index")), record=record_gather)
+OP_gather = Operator(
+    "gather",
+    "gather",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int dim, Tensor index, bool sparse_grad=False",
+    record=record_gather,
+)
 
 
 def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=None):
@@ -458,7 +504,7 @@ def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=
                 input._array if a is Tensor else input, dim, index._array if b is Tensor else index, sparse_grad
             )
         except Exception as error:
-            raise explain(OP_gather, (input, dim, index, sparse_grad), error) from error
+            raise explain(OP_gather, (input, dim, index, sparse_grad), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -505,7 +551,11 @@ def record_gather_backward(out, input, shape, dim, index):
 
 
 OP_gather_backward = Operator(
-    "gather_backward", "gather_backward", ((0, "input"), (3, "index")), record=record_gather_backward
+    "gather_backward",
+    "gather_backward",
+    ((0, "input"), (3, "index")),
+    "Tensor input, int[] shape, int dim, Tensor index",
+    record=record_gather_backward,
 )
 
 
@@ -534,7 +584,7 @@ def gather_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
                 input._array if a is Tensor else input, shape, dim, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_gather_backward, (input, shape, dim, index), error) from error
+            raise explain(OP_gather_backward, (input, shape, dim, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -560,7 +610,12 @@ def _placed_along(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("_placed_along", "dim")
     if index is UNSET:
         raise missing_argument("_placed_along", "index")
-    return composite_indexing._placed_along(input, shape, dim, index, ops=TENSOR)
+    try:
+        return composite_indexing._placed_along(input, shape, dim, index, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "_placed_along", "Tensor input, int[] shape, int dim, Tensor index", (input, shape, dim, index), error
+        )
 
 
 class ScatterBackward0(Node):
@@ -602,7 +657,13 @@ def record_scatter(out, input, dim, index, src):
     node.src_shape = attribute(src, "shape")
 
 
-OP_scatter = Operator("scatter", "scatter", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter)
+OP_scatter = Operator(
+    "scatter",
+    "scatter",
+    ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src",
+    record=record_scatter,
+)
 
 
 def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=None):
@@ -631,7 +692,7 @@ def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=N
         try:
             result = kernels.scatter(input._array, dim, index._array, src._array)
         except Exception as error:
-            raise explain(OP_scatter, (input, dim, index, src), error) from error
+            raise explain(OP_scatter, (input, dim, index, src), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -650,11 +711,11 @@ def inplace_scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSE
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter", "dim")
+        raise missing_argument("scatter_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter", "index")
+        raise missing_argument("scatter_", "index")
     if src is UNSET:
-        raise missing_argument("scatter", "src")
+        raise missing_argument("scatter_", "src")
     return inplace(OP_scatter, (input, dim, index, src))
 
 
@@ -690,7 +751,14 @@ def record_scatter_value(out, input, dim, index, value):
     node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
-OP_scatter_value = Operator("scatter.value", "scatter_value", ((0, "input"), (2, "index")), record=record_scatter_value)
+OP_scatter_value = Operator(
+    "scatter.value",
+    "scatter_value",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int dim, Tensor index, Scalar value",
+    record=record_scatter_value,
+    shown="scatter",
+)
 
 
 def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out=None):
@@ -722,7 +790,7 @@ def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out
                 input._array if a is Tensor else input, dim, index._array if b is Tensor else index, value
             )
         except Exception as error:
-            raise explain(OP_scatter_value, (input, dim, index, value), error) from error
+            raise explain(OP_scatter_value, (input, dim, index, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -741,11 +809,11 @@ def inplace_scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UN
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter", "dim")
+        raise missing_argument("scatter_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter", "index")
+        raise missing_argument("scatter_", "index")
     if value is UNSET:
-        raise missing_argument("scatter", "value")
+        raise missing_argument("scatter_", "value")
     return inplace(OP_scatter_value, (input, dim, index, value))
 
 
@@ -753,7 +821,12 @@ record_scatter_reduction = not_implemented("scatter.reduction")
 
 
 OP_scatter_reduction = Operator(
-    "scatter.reduction", "scatter_with", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter_reduction
+    "scatter.reduction",
+    "scatter_with",
+    ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src, str reduce",
+    record=record_scatter_reduction,
+    shown="scatter",
 )
 
 
@@ -783,7 +856,7 @@ def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=
         try:
             result = kernels.scatter_with(input._array, dim, index._array, src._array, reduce)
         except Exception as error:
-            raise explain(OP_scatter_reduction, (input, dim, index, src, reduce), error) from error
+            raise explain(OP_scatter_reduction, (input, dim, index, src, reduce), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -802,11 +875,11 @@ def inplace_scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduc
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter", "dim")
+        raise missing_argument("scatter_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter", "index")
+        raise missing_argument("scatter_", "index")
     if src is UNSET:
-        raise missing_argument("scatter", "src")
+        raise missing_argument("scatter_", "src")
     return inplace(OP_scatter_reduction, (input, dim, index, src, reduce))
 
 
@@ -851,7 +924,11 @@ def record_scatter_add(out, input, dim, index, src):
 
 
 OP_scatter_add = Operator(
-    "scatter_add", "scatter_add", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter_add
+    "scatter_add",
+    "scatter_add",
+    ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src",
+    record=record_scatter_add,
 )
 
 
@@ -881,7 +958,7 @@ def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=Non
         try:
             result = kernels.scatter_add(input._array, dim, index._array, src._array)
         except Exception as error:
-            raise explain(OP_scatter_add, (input, dim, index, src), error) from error
+            raise explain(OP_scatter_add, (input, dim, index, src), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -900,11 +977,11 @@ def inplace_scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET)
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter_add", "dim")
+        raise missing_argument("scatter_add_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter_add", "index")
+        raise missing_argument("scatter_add_", "index")
     if src is UNSET:
-        raise missing_argument("scatter_add", "src")
+        raise missing_argument("scatter_add_", "src")
     return inplace(OP_scatter_add, (input, dim, index, src))
 
 
@@ -941,7 +1018,13 @@ def record_index_select(out, input, dim, index):
     node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
-OP_index_select = Operator("index_select", "index_select", ((0, "input"), (2, "index")), record=record_index_select)
+OP_index_select = Operator(
+    "index_select",
+    "index_select",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int dim, Tensor index",
+    record=record_index_select,
+)
 
 
 def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET, out=None):
@@ -971,7 +1054,7 @@ def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET, out=None):
                 input._array if a is Tensor else input, dim, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_index_select, (input, dim, index), error) from error
+            raise explain(OP_index_select, (input, dim, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1018,7 +1101,11 @@ def record_index_select_backward(out, input, shape, dim, index):
 
 
 OP_index_select_backward = Operator(
-    "index_select_backward", "index_select_backward", ((0, "input"), (3, "index")), record=record_index_select_backward
+    "index_select_backward",
+    "index_select_backward",
+    ((0, "input"), (3, "index")),
+    "Tensor input, int[] shape, int dim, Tensor index",
+    record=record_index_select_backward,
 )
 
 
@@ -1047,7 +1134,7 @@ def index_select_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
                 input._array if a is Tensor else input, shape, dim, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_index_select_backward, (input, shape, dim, index), error) from error
+            raise explain(OP_index_select_backward, (input, shape, dim, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1104,7 +1191,13 @@ def record_index_add(out, input, dim, index, source, alpha):
         node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
-OP_index_add = Operator("index_add", "index_add", ((0, "input"), (2, "index"), (3, "source")), record=record_index_add)
+OP_index_add = Operator(
+    "index_add",
+    "index_add",
+    ((0, "input"), (2, "index"), (3, "source")),
+    "Tensor input, int dim, Tensor index, Tensor source, Scalar alpha=1",
+    record=record_index_add,
+)
 
 
 def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSET, out=None):
@@ -1133,7 +1226,7 @@ def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSE
         try:
             result = kernels.index_add(input._array, dim, index._array, source._array, alpha)
         except Exception as error:
-            raise explain(OP_index_add, (input, dim, index, source, alpha), error) from error
+            raise explain(OP_index_add, (input, dim, index, source, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1152,11 +1245,11 @@ def inplace_index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, a
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_add", "dim")
+        raise missing_argument("index_add_", "dim")
     if index is UNSET:
-        raise missing_argument("index_add", "index")
+        raise missing_argument("index_add_", "index")
     if source is UNSET:
-        raise missing_argument("index_add", "source")
+        raise missing_argument("index_add_", "source")
     return inplace(OP_index_add, (input, dim, index, source, alpha))
 
 
@@ -1200,7 +1293,11 @@ def record_index_copy(out, input, dim, index, source):
 
 
 OP_index_copy = Operator(
-    "index_copy", "index_copy", ((0, "input"), (2, "index"), (3, "source")), record=record_index_copy
+    "index_copy",
+    "index_copy",
+    ((0, "input"), (2, "index"), (3, "source")),
+    "Tensor input, int dim, Tensor index, Tensor source",
+    record=record_index_copy,
 )
 
 
@@ -1230,7 +1327,7 @@ def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET, out=N
         try:
             result = kernels.index_copy(input._array, dim, index._array, source._array)
         except Exception as error:
-            raise explain(OP_index_copy, (input, dim, index, source), error) from error
+            raise explain(OP_index_copy, (input, dim, index, source), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1249,11 +1346,11 @@ def inplace_index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSE
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_copy", "dim")
+        raise missing_argument("index_copy_", "dim")
     if index is UNSET:
-        raise missing_argument("index_copy", "index")
+        raise missing_argument("index_copy_", "index")
     if source is UNSET:
-        raise missing_argument("index_copy", "source")
+        raise missing_argument("index_copy_", "source")
     return inplace(OP_index_copy, (input, dim, index, source))
 
 
@@ -1296,7 +1393,11 @@ def record_index_fill(out, input, dim, index, value):
 
 
 OP_index_fill = Operator(
-    "index_fill", "index_fill", ((0, "input"), (2, "index"), (3, "value")), record=record_index_fill
+    "index_fill",
+    "index_fill",
+    ((0, "input"), (2, "index"), (3, "value")),
+    "Tensor input, int dim, Tensor index, Tensor value",
+    record=record_index_fill,
 )
 
 
@@ -1324,7 +1425,7 @@ def index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
         try:
             result = kernels.index_fill(input._array, dim, index._array, value._array)
         except Exception as error:
-            raise explain(OP_index_fill, (input, dim, index, value), error) from error
+            raise explain(OP_index_fill, (input, dim, index, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1343,11 +1444,11 @@ def inplace_index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_fill", "dim")
+        raise missing_argument("index_fill_", "dim")
     if index is UNSET:
-        raise missing_argument("index_fill", "index")
+        raise missing_argument("index_fill_", "index")
     if value is UNSET:
-        raise missing_argument("index_fill", "value")
+        raise missing_argument("index_fill_", "value")
     return inplace(OP_index_fill, (input, dim, index, value))
 
 
@@ -1383,7 +1484,7 @@ def record_take(out, input, index):
     node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
-OP_take = Operator("take", "take", ((0, "input"), (1, "index")), record=record_take)
+OP_take = Operator("take", "take", ((0, "input"), (1, "index")), "Tensor input, Tensor index", record=record_take)
 
 
 def take(input, index, *, out=None):
@@ -1405,7 +1506,7 @@ def take(input, index, *, out=None):
         try:
             result = kernels.take(input._array if a is Tensor else input, index._array if b is Tensor else index)
         except Exception as error:
-            raise explain(OP_take, (input, index), error) from error
+            raise explain(OP_take, (input, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1450,7 +1551,13 @@ def record_take_backward(out, input, shape, index):
     node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
 
 
-OP_take_backward = Operator("take_backward", "take_backward", ((0, "input"), (2, "index")), record=record_take_backward)
+OP_take_backward = Operator(
+    "take_backward",
+    "take_backward",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int[] shape, Tensor index",
+    record=record_take_backward,
+)
 
 
 def take_backward(input, shape, index):
@@ -1472,7 +1579,7 @@ def take_backward(input, shape, index):
                 input._array if a is Tensor else input, shape, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_take_backward, (input, shape, index), error) from error
+            raise explain(OP_take_backward, (input, shape, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1525,7 +1632,13 @@ def record_put(out, input, index, source, accumulate):
     node.arg_accumulate = accumulate
 
 
-OP_put = Operator("put", "put", ((0, "input"), (1, "index"), (2, "source")), record=record_put)
+OP_put = Operator(
+    "put",
+    "put",
+    ((0, "input"), (1, "index"), (2, "source")),
+    "Tensor input, Tensor index, Tensor source, bool accumulate=False",
+    record=record_put,
+)
 
 
 def put(input, index, source, accumulate=False):
@@ -1544,7 +1657,7 @@ def put(input, index, source, accumulate=False):
         try:
             result = kernels.put(input._array, index._array, source._array, accumulate)
         except Exception as error:
-            raise explain(OP_put, (input, index, source, accumulate), error) from error
+            raise explain(OP_put, (input, index, source, accumulate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1570,11 +1683,14 @@ def take_along_dim(input, indices, dim=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR), "take_along_dim")
-    )
+    try:
+        return (
+            composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR), "take_along_dim")
+        )
+    except Exception as error:
+        raise explained("take_along_dim", "Tensor input, Tensor indices, int? dim=None", (input, indices, dim), error)
 
 
 class MaskedFillBackward0(Node):
@@ -1616,7 +1732,11 @@ def record_masked_fill(out, input, mask, value):
 
 
 OP_masked_fill = Operator(
-    "masked_fill", "masked_fill", ((0, "input"), (1, "mask"), (2, "value")), record=record_masked_fill
+    "masked_fill",
+    "masked_fill",
+    ((0, "input"), (1, "mask"), (2, "value")),
+    "Tensor input, Tensor mask, Tensor value",
+    record=record_masked_fill,
 )
 
 
@@ -1636,7 +1756,7 @@ def masked_fill(input, mask, value):
         try:
             result = kernels.masked_fill(input._array, mask._array, value._array)
         except Exception as error:
-            raise explain(OP_masked_fill, (input, mask, value), error) from error
+            raise explain(OP_masked_fill, (input, mask, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1688,7 +1808,13 @@ def record_masked_select(out, input, mask):
     node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
 
 
-OP_masked_select = Operator("masked_select", "masked_select", ((0, "input"), (1, "mask")), record=record_masked_select)
+OP_masked_select = Operator(
+    "masked_select",
+    "masked_select",
+    ((0, "input"), (1, "mask")),
+    "Tensor input, Tensor mask",
+    record=record_masked_select,
+)
 
 
 def masked_select(input, mask, *, out=None):
@@ -1708,7 +1834,7 @@ def masked_select(input, mask, *, out=None):
         try:
             result = kernels.masked_select(input._array if a is Tensor else input, mask._array if b is Tensor else mask)
         except Exception as error:
-            raise explain(OP_masked_select, (input, mask), error) from error
+            raise explain(OP_masked_select, (input, mask), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1757,6 +1883,7 @@ OP_masked_select_backward = Operator(
     "masked_select_backward",
     "masked_select_backward",
     ((0, "input"), (2, "mask")),
+    "Tensor input, int[] shape, Tensor mask",
     record=record_masked_select_backward,
 )
 
@@ -1778,7 +1905,7 @@ def masked_select_backward(input, shape, mask):
                 input._array if a is Tensor else input, shape, mask._array if b is Tensor else mask
             )
         except Exception as error:
-            raise explain(OP_masked_select_backward, (input, shape, mask), error) from error
+            raise explain(OP_masked_select_backward, (input, shape, mask), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1832,7 +1959,11 @@ def record_masked_scatter(out, input, mask, source):
 
 
 OP_masked_scatter = Operator(
-    "masked_scatter", "masked_scatter", ((0, "input"), (1, "mask"), (2, "source")), record=record_masked_scatter
+    "masked_scatter",
+    "masked_scatter",
+    ((0, "input"), (1, "mask"), (2, "source")),
+    "Tensor input, Tensor mask, Tensor source",
+    record=record_masked_scatter,
 )
 
 
@@ -1852,7 +1983,7 @@ def masked_scatter(input, mask, source):
         try:
             result = kernels.masked_scatter(input._array, mask._array, source._array)
         except Exception as error:
-            raise explain(OP_masked_scatter, (input, mask, source), error) from error
+            raise explain(OP_masked_scatter, (input, mask, source), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1882,7 +2013,12 @@ def select_scatter(input, src, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("select_scatter", "dim")
     if index is UNSET:
         raise missing_argument("select_scatter", "index")
-    return composite_indexing.select_scatter(input, src, dim, index, ops=TENSOR)
+    try:
+        return composite_indexing.select_scatter(input, src, dim, index, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "select_scatter", "Tensor input, Tensor src, int dim, int index", (input, src, dim, index), error
+        )
 
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=UNSET, out=None):
@@ -1892,13 +2028,21 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=UNSET
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR), "slice_scatter"
+    try:
+        return (
+            composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR), "slice_scatter"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "slice_scatter",
+            "Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1",
+            (input, src, dim, start, end, step),
+            error,
+        )
 
 
 class DiagonalScatterBackward0(Node):
@@ -1935,7 +2079,11 @@ def record_diagonal_scatter(out, input, src, offset, dim1, dim2):
 
 
 OP_diagonal_scatter = Operator(
-    "diagonal_scatter", "diagonal_scatter", ((0, "input"), (1, "src")), record=record_diagonal_scatter
+    "diagonal_scatter",
+    "diagonal_scatter",
+    ((0, "input"), (1, "src")),
+    "Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1",
+    record=record_diagonal_scatter,
 )
 
 
@@ -1956,7 +2104,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
                 input._array if a is Tensor else input, src._array if b is Tensor else src, offset, dim1, dim2
             )
         except Exception as error:
-            raise explain(OP_diagonal_scatter, (input, src, offset, dim1, dim2), error) from error
+            raise explain(OP_diagonal_scatter, (input, src, offset, dim1, dim2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1975,14 +2123,17 @@ def nonzero(input, *, as_tuple=False, out=None):
 
     nonzero(Tensor self, *, bool as_tuple=False) -> Tensor
     """
-    return (
-        composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR), "nonzero")
-    )
+    try:
+        return (
+            composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR), "nonzero")
+        )
+    except Exception as error:
+        raise explained("nonzero", "Tensor input, bool as_tuple=False", (input, as_tuple), error)
 
 
-OP_argwhere = Operator("argwhere", "argwhere", ((0, "input"),))
+OP_argwhere = Operator("argwhere", "argwhere", ((0, "input"),), "Tensor input")
 
 
 def argwhere(input):
@@ -1994,7 +2145,7 @@ def argwhere(input):
         try:
             result = kernels.argwhere(input._array)
         except Exception as error:
-            raise explain(OP_argwhere, (input,), error) from error
+            raise explain(OP_argwhere, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2036,7 +2187,14 @@ def record_sort(out, input, dim, descending, stable):
     node.version_indices = watch_output(out[1])
 
 
-OP_sort = Operator("sort", "sort", ((0, "input"),), record=record_sort, multi=namedtuple("sort", ["values", "indices"]))
+OP_sort = Operator(
+    "sort",
+    "sort",
+    ((0, "input"),),
+    "Tensor input, int dim=-1, bool descending=False, bool? stable=None",
+    record=record_sort,
+    multi=namedtuple("sort", ["values", "indices"]),
+)
 
 
 def sort(input, dim=-1, descending=False, *, stable=None, axis=UNSET, out=None):
@@ -2051,7 +2209,9 @@ def sort(input, dim=-1, descending=False, *, stable=None, axis=UNSET, out=None):
     return dispatch(OP_sort, (input, dim, descending, stable))
 
 
-OP_argsort = Operator("argsort", "argsort", ((0, "input"),))
+OP_argsort = Operator(
+    "argsort", "argsort", ((0, "input"),), "Tensor input, int dim=-1, bool descending=False, bool? stable=None"
+)
 
 
 def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
@@ -2065,7 +2225,7 @@ def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
         try:
             result = kernels.argsort(input._array, dim, descending, stable)
         except Exception as error:
-            raise explain(OP_argsort, (input, dim, descending, stable), error) from error
+            raise explain(OP_argsort, (input, dim, descending, stable), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2080,11 +2240,14 @@ def msort(input, *, out=None):
 
     msort(Tensor self) -> Tensor
     """
-    return (
-        composite_indexing.msort(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_indexing.msort(input, ops=TENSOR), "msort")
-    )
+    try:
+        return (
+            composite_indexing.msort(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_indexing.msort(input, ops=TENSOR), "msort")
+        )
+    except Exception as error:
+        raise explained("msort", "Tensor input", (input,), error)
 
 
 class TopkBackward0(MultiNode):
@@ -2119,7 +2282,14 @@ def record_topk(out, input, k, dim, largest, sorted):
     node.version_indices = watch_output(out[1])
 
 
-OP_topk = Operator("topk", "topk", ((0, "input"),), record=record_topk, multi=namedtuple("topk", ["values", "indices"]))
+OP_topk = Operator(
+    "topk",
+    "topk",
+    ((0, "input"),),
+    "Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True",
+    record=record_topk,
+    multi=namedtuple("topk", ["values", "indices"]),
+)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET, out=None):
@@ -2141,7 +2311,15 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.unique(input, sorted, return_inverse, return_counts, dim, ops=TENSOR)
+    try:
+        return composite_indexing.unique(input, sorted, return_inverse, return_counts, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "unique",
+            "Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None",
+            (input, sorted, return_inverse, return_counts, dim),
+            error,
+        )
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
@@ -2151,10 +2329,24 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.unique_consecutive(input, return_inverse, return_counts, dim, ops=TENSOR)
+    try:
+        return composite_indexing.unique_consecutive(input, return_inverse, return_counts, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "unique_consecutive",
+            "Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None",
+            (input, return_inverse, return_counts, dim),
+            error,
+        )
 
 
-OP__unique = Operator("_unique", "unique", ((0, "input"),), multi=namedtuple("_unique", ["first", "inverse", "counts"]))
+OP__unique = Operator(
+    "_unique",
+    "unique",
+    ((0, "input"),),
+    "Tensor input, int? dim",
+    multi=namedtuple("_unique", ["first", "inverse", "counts"]),
+)
 
 
 def _unique(input, dim=UNSET, *, axis=UNSET):
@@ -2170,7 +2362,11 @@ def _unique(input, dim=UNSET, *, axis=UNSET):
 
 
 OP__consecutive = Operator(
-    "_consecutive", "consecutive", ((0, "input"),), multi=namedtuple("_consecutive", ["first", "inverse", "counts"])
+    "_consecutive",
+    "consecutive",
+    ((0, "input"),),
+    "Tensor input, int? dim",
+    multi=namedtuple("_consecutive", ["first", "inverse", "counts"]),
 )
 
 
@@ -2191,18 +2387,33 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
 
     isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
     """
-    return (
-        composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR),
-            "isin",
+    try:
+        return (
+            composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_indexing.isin(
+                    elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR
+                ),
+                "isin",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "isin",
+            "Tensor elements, Tensor test_elements, bool assume_unique=False, bool invert=False",
+            (elements, test_elements, assume_unique, invert),
+            error,
+        )
 
 
-OP__isin = Operator("_isin", "isin", ((0, "elements"), (1, "test_elements")))
+OP__isin = Operator(
+    "_isin",
+    "isin",
+    ((0, "elements"), (1, "test_elements")),
+    "Tensor elements, Tensor test_elements, bool assume_unique, bool invert",
+)
 
 
 def _isin(elements, test_elements, assume_unique, invert):
@@ -2231,7 +2442,7 @@ def _isin(elements, test_elements, assume_unique, invert):
                 invert,
             )
         except Exception as error:
-            raise explain(OP__isin, (elements, test_elements, assume_unique, invert), error) from error
+            raise explain(OP__isin, (elements, test_elements, assume_unique, invert), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2246,22 +2457,35 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
     searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
     """
-    return (
-        composite_indexing.searchsorted(
-            sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    try:
+        return (
             composite_indexing.searchsorted(
                 sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
-            ),
-            "searchsorted",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_indexing.searchsorted(
+                    sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
+                ),
+                "searchsorted",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "searchsorted",
+            "Tensor sorted_sequence, Tensor input, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None",
+            (sorted_sequence, input, out_int32, right, side, sorter),
+            error,
+        )
 
 
-OP__searchsorted = Operator("_searchsorted", "searchsorted", ((0, "sorted_sequence"), (1, "input"), (3, "sorter")))
+OP__searchsorted = Operator(
+    "_searchsorted",
+    "searchsorted",
+    ((0, "sorted_sequence"), (1, "input"), (3, "sorter")),
+    "Tensor sorted_sequence, Tensor input, bool right, Tensor? sorter, bool out_int32",
+)
 
 
 def _searchsorted(sorted_sequence, input, right, sorter, out_int32):
@@ -2281,7 +2505,7 @@ def _searchsorted(sorted_sequence, input, right, sorter, out_int32):
                 sorted_sequence._array, input._array, right, None if sorter is None else sorter._array, out_int32
             )
         except Exception as error:
-            raise explain(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32), error) from error
+            raise explain(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2296,15 +2520,23 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 
     bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
     """
-    return (
-        composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR),
-            "bucketize",
+    try:
+        return (
+            composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR),
+                "bucketize",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "bucketize",
+            "Tensor input, Tensor boundaries, bool out_int32=False, bool right=False",
+            (input, boundaries, out_int32, right),
+            error,
+        )
 
 
 def unravel_index(indices, shape):
@@ -2312,10 +2544,15 @@ def unravel_index(indices, shape):
 
     unravel_index(Tensor indices, any shape) -> Tensor[]
     """
-    return composite_indexing.unravel_index(indices, shape, ops=TENSOR)
+    try:
+        return composite_indexing.unravel_index(indices, shape, ops=TENSOR)
+    except Exception as error:
+        raise explained("unravel_index", "Tensor indices, any shape", (indices, shape), error)
 
 
-OP__unravel_index = Operator("_unravel_index", "unravel_index", ((0, "indices"),), returns_list=True)
+OP__unravel_index = Operator(
+    "_unravel_index", "unravel_index", ((0, "indices"),), "Tensor indices, int[] shape", returns_list=True
+)
 
 
 def _unravel_index(indices, *shape_, shape=UNSET):
@@ -2327,7 +2564,9 @@ def _unravel_index(indices, *shape_, shape=UNSET):
     return dispatch(OP__unravel_index, (indices, shape))
 
 
-OP_nonzero_static = Operator("nonzero_static", "nonzero_static", ((0, "input"),))
+OP_nonzero_static = Operator(
+    "nonzero_static", "nonzero_static", ((0, "input"),), "Tensor input, int size, int fill_value=-1"
+)
 
 
 def nonzero_static(input, *, size, fill_value=-1):
@@ -2339,7 +2578,7 @@ def nonzero_static(input, *, size, fill_value=-1):
         try:
             result = kernels.nonzero_static(input._array, size, fill_value)
         except Exception as error:
-            raise explain(OP_nonzero_static, (input, size, fill_value), error) from error
+            raise explain(OP_nonzero_static, (input, size, fill_value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2356,7 +2595,15 @@ def repeat_interleave_plain(input, repeats, dim=None, *, output_size=None, axis=
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.repeat_interleave(input, repeats, dim, output_size=output_size, ops=TENSOR)
+    try:
+        return composite_indexing.repeat_interleave(input, repeats, dim, output_size=output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "repeat_interleave",
+            "Tensor input, any repeats, int? dim=None, int? output_size=None",
+            (input, repeats, dim, output_size),
+            error,
+        )
 
 
 def repeat_interleave_Tensor(repeats, *, output_size=None):
@@ -2364,10 +2611,13 @@ def repeat_interleave_Tensor(repeats, *, output_size=None):
 
     repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor
     """
-    return composite_indexing.repeat_interleave_Tensor(repeats, output_size=output_size, ops=TENSOR)
+    try:
+        return composite_indexing.repeat_interleave_Tensor(repeats, output_size=output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained("repeat_interleave", "Tensor repeats, int? output_size=None", (repeats, output_size), error)
 
 
-OP__repeat_positions = Operator("_repeat_positions", "repeat_positions", ((0, "repeats"),))
+OP__repeat_positions = Operator("_repeat_positions", "repeat_positions", ((0, "repeats"),), "Tensor repeats, int size")
 
 
 def _repeat_positions(repeats, size):
@@ -2379,7 +2629,7 @@ def _repeat_positions(repeats, size):
         try:
             result = kernels.repeat_positions(repeats._array, size)
         except Exception as error:
-            raise explain(OP__repeat_positions, (repeats, size), error) from error
+            raise explain(OP__repeat_positions, (repeats, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2464,6 +2714,7 @@ OP_scatter_reduce = Operator(
     "scatter_reduce",
     "scatter_reduce",
     ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self=True",
     record=record_scatter_reduce,
     saves_self=True,
 )
@@ -2497,7 +2748,7 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, in
         try:
             result = kernels.scatter_reduce(input._array, dim, index._array, src._array, reduce, include_self)
         except Exception as error:
-            raise explain(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), error) from error
+            raise explain(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2516,13 +2767,13 @@ def inplace_scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSE
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter_reduce", "dim")
+        raise missing_argument("scatter_reduce_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter_reduce", "index")
+        raise missing_argument("scatter_reduce_", "index")
     if src is UNSET:
-        raise missing_argument("scatter_reduce", "src")
+        raise missing_argument("scatter_reduce_", "src")
     if reduce is UNSET:
-        raise missing_argument("scatter_reduce", "reduce")
+        raise missing_argument("scatter_reduce_", "reduce")
     return inplace(OP_scatter_reduce, (input, dim, index, src, reduce, include_self))
 
 
@@ -2603,6 +2854,7 @@ OP_index_reduce = Operator(
     "index_reduce",
     "index_reduce",
     ((0, "input"), (2, "index"), (3, "source")),
+    "Tensor input, int dim, Tensor index, Tensor source, str reduce, bool include_self=True",
     record=record_index_reduce,
     saves_self=True,
 )
@@ -2636,7 +2888,7 @@ def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, i
         try:
             result = kernels.index_reduce(input._array, dim, index._array, source._array, reduce, include_self)
         except Exception as error:
-            raise explain(OP_index_reduce, (input, dim, index, source, reduce, include_self), error) from error
+            raise explain(OP_index_reduce, (input, dim, index, source, reduce, include_self), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2655,13 +2907,13 @@ def inplace_index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNS
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_reduce", "dim")
+        raise missing_argument("index_reduce_", "dim")
     if index is UNSET:
-        raise missing_argument("index_reduce", "index")
+        raise missing_argument("index_reduce_", "index")
     if source is UNSET:
-        raise missing_argument("index_reduce", "source")
+        raise missing_argument("index_reduce_", "source")
     if reduce is UNSET:
-        raise missing_argument("index_reduce", "reduce")
+        raise missing_argument("index_reduce_", "reduce")
     return inplace(OP_index_reduce, (input, dim, index, source, reduce, include_self))
 
 
@@ -2670,17 +2922,25 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 
     segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor
     """
-    return composite_indexing.segment_reduce(
-        data,
-        reduce,
-        lengths=lengths,
-        indices=indices,
-        offsets=offsets,
-        axis=axis,
-        unsafe=unsafe,
-        initial=initial,
-        ops=TENSOR,
-    )
+    try:
+        return composite_indexing.segment_reduce(
+            data,
+            reduce,
+            lengths=lengths,
+            indices=indices,
+            offsets=offsets,
+            axis=axis,
+            unsafe=unsafe,
+            initial=initial,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "segment_reduce",
+            "Tensor data, str reduce, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None",
+            (data, reduce, lengths, indices, offsets, axis, unsafe, initial),
+            error,
+        )
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
@@ -2688,4 +2948,12 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
     as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor
     """
-    return composite_indexing.as_strided_scatter(input, src, size, stride, storage_offset, ops=TENSOR)
+    try:
+        return composite_indexing.as_strided_scatter(input, src, size, stride, storage_offset, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "as_strided_scatter",
+            "Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None",
+            (input, src, size, stride, storage_offset),
+            error,
+        )

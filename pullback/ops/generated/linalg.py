@@ -2,7 +2,7 @@
 
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, tensor_list
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import Node, port
@@ -59,7 +59,9 @@ def record_mm(out, input, mat2):
         node.version_mat2 = mat2._counter and mat2._counter.n if type(mat2) is Tensor else version_when_saved(mat2)
 
 
-OP_mm = Operator("mm", "mm", ((0, "input"), (1, "mat2")), record=record_mm, saves_self=True)
+OP_mm = Operator(
+    "mm", "mm", ((0, "input"), (1, "mat2")), "Tensor input, Tensor mat2", record=record_mm, saves_self=True
+)
 
 
 def mm(input, mat2, *, out=None):
@@ -79,7 +81,7 @@ def mm(input, mat2, *, out=None):
         try:
             result = kernels.mm(input._array if a is Tensor else input, mat2._array if b is Tensor else mat2)
         except Exception as error:
-            raise explain(OP_mm, (input, mat2), error) from error
+            raise explain(OP_mm, (input, mat2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -137,7 +139,9 @@ def record_bmm(out, input, mat2):
         node.version_mat2 = mat2._counter and mat2._counter.n if type(mat2) is Tensor else version_when_saved(mat2)
 
 
-OP_bmm = Operator("bmm", "bmm", ((0, "input"), (1, "mat2")), record=record_bmm, saves_self=True)
+OP_bmm = Operator(
+    "bmm", "bmm", ((0, "input"), (1, "mat2")), "Tensor input, Tensor mat2", record=record_bmm, saves_self=True
+)
 
 
 def bmm(input, mat2, *, out=None):
@@ -157,7 +161,7 @@ def bmm(input, mat2, *, out=None):
         try:
             result = kernels.bmm(input._array if a is Tensor else input, mat2._array if b is Tensor else mat2)
         except Exception as error:
-            raise explain(OP_bmm, (input, mat2), error) from error
+            raise explain(OP_bmm, (input, mat2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -213,7 +217,14 @@ def record_matmul(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_matmul = Operator("matmul", "matmul", ((0, "input"), (1, "other")), record=record_matmul, saves_self=True)
+OP_matmul = Operator(
+    "matmul",
+    "matmul",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_matmul,
+    saves_self=True,
+)
 
 
 def matmul(input, other, *, out=None):
@@ -235,7 +246,7 @@ def matmul(input, other, *, out=None):
         try:
             result = kernels.matmul(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_matmul, (input, other), error) from error
+            raise explain(OP_matmul, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -293,7 +304,7 @@ def record_mv(out, input, vec):
         node.version_vec = vec._counter and vec._counter.n if type(vec) is Tensor else version_when_saved(vec)
 
 
-OP_mv = Operator("mv", "mv", ((0, "input"), (1, "vec")), record=record_mv, saves_self=True)
+OP_mv = Operator("mv", "mv", ((0, "input"), (1, "vec")), "Tensor input, Tensor vec", record=record_mv, saves_self=True)
 
 
 def mv(input, vec, *, out=None):
@@ -313,7 +324,7 @@ def mv(input, vec, *, out=None):
         try:
             result = kernels.mv(input._array if a is Tensor else input, vec._array if b is Tensor else vec)
         except Exception as error:
-            raise explain(OP_mv, (input, vec), error) from error
+            raise explain(OP_mv, (input, vec), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -373,7 +384,9 @@ def record_dot(out, input, tensor):
         )
 
 
-OP_dot = Operator("dot", "dot", ((0, "input"), (1, "tensor")), record=record_dot, saves_self=True)
+OP_dot = Operator(
+    "dot", "dot", ((0, "input"), (1, "tensor")), "Tensor input, Tensor tensor", record=record_dot, saves_self=True
+)
 
 
 def dot(input, tensor, *, out=None):
@@ -399,7 +412,7 @@ def dot(input, tensor, *, out=None):
         try:
             result = kernels.dot(input._array if a is Tensor else input, tensor._array if b is Tensor else tensor)
         except Exception as error:
-            raise explain(OP_dot, (input, tensor), error) from error
+            raise explain(OP_dot, (input, tensor), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -457,7 +470,9 @@ def record_vdot(out, input, other):
         node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_vdot = Operator("vdot", "vdot", ((0, "input"), (1, "other")), record=record_vdot, saves_self=True)
+OP_vdot = Operator(
+    "vdot", "vdot", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_vdot, saves_self=True
+)
 
 
 def vdot(input, other, *, out=None):
@@ -479,7 +494,7 @@ def vdot(input, other, *, out=None):
         try:
             result = kernels.vdot(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_vdot, (input, other), error) from error
+            raise explain(OP_vdot, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -498,11 +513,14 @@ def inner(input, other, *, out=None):
 
     inner(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_linalg.inner(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_linalg.inner(input, other, ops=TENSOR), "inner")
-    )
+    try:
+        return (
+            composite_linalg.inner(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_linalg.inner(input, other, ops=TENSOR), "inner")
+        )
+    except Exception as error:
+        raise explained("inner", "Tensor input, Tensor other", (input, other), error)
 
 
 class OuterBackward0(Node):
@@ -549,7 +567,9 @@ def record_outer(out, input, vec2):
         node.version_vec2 = vec2._counter and vec2._counter.n if type(vec2) is Tensor else version_when_saved(vec2)
 
 
-OP_outer = Operator("outer", "outer", ((0, "input"), (1, "vec2")), record=record_outer, saves_self=True)
+OP_outer = Operator(
+    "outer", "outer", ((0, "input"), (1, "vec2")), "Tensor input, Tensor vec2", record=record_outer, saves_self=True
+)
 
 
 def outer(input, vec2, *, out=None):
@@ -569,7 +589,7 @@ def outer(input, vec2, *, out=None):
         try:
             result = kernels.outer(input._array if a is Tensor else input, vec2._array if b is Tensor else vec2)
         except Exception as error:
-            raise explain(OP_outer, (input, vec2), error) from error
+            raise explain(OP_outer, (input, vec2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -589,7 +609,10 @@ def einsum(equation, *tensors_, tensors=UNSET):
     einsum(str equation, Tensor[] tensors) -> Tensor
     """
     tensors = tensor_list("einsum", "tensors", tensors_, tensors, UNSET)
-    return composite_linalg.einsum(equation, tensors, ops=TENSOR)
+    try:
+        return composite_linalg.einsum(equation, tensors, ops=TENSOR)
+    except Exception as error:
+        raise explained("einsum", "str equation, Tensor[] tensors", (equation, tensors), error)
 
 
 class EinsumPairBackward0(Node):
@@ -638,7 +661,12 @@ def record__einsum_pair(out, input, other, equation):
 
 
 OP__einsum_pair = Operator(
-    "_einsum_pair", "einsum_pair", ((0, "input"), (1, "other")), record=record__einsum_pair, saves_self=True
+    "_einsum_pair",
+    "einsum_pair",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, str equation",
+    record=record__einsum_pair,
+    saves_self=True,
 )
 
 
@@ -661,7 +689,7 @@ def _einsum_pair(input, other, equation):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, equation
             )
         except Exception as error:
-            raise explain(OP__einsum_pair, (input, other, equation), error) from error
+            raise explain(OP__einsum_pair, (input, other, equation), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -680,11 +708,14 @@ def tensordot(a, b, dims=2, *, out=None):
 
     tensordot(Tensor a, Tensor b, any dims=2) -> Tensor
     """
-    return (
-        composite_linalg.tensordot(a, b, dims, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_linalg.tensordot(a, b, dims, ops=TENSOR), "tensordot")
-    )
+    try:
+        return (
+            composite_linalg.tensordot(a, b, dims, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_linalg.tensordot(a, b, dims, ops=TENSOR), "tensordot")
+        )
+    except Exception as error:
+        raise explained("tensordot", "Tensor a, Tensor b, any dims=2", (a, b, dims), error)
 
 
 def kron(input, other, *, out=None):
@@ -692,11 +723,14 @@ def kron(input, other, *, out=None):
 
     kron(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_linalg.kron(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_linalg.kron(input, other, ops=TENSOR), "kron")
-    )
+    try:
+        return (
+            composite_linalg.kron(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_linalg.kron(input, other, ops=TENSOR), "kron")
+        )
+    except Exception as error:
+        raise explained("kron", "Tensor input, Tensor other", (input, other), error)
 
 
 class AddmmBackward0(Node):
@@ -749,7 +783,13 @@ def record_addmm(out, input, mat1, mat2, beta, alpha):
         node.version_mat2 = mat2._counter and mat2._counter.n if type(mat2) is Tensor else version_when_saved(mat2)
 
 
-OP_addmm = Operator("addmm", "addmm", ((0, "input"), (1, "mat1"), (2, "mat2")), record=record_addmm)
+OP_addmm = Operator(
+    "addmm",
+    "addmm",
+    ((0, "input"), (1, "mat1"), (2, "mat2")),
+    "Tensor input, Tensor mat1, Tensor mat2, Scalar beta=1, Scalar alpha=1",
+    record=record_addmm,
+)
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
@@ -770,7 +810,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
         try:
             result = kernels.addmm(input._array, mat1._array, mat2._array, beta, alpha)
         except Exception as error:
-            raise explain(OP_addmm, (input, mat1, mat2, beta, alpha), error) from error
+            raise explain(OP_addmm, (input, mat1, mat2, beta, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -794,16 +834,32 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 
     addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
-    return (
-        composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR), "addmv")
-    )
+    try:
+        return (
+            composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR), "addmv")
+        )
+    except Exception as error:
+        raise explained(
+            "addmv",
+            "Tensor input, Tensor mat, Tensor vec, Scalar beta=1, Scalar alpha=1",
+            (input, mat, vec, beta, alpha),
+            error,
+        )
 
 
 def inplace_addmv(input, mat, vec, *, beta=1, alpha=1):
     """In-place form of `addmv`."""
-    return assign(input, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR), "addmv_")
+    try:
+        return assign(input, composite_linalg.addmv(input, mat, vec, beta=beta, alpha=alpha, ops=TENSOR), "addmv_")
+    except Exception as error:
+        raise explained(
+            "addmv_",
+            "Tensor input, Tensor mat, Tensor vec, Scalar beta=1, Scalar alpha=1",
+            (input, mat, vec, beta, alpha),
+            error,
+        )
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
@@ -811,16 +867,32 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 
     addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
-    return (
-        composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR), "addr")
-    )
+    try:
+        return (
+            composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR), "addr")
+        )
+    except Exception as error:
+        raise explained(
+            "addr",
+            "Tensor input, Tensor vec1, Tensor vec2, Scalar beta=1, Scalar alpha=1",
+            (input, vec1, vec2, beta, alpha),
+            error,
+        )
 
 
 def inplace_addr(input, vec1, vec2, *, beta=1, alpha=1):
     """In-place form of `addr`."""
-    return assign(input, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR), "addr_")
+    try:
+        return assign(input, composite_linalg.addr(input, vec1, vec2, beta=beta, alpha=alpha, ops=TENSOR), "addr_")
+    except Exception as error:
+        raise explained(
+            "addr_",
+            "Tensor input, Tensor vec1, Tensor vec2, Scalar beta=1, Scalar alpha=1",
+            (input, vec1, vec2, beta, alpha),
+            error,
+        )
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
@@ -828,18 +900,36 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
 
     addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
     """
-    return (
-        composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR), "addbmm"
+    try:
+        return (
+            composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR), "addbmm"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "addbmm",
+            "Tensor input, Tensor batch1, Tensor batch2, Scalar beta=1, Scalar alpha=1",
+            (input, batch1, batch2, beta, alpha),
+            error,
+        )
 
 
 def inplace_addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """In-place form of `addbmm`."""
-    return assign(input, composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR), "addbmm_")
+    try:
+        return assign(
+            input, composite_linalg.addbmm(input, batch1, batch2, beta=beta, alpha=alpha, ops=TENSOR), "addbmm_"
+        )
+    except Exception as error:
+        raise explained(
+            "addbmm_",
+            "Tensor input, Tensor batch1, Tensor batch2, Scalar beta=1, Scalar alpha=1",
+            (input, batch1, batch2, beta, alpha),
+            error,
+        )
 
 
 class BaddbmmBackward0(Node):
@@ -896,7 +986,13 @@ def record_baddbmm(out, input, batch1, batch2, beta, alpha):
         )
 
 
-OP_baddbmm = Operator("baddbmm", "baddbmm", ((0, "input"), (1, "batch1"), (2, "batch2")), record=record_baddbmm)
+OP_baddbmm = Operator(
+    "baddbmm",
+    "baddbmm",
+    ((0, "input"), (1, "batch1"), (2, "batch2")),
+    "Tensor input, Tensor batch1, Tensor batch2, Scalar beta=1, Scalar alpha=1",
+    record=record_baddbmm,
+)
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
@@ -917,7 +1013,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
         try:
             result = kernels.baddbmm(input._array, batch1._array, batch2._array, beta, alpha)
         except Exception as error:
-            raise explain(OP_baddbmm, (input, batch1, batch2, beta, alpha), error) from error
+            raise explain(OP_baddbmm, (input, batch1, batch2, beta, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -961,7 +1057,7 @@ def record_trace(out, input):
     node.self_shape = input.shape
 
 
-OP_trace = Operator("trace", "trace", ((0, "input"),), record=record_trace)
+OP_trace = Operator("trace", "trace", ((0, "input"),), "Tensor input", record=record_trace)
 
 
 def trace(input):
@@ -973,7 +1069,7 @@ def trace(input):
         try:
             result = kernels.trace(input._array)
         except Exception as error:
-            raise explain(OP_trace, (input,), error) from error
+            raise explain(OP_trace, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -990,11 +1086,14 @@ def diag(input, diagonal=0, *, out=None):
 
     diag(Tensor self, int diagonal=0) -> Tensor
     """
-    return (
-        composite_linalg.diag(input, diagonal, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_linalg.diag(input, diagonal, ops=TENSOR), "diag")
-    )
+    try:
+        return (
+            composite_linalg.diag(input, diagonal, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_linalg.diag(input, diagonal, ops=TENSOR), "diag")
+        )
+    except Exception as error:
+        raise explained("diag", "Tensor input, int diagonal=0", (input, diagonal), error)
 
 
 class DiagEmbedBackward0(Node):
@@ -1024,7 +1123,13 @@ def record_diag_embed(out, input, offset, dim1, dim2):
     node.arg_dim2 = dim2
 
 
-OP_diag_embed = Operator("diag_embed", "diag_embed", ((0, "input"),), record=record_diag_embed)
+OP_diag_embed = Operator(
+    "diag_embed",
+    "diag_embed",
+    ((0, "input"),),
+    "Tensor input, int offset=0, int dim1=-2, int dim2=-1",
+    record=record_diag_embed,
+)
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
@@ -1036,7 +1141,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         try:
             result = kernels.diag_embed(input._array, offset, dim1, dim2)
         except Exception as error:
-            raise explain(OP_diag_embed, (input, offset, dim1, dim2), error) from error
+            raise explain(OP_diag_embed, (input, offset, dim1, dim2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1053,7 +1158,10 @@ def diagflat(input, offset=0):
 
     diagflat(Tensor self, int offset=0) -> Tensor
     """
-    return composite_linalg.diagflat(input, offset, ops=TENSOR)
+    try:
+        return composite_linalg.diagflat(input, offset, ops=TENSOR)
+    except Exception as error:
+        raise explained("diagflat", "Tensor input, int offset=0", (input, offset), error)
 
 
 class LinalgCrossBackward0(Node):
@@ -1100,7 +1208,14 @@ def record_cross(out, input, other, dim):
         node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_cross = Operator("cross", "cross", ((0, "input"), (1, "other")), record=record_cross, saves_self=True)
+OP_cross = Operator(
+    "cross",
+    "cross",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, int? dim=None",
+    record=record_cross,
+    saves_self=True,
+)
 
 
 def cross(input, other, dim=None, *, axis=UNSET, out=None):
@@ -1124,7 +1239,7 @@ def cross(input, other, dim=None, *, axis=UNSET, out=None):
         try:
             result = kernels.cross(input._array if a is Tensor else input, other._array if b is Tensor else other, dim)
         except Exception as error:
-            raise explain(OP_cross, (input, other, dim), error) from error
+            raise explain(OP_cross, (input, other, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None

@@ -3,7 +3,7 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, missing_argument, number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
@@ -82,7 +82,13 @@ def record_linear(out, input, weight, bias):
 
 
 OP_linear = Operator(
-    "linear", "linear", ((0, "input"), (1, "weight"), (2, "bias")), record=record_linear, saves_self=True
+    "linear",
+    "linear",
+    ((0, "input"), (1, "weight"), (2, "bias")),
+    "Tensor input, Tensor weight, Tensor? bias=None",
+    record=record_linear,
+    saves_self=True,
+    shown="nn.functional.linear",
 )
 
 
@@ -103,7 +109,7 @@ def linear(input, weight, bias=None, *, out=None):
         try:
             result = kernels.linear(input._array, weight._array, None if bias is None else bias._array)
         except Exception as error:
-            raise explain(OP_linear, (input, weight, bias), error) from error
+            raise explain(OP_linear, (input, weight, bias), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -153,6 +159,7 @@ OP_native_dropout = Operator(
     "native_dropout",
     "native_dropout",
     ((0, "input"),),
+    "Tensor input, float p, bool? train=True",
     record=record_native_dropout,
     multi=namedtuple("native_dropout", ["output", "mask"]),
 )
@@ -171,7 +178,15 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
     dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout(input, p, training, inplace, ops=TENSOR)
+    try:
+        return composite_nn.dropout(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 class EmbeddingBackward0(Node):
@@ -213,7 +228,12 @@ def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
 
 
 OP_embedding_rows = Operator(
-    "embedding_rows", "embedding_rows", ((0, "input"), (1, "weight")), record=record_embedding_rows, saves_self=True
+    "embedding_rows",
+    "embedding_rows",
+    ((0, "input"), (1, "weight")),
+    "Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False",
+    record=record_embedding_rows,
+    saves_self=True,
 )
 
 
@@ -243,7 +263,7 @@ def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
                 scale_grad_by_freq,
             )
         except Exception as error:
-            raise explain(OP_embedding_rows, (input, weight, padding_idx, scale_grad_by_freq), error) from error
+            raise explain(OP_embedding_rows, (input, weight, padding_idx, scale_grad_by_freq), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -301,6 +321,7 @@ OP_embedding_rows_backward = Operator(
     "embedding_rows_backward",
     "embedding_rows_backward",
     ((0, "grad_output"), (1, "indices")),
+    "Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None, bool scale_grad_by_freq=False",
     record=record_embedding_rows_backward,
 )
 
@@ -334,7 +355,7 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
         except Exception as error:
             raise explain(
                 OP_embedding_rows_backward, (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq), error
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -354,9 +375,17 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
     embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
     """
-    return composite_nn.embedding(
-        input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, ops=TENSOR
-    )
+    try:
+        return composite_nn.embedding(
+            input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.embedding",
+            "Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False",
+            (input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse),
+            error,
+        )
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
@@ -364,7 +393,15 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
 
     layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
     """
-    return composite_nn.layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    try:
+        return composite_nn.layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.layer_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05",
+            (input, normalized_shape, weight, bias, eps),
+            error,
+        )
 
 
 class LayerNormBackward0(MultiNode):
@@ -437,6 +474,7 @@ OP__layer_norm = Operator(
     "_layer_norm",
     "_layer_norm",
     ((0, "input"), (1, "weight"), (2, "bias")),
+    "Tensor input, Tensor? weight, Tensor? bias, int dims, float eps",
     record=record__layer_norm,
     multi=namedtuple("_layer_norm", ["output", "mean", "inverse"]),
     saves_self=True,
@@ -456,7 +494,15 @@ def _layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps):
 
     _layer_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor mean, Tensor inverse, int dims, float eps) -> (Tensor to_input, Tensor to_weight, Tensor to_bias)
     """
-    return composite_nn._layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, ops=TENSOR)
+    try:
+        return composite_nn._layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "_layer_norm_backward",
+            "Tensor grad_output, Tensor input, Tensor? weight, Tensor mean, Tensor inverse, int dims, float eps",
+            (grad_output, input, weight, mean, inverse, dims, eps),
+            error,
+        )
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
@@ -464,7 +510,15 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 
     group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
     """
-    return composite_nn.group_norm(input, num_groups, weight, bias, eps, ops=TENSOR)
+    try:
+        return composite_nn.group_norm(input, num_groups, weight, bias, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.group_norm",
+            "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05",
+            (input, num_groups, weight, bias, eps),
+            error,
+        )
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=UNSET):
@@ -474,10 +528,17 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_nn.cosine_similarity(x1, x2, dim, eps, ops=TENSOR)
+    try:
+        return composite_nn.cosine_similarity(x1, x2, dim, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-08", (x1, x2, dim, eps), error
+        )
 
 
-OP_one_hot = Operator("one_hot", "one_hot", ((0, "input"),))
+OP_one_hot = Operator(
+    "one_hot", "one_hot", ((0, "input"),), "Tensor input, int num_classes=-1", shown="nn.functional.one_hot"
+)
 
 
 def one_hot(input, num_classes=-1):
@@ -489,7 +550,7 @@ def one_hot(input, num_classes=-1):
         try:
             result = kernels.one_hot(input._array, num_classes)
         except Exception as error:
-            raise explain(OP_one_hot, (input, num_classes), error) from error
+            raise explain(OP_one_hot, (input, num_classes), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -537,7 +598,15 @@ def record_gelu(out, input, approximate):
     node.version_result = watch_output(out)
 
 
-OP_gelu = Operator("gelu", "gelu", ((0, "input"),), record=record_gelu, saves_self=True)
+OP_gelu = Operator(
+    "gelu",
+    "gelu",
+    ((0, "input"),),
+    "Tensor input, str approximate='none'",
+    record=record_gelu,
+    saves_self=True,
+    shown="nn.functional.gelu",
+)
 
 
 def gelu(input, *, approximate="none", out=None):
@@ -551,7 +620,7 @@ def gelu(input, *, approximate="none", out=None):
         try:
             result = kernels.gelu(input._array, approximate)
         except Exception as error:
-            raise explain(OP_gelu, (input, approximate), error) from error
+            raise explain(OP_gelu, (input, approximate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -632,6 +701,7 @@ OP_gelu_backward = Operator(
     "gelu_backward",
     "gelu_backward",
     ((0, "grad_output"), (1, "input"), (2, "output")),
+    "Tensor grad_output, Tensor input, Tensor output, str approximate='none'",
     record=record_gelu_backward,
     saves_self=True,
 )
@@ -653,7 +723,7 @@ def gelu_backward(grad_output, input, output, *, approximate="none"):
         try:
             result = kernels.gelu_backward(grad_output._array, input._array, output._array, approximate)
         except Exception as error:
-            raise explain(OP_gelu_backward, (grad_output, input, output, approximate), error) from error
+            raise explain(OP_gelu_backward, (grad_output, input, output, approximate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -672,7 +742,12 @@ def _softplus_slope(input, beta, threshold):
 
     _softplus_slope(Tensor self, Scalar beta, Scalar threshold) -> Tensor
     """
-    return composite_nn._softplus_slope(input, beta, threshold, ops=TENSOR)
+    try:
+        return composite_nn._softplus_slope(input, beta, threshold, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "_softplus_slope", "Tensor input, Scalar beta, Scalar threshold", (input, beta, threshold), error
+        )
 
 
 class SoftplusBackward0(Node):
@@ -709,7 +784,15 @@ def record_softplus(out, input, beta, threshold):
     node.arg_threshold = threshold
 
 
-OP_softplus = Operator("softplus", "softplus", ((0, "input"),), record=record_softplus, saves_self=True)
+OP_softplus = Operator(
+    "softplus",
+    "softplus",
+    ((0, "input"),),
+    "Tensor input, Scalar beta=1, Scalar threshold=20",
+    record=record_softplus,
+    saves_self=True,
+    shown="nn.functional.softplus",
+)
 
 
 def softplus(input, beta=1, threshold=20, *, out=None):
@@ -723,7 +806,7 @@ def softplus(input, beta=1, threshold=20, *, out=None):
         try:
             result = kernels.softplus(input._array, beta, threshold)
         except Exception as error:
-            raise explain(OP_softplus, (input, beta, threshold), error) from error
+            raise explain(OP_softplus, (input, beta, threshold), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -740,11 +823,14 @@ def logsigmoid(input, *, out=None):
 
     logsigmoid(Tensor input) -> Tensor
     """
-    return (
-        composite_nn.logsigmoid(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.logsigmoid(input, ops=TENSOR), "logsigmoid")
-    )
+    try:
+        return (
+            composite_nn.logsigmoid(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.logsigmoid(input, ops=TENSOR), "nn.functional.logsigmoid")
+        )
+    except Exception as error:
+        raise explained("nn.functional.logsigmoid", "Tensor input", (input,), error)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -752,7 +838,15 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
     leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor
     """
-    return composite_nn.leaky_relu(input, negative_slope, inplace, ops=TENSOR)
+    try:
+        return composite_nn.leaky_relu(input, negative_slope, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.leaky_relu",
+            "Tensor input, float negative_slope=0.01, bool inplace=False",
+            (input, negative_slope, inplace),
+            error,
+        )
 
 
 def prelu(input, weight):
@@ -760,7 +854,10 @@ def prelu(input, weight):
 
     prelu(Tensor input, Tensor weight) -> Tensor
     """
-    return composite_nn.prelu(input, weight, ops=TENSOR)
+    try:
+        return composite_nn.prelu(input, weight, ops=TENSOR)
+    except Exception as error:
+        raise explained("prelu", "Tensor input, Tensor weight", (input, weight), error)
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -768,7 +865,12 @@ def elu(input, alpha=1.0, inplace=False):
 
     elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
     """
-    return composite_nn.elu(input, alpha, inplace, ops=TENSOR)
+    try:
+        return composite_nn.elu(input, alpha, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.elu", "Tensor input, float alpha=1.0, bool inplace=False", (input, alpha, inplace), error
+        )
 
 
 def selu(input, inplace=False):
@@ -776,7 +878,10 @@ def selu(input, inplace=False):
 
     selu(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.selu(input, inplace, ops=TENSOR)
+    try:
+        return composite_nn.selu(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.selu", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -784,7 +889,12 @@ def celu(input, alpha=1.0, inplace=False):
 
     celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
     """
-    return composite_nn.celu(input, alpha, inplace, ops=TENSOR)
+    try:
+        return composite_nn.celu(input, alpha, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.celu", "Tensor input, float alpha=1.0, bool inplace=False", (input, alpha, inplace), error
+        )
 
 
 def silu(input, inplace=False):
@@ -792,7 +902,10 @@ def silu(input, inplace=False):
 
     silu(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.silu(input, inplace, ops=TENSOR)
+    try:
+        return composite_nn.silu(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.silu", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def mish(input, inplace=False):
@@ -800,7 +913,10 @@ def mish(input, inplace=False):
 
     mish(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.mish(input, inplace, ops=TENSOR)
+    try:
+        return composite_nn.mish(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.mish", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -808,7 +924,15 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
     hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor
     """
-    return composite_nn.hardtanh(input, min_val, max_val, inplace, ops=TENSOR)
+    try:
+        return composite_nn.hardtanh(input, min_val, max_val, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.hardtanh",
+            "Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False",
+            (input, min_val, max_val, inplace),
+            error,
+        )
 
 
 def relu6(input, inplace=False):
@@ -816,7 +940,10 @@ def relu6(input, inplace=False):
 
     relu6(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.relu6(input, inplace, ops=TENSOR)
+    try:
+        return composite_nn.relu6(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.relu6", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def hardsigmoid(input, inplace=False):
@@ -824,7 +951,10 @@ def hardsigmoid(input, inplace=False):
 
     hardsigmoid(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.hardsigmoid(input, inplace, ops=TENSOR)
+    try:
+        return composite_nn.hardsigmoid(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.hardsigmoid", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def hardswish(input, inplace=False):
@@ -832,7 +962,10 @@ def hardswish(input, inplace=False):
 
     hardswish(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.hardswish(input, inplace, ops=TENSOR)
+    try:
+        return composite_nn.hardswish(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.hardswish", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 class SoftsignBackward0(Node):
@@ -867,7 +1000,15 @@ def record_softsign(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_softsign = Operator("softsign", "softsign", ((0, "input"),), record=record_softsign, saves_self=True)
+OP_softsign = Operator(
+    "softsign",
+    "softsign",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_softsign,
+    saves_self=True,
+    shown="nn.functional.softsign",
+)
 
 
 def softsign(input):
@@ -879,7 +1020,7 @@ def softsign(input):
         try:
             result = kernels.softsign(input._array)
         except Exception as error:
-            raise explain(OP_softsign, (input,), error) from error
+            raise explain(OP_softsign, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -896,7 +1037,10 @@ def tanhshrink(input):
 
     tanhshrink(Tensor input) -> Tensor
     """
-    return composite_nn.tanhshrink(input, ops=TENSOR)
+    try:
+        return composite_nn.tanhshrink(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.tanhshrink", "Tensor input", (input,), error)
 
 
 def softshrink(input, lambd=0.5, *, out=None):
@@ -904,11 +1048,14 @@ def softshrink(input, lambd=0.5, *, out=None):
 
     softshrink(Tensor input, float lambd=0.5) -> Tensor
     """
-    return (
-        composite_nn.softshrink(input, lambd, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.softshrink(input, lambd, ops=TENSOR), "softshrink")
-    )
+    try:
+        return (
+            composite_nn.softshrink(input, lambd, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.softshrink(input, lambd, ops=TENSOR), "nn.functional.softshrink")
+        )
+    except Exception as error:
+        raise explained("nn.functional.softshrink", "Tensor input, float lambd=0.5", (input, lambd), error)
 
 
 def hardshrink(input, lambd=0.5, *, out=None):
@@ -916,11 +1063,14 @@ def hardshrink(input, lambd=0.5, *, out=None):
 
     hardshrink(Tensor input, float lambd=0.5) -> Tensor
     """
-    return (
-        composite_nn.hardshrink(input, lambd, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.hardshrink(input, lambd, ops=TENSOR), "hardshrink")
-    )
+    try:
+        return (
+            composite_nn.hardshrink(input, lambd, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.hardshrink(input, lambd, ops=TENSOR), "hardshrink")
+        )
+    except Exception as error:
+        raise explained("hardshrink", "Tensor input, float lambd=0.5", (input, lambd), error)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -928,7 +1078,15 @@ def threshold(input, threshold, value, inplace=False):
 
     threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor
     """
-    return composite_nn.threshold(input, threshold, value, inplace, ops=TENSOR)
+    try:
+        return composite_nn.threshold(input, threshold, value, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.threshold",
+            "Tensor input, Scalar threshold, Scalar value, bool inplace=False",
+            (input, threshold, value, inplace),
+            error,
+        )
 
 
 def glu(input, dim=-1, *, axis=UNSET):
@@ -938,7 +1096,10 @@ def glu(input, dim=-1, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_nn.glu(input, dim, ops=TENSOR)
+    try:
+        return composite_nn.glu(input, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.glu", "Tensor input, int dim=-1", (input, dim), error)
 
 
 def celu_(input, alpha=1.0):
@@ -946,7 +1107,10 @@ def celu_(input, alpha=1.0):
 
     celu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
     """
-    return composite_nn.celu_(input, alpha, ops=TENSOR)
+    try:
+        return composite_nn.celu_(input, alpha, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.celu_", "Tensor input, float alpha=1.0", (input, alpha), error)
 
 
 def elu_(input, alpha=1.0):
@@ -954,7 +1118,10 @@ def elu_(input, alpha=1.0):
 
     elu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
     """
-    return composite_nn.elu_(input, alpha, ops=TENSOR)
+    try:
+        return composite_nn.elu_(input, alpha, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.elu_", "Tensor input, float alpha=1.0", (input, alpha), error)
 
 
 def hardtanh_(input, min_val=-1.0, max_val=1.0):
@@ -962,7 +1129,15 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
 
     hardtanh_(Tensor(a!) input, float min_val=-1.0, float max_val=1.0) -> Tensor(a!)
     """
-    return composite_nn.hardtanh_(input, min_val, max_val, ops=TENSOR)
+    try:
+        return composite_nn.hardtanh_(input, min_val, max_val, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.hardtanh_",
+            "Tensor input, float min_val=-1.0, float max_val=1.0",
+            (input, min_val, max_val),
+            error,
+        )
 
 
 def leaky_relu_(input, negative_slope=0.01):
@@ -970,7 +1145,12 @@ def leaky_relu_(input, negative_slope=0.01):
 
     leaky_relu_(Tensor(a!) input, float negative_slope=0.01) -> Tensor(a!)
     """
-    return composite_nn.leaky_relu_(input, negative_slope, ops=TENSOR)
+    try:
+        return composite_nn.leaky_relu_(input, negative_slope, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.leaky_relu_", "Tensor input, float negative_slope=0.01", (input, negative_slope), error
+        )
 
 
 def relu_(input):
@@ -978,7 +1158,10 @@ def relu_(input):
 
     relu_.functional(Tensor(a!) input) -> Tensor(a!)
     """
-    return composite_nn.relu_functional_(input, ops=TENSOR)
+    try:
+        return composite_nn.relu_functional_(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.relu_", "Tensor input", (input,), error)
 
 
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
@@ -986,7 +1169,15 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
 
     rrelu_(Tensor(a!) input, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor(a!)
     """
-    return composite_nn.rrelu_(input, lower, upper, training, ops=TENSOR)
+    try:
+        return composite_nn.rrelu_(input, lower, upper, training, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.rrelu_",
+            "Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False",
+            (input, lower, upper, training),
+            error,
+        )
 
 
 def selu_(input):
@@ -994,7 +1185,10 @@ def selu_(input):
 
     selu_(Tensor(a!) input) -> Tensor(a!)
     """
-    return composite_nn.selu_(input, ops=TENSOR)
+    try:
+        return composite_nn.selu_(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.selu_", "Tensor input", (input,), error)
 
 
 def threshold_(input, threshold, value):
@@ -1002,7 +1196,12 @@ def threshold_(input, threshold, value):
 
     threshold_(Tensor(a!) input, Scalar threshold, Scalar value) -> Tensor(a!)
     """
-    return composite_nn.threshold_(input, threshold, value, ops=TENSOR)
+    try:
+        return composite_nn.threshold_(input, threshold, value, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.threshold_", "Tensor input, Scalar threshold, Scalar value", (input, threshold, value), error
+        )
 
 
 class SoftmaxBackward0(Node):
@@ -1039,7 +1238,9 @@ def record_softmax(out, input, dim, dtype):
     node.version_result = watch_output(out)
 
 
-OP_softmax = Operator("softmax", "softmax", ((0, "input"),), record=record_softmax)
+OP_softmax = Operator(
+    "softmax", "softmax", ((0, "input"),), "Tensor input, int dim, ScalarType? dtype=None", record=record_softmax
+)
 
 
 def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
@@ -1059,7 +1260,7 @@ def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
         try:
             result = kernels.softmax(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_softmax, (input, dim, dtype), error) from error
+            raise explain(OP_softmax, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1129,6 +1330,7 @@ OP_softmax_backward = Operator(
     "softmax_backward",
     "softmax_backward",
     ((0, "grad_output"), (1, "output")),
+    "Tensor grad_output, Tensor output, int dim",
     record=record_softmax_backward,
     saves_self=True,
 )
@@ -1161,7 +1363,7 @@ def softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
                 grad_output._array if a is Tensor else grad_output, output._array if b is Tensor else output, dim
             )
         except Exception as error:
-            raise explain(OP_softmax_backward, (grad_output, output, dim), error) from error
+            raise explain(OP_softmax_backward, (grad_output, output, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1209,7 +1411,13 @@ def record_log_softmax(out, input, dim, dtype):
     node.version_result = watch_output(out)
 
 
-OP_log_softmax = Operator("log_softmax", "log_softmax", ((0, "input"),), record=record_log_softmax)
+OP_log_softmax = Operator(
+    "log_softmax",
+    "log_softmax",
+    ((0, "input"),),
+    "Tensor input, int dim, ScalarType? dtype=None",
+    record=record_log_softmax,
+)
 
 
 def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
@@ -1229,7 +1437,7 @@ def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
         try:
             result = kernels.log_softmax(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_log_softmax, (input, dim, dtype), error) from error
+            raise explain(OP_log_softmax, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1295,6 +1503,7 @@ OP_log_softmax_backward = Operator(
     "log_softmax_backward",
     "log_softmax_backward",
     ((0, "grad_output"), (1, "output")),
+    "Tensor grad_output, Tensor output, int dim",
     record=record_log_softmax_backward,
     saves_self=True,
 )
@@ -1327,7 +1536,7 @@ def log_softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
                 grad_output._array if a is Tensor else grad_output, output._array if b is Tensor else output, dim
             )
         except Exception as error:
-            raise explain(OP_log_softmax_backward, (grad_output, output, dim), error) from error
+            raise explain(OP_log_softmax_backward, (grad_output, output, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1349,10 +1558,15 @@ def softmin(input, dim=UNSET, dtype=None, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("softmin", dtype)
+        dtype = number_type("nn.functional.softmin", dtype)
     if dim is UNSET:
-        raise missing_argument("softmin", "dim")
-    return composite_nn.softmin(input, dim, dtype, ops=TENSOR)
+        raise missing_argument("nn.functional.softmin", "dim")
+    try:
+        return composite_nn.softmin(input, dim, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.softmin", "Tensor input, int dim, ScalarType? dtype=None", (input, dim, dtype), error
+        )
 
 
 class MseLossBackward0(Node):
@@ -1400,7 +1614,15 @@ def record_mse_loss(out, input, target, reduction):
     node.arg_reduction = reduction
 
 
-OP_mse_loss = Operator("mse_loss", "mse_loss", ((0, "input"), (1, "target")), record=record_mse_loss, saves_self=True)
+OP_mse_loss = Operator(
+    "mse_loss",
+    "mse_loss",
+    ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target, str reduction='mean'",
+    record=record_mse_loss,
+    saves_self=True,
+    shown="nn.functional.mse_loss",
+)
 
 
 def mse_loss(input, target, *, reduction="mean"):
@@ -1426,7 +1648,7 @@ def mse_loss(input, target, *, reduction="mean"):
                 input._array if a is Tensor else input, target._array if b is Tensor else target, reduction
             )
         except Exception as error:
-            raise explain(OP_mse_loss, (input, target, reduction), error) from error
+            raise explain(OP_mse_loss, (input, target, reduction), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1445,7 +1667,15 @@ def l1_loss(input, target, *, reduction="mean"):
 
     l1_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.l1_loss(input, target, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.l1_loss(input, target, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.l1_loss",
+            "Tensor input, Tensor target, str reduction='mean'",
+            (input, target, reduction),
+            error,
+        )
 
 
 def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0):
@@ -1453,7 +1683,15 @@ def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0):
 
     smooth_l1_loss(Tensor input, Tensor target, *, str reduction="mean", float beta=1.0) -> Tensor
     """
-    return composite_nn.smooth_l1_loss(input, target, reduction=reduction, beta=beta, ops=TENSOR)
+    try:
+        return composite_nn.smooth_l1_loss(input, target, reduction=reduction, beta=beta, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.smooth_l1_loss",
+            "Tensor input, Tensor target, str reduction='mean', float beta=1.0",
+            (input, target, reduction, beta),
+            error,
+        )
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0):
@@ -1461,7 +1699,15 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
 
     huber_loss(Tensor input, Tensor target, str reduction="mean", float delta=1.0) -> Tensor
     """
-    return composite_nn.huber_loss(input, target, reduction, delta, ops=TENSOR)
+    try:
+        return composite_nn.huber_loss(input, target, reduction, delta, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.huber_loss",
+            "Tensor input, Tensor target, str reduction='mean', float delta=1.0",
+            (input, target, reduction, delta),
+            error,
+        )
 
 
 class NllLossBackward0(Node):
@@ -1524,7 +1770,14 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
         )
 
 
-OP_nll_loss = Operator("nll_loss", "nll_loss", ((0, "input"), (1, "target"), (2, "weight")), record=record_nll_loss)
+OP_nll_loss = Operator(
+    "nll_loss",
+    "nll_loss",
+    ((0, "input"), (1, "target"), (2, "weight")),
+    "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean', int ignore_index=-100",
+    record=record_nll_loss,
+    shown="nn.functional.nll_loss",
+)
 
 
 def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100):
@@ -1544,7 +1797,7 @@ def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100)
                 input._array, target._array, None if weight is None else weight._array, reduction, ignore_index
             )
         except Exception as error:
-            raise explain(OP_nll_loss, (input, target, weight, reduction, ignore_index), error) from error
+            raise explain(OP_nll_loss, (input, target, weight, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1620,6 +1873,7 @@ OP_nll_loss_backward = Operator(
     "nll_loss_backward",
     "nll_loss_backward",
     ((0, "grad_output"), (2, "target"), (3, "weight")),
+    "Tensor grad_output, int[] sizes, Tensor target, Tensor? weight=None, str reduction='mean', int ignore_index=-100",
     record=record_nll_loss_backward,
 )
 
@@ -1646,9 +1900,7 @@ def nll_loss_backward(grad_output, sizes, target, weight=None, *, reduction="mea
                 ignore_index,
             )
         except Exception as error:
-            raise explain(
-                OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index), error
-            ) from error
+            raise explain(OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1706,6 +1958,7 @@ OP_cross_entropy_loss = Operator(
     "cross_entropy_loss",
     "cross_entropy_loss",
     ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target, str reduction='mean', int ignore_index=-100",
     record=record_cross_entropy_loss,
     saves_self=True,
 )
@@ -1737,7 +1990,7 @@ def cross_entropy_loss(input, target, reduction="mean", ignore_index=-100):
                 ignore_index,
             )
         except Exception as error:
-            raise explain(OP_cross_entropy_loss, (input, target, reduction, ignore_index), error) from error
+            raise explain(OP_cross_entropy_loss, (input, target, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1824,6 +2077,7 @@ OP_cross_entropy_loss_backward = Operator(
     "cross_entropy_loss_backward",
     "cross_entropy_loss_backward",
     ((0, "grad_output"), (1, "input"), (2, "target")),
+    "Tensor grad_output, Tensor input, Tensor target, str reduction='mean', int ignore_index=-100",
     record=record_cross_entropy_loss_backward,
     saves_self=True,
 )
@@ -1847,9 +2101,7 @@ def cross_entropy_loss_backward(grad_output, input, target, reduction="mean", ig
                 grad_output._array, input._array, target._array, reduction, ignore_index
             )
         except Exception as error:
-            raise explain(
-                OP_cross_entropy_loss_backward, (grad_output, input, target, reduction, ignore_index), error
-            ) from error
+            raise explain(OP_cross_entropy_loss_backward, (grad_output, input, target, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1868,15 +2120,23 @@ def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="m
 
     cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor
     """
-    return composite_nn.cross_entropy(
-        input,
-        target,
-        weight,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-        ops=TENSOR,
-    )
+    try:
+        return composite_nn.cross_entropy(
+            input,
+            target,
+            weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.cross_entropy",
+            "Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0",
+            (input, target, weight, ignore_index, reduction, label_smoothing),
+            error,
+        )
 
 
 class BinaryCrossEntropyElementsBackward0(Node):
@@ -1928,6 +2188,7 @@ OP_binary_cross_entropy_elements = Operator(
     "binary_cross_entropy_elements",
     "binary_cross_entropy_elements",
     ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target",
     record=record_binary_cross_entropy_elements,
     saves_self=True,
 )
@@ -1956,7 +2217,7 @@ def binary_cross_entropy_elements(input, target):
                 input._array if a is Tensor else input, target._array if b is Tensor else target
             )
         except Exception as error:
-            raise explain(OP_binary_cross_entropy_elements, (input, target), error) from error
+            raise explain(OP_binary_cross_entropy_elements, (input, target), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2019,6 +2280,7 @@ OP_binary_cross_entropy_logit_elements = Operator(
     "binary_cross_entropy_logit_elements",
     "binary_cross_entropy_logit_elements",
     ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target",
     record=record_binary_cross_entropy_logit_elements,
     saves_self=True,
 )
@@ -2047,7 +2309,7 @@ def binary_cross_entropy_logit_elements(input, target):
                 input._array if a is Tensor else input, target._array if b is Tensor else target
             )
         except Exception as error:
-            raise explain(OP_binary_cross_entropy_logit_elements, (input, target), error) from error
+            raise explain(OP_binary_cross_entropy_logit_elements, (input, target), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2066,7 +2328,15 @@ def binary_cross_entropy(input, target, weight=None, *, reduction="mean"):
 
     binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.binary_cross_entropy(input, target, weight, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.binary_cross_entropy(input, target, weight, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.binary_cross_entropy",
+            "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean'",
+            (input, target, weight, reduction),
+            error,
+        )
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="mean", pos_weight=None):
@@ -2074,9 +2344,17 @@ def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="m
 
     binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean", Tensor? pos_weight=None) -> Tensor
     """
-    return composite_nn.binary_cross_entropy_with_logits(
-        input, target, weight, reduction=reduction, pos_weight=pos_weight, ops=TENSOR
-    )
+    try:
+        return composite_nn.binary_cross_entropy_with_logits(
+            input, target, weight, reduction=reduction, pos_weight=pos_weight, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.binary_cross_entropy_with_logits",
+            "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None",
+            (input, target, weight, reduction, pos_weight),
+            error,
+        )
 
 
 def kl_div(input, target, *, reduction="mean", log_target=False):
@@ -2084,7 +2362,15 @@ def kl_div(input, target, *, reduction="mean", log_target=False):
 
     kl_div(Tensor input, Tensor target, *, str reduction="mean", bool log_target=False) -> Tensor
     """
-    return composite_nn.kl_div(input, target, reduction=reduction, log_target=log_target, ops=TENSOR)
+    try:
+        return composite_nn.kl_div(input, target, reduction=reduction, log_target=log_target, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.kl_div",
+            "Tensor input, Tensor target, str reduction='mean', bool log_target=False",
+            (input, target, reduction, log_target),
+            error,
+        )
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
@@ -2093,7 +2379,17 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor
     """
-    return composite_nn.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, ops=TENSOR)
+    try:
+        return composite_nn.batch_norm(
+            input, running_mean, running_var, weight, bias, training, momentum, eps, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.batch_norm",
+            "Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05",
+            (input, running_mean, running_var, weight, bias, training, momentum, eps),
+            error,
+        )
 
 
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out=None):
@@ -2101,19 +2397,27 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 
     native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor save_invstd)
     """
-    return (
-        composite_nn.native_batch_norm(
-            input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    try:
+        return (
             composite_nn.native_batch_norm(
                 input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
-            ),
-            "native_batch_norm",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_nn.native_batch_norm(
+                    input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
+                ),
+                "native_batch_norm",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "native_batch_norm",
+            "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps",
+            (input, weight, bias, running_mean, running_var, training, momentum, eps),
+            error,
+        )
 
 
 def instance_norm(
@@ -2123,9 +2427,17 @@ def instance_norm(
 
     instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
     """
-    return composite_nn.instance_norm(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, ops=TENSOR
-    )
+    try:
+        return composite_nn.instance_norm(
+            input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.instance_norm",
+            "Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05",
+            (input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps),
+            error,
+        )
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -2133,7 +2445,15 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
     rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
     """
-    return composite_nn.rms_norm(input, normalized_shape, weight, eps, ops=TENSOR)
+    try:
+        return composite_nn.rms_norm(input, normalized_shape, weight, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "rms_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None",
+            (input, normalized_shape, weight, eps),
+            error,
+        )
 
 
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
@@ -2141,7 +2461,15 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
     native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
     """
-    return composite_nn.native_layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    try:
+        return composite_nn.native_layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "native_layer_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps",
+            (input, normalized_shape, weight, bias, eps),
+            error,
+        )
 
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
@@ -2149,7 +2477,15 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
     native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
     """
-    return composite_nn.native_group_norm(input, weight, bias, N, C, HxW, group, eps, ops=TENSOR)
+    try:
+        return composite_nn.native_group_norm(input, weight, bias, N, C, HxW, group, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "native_group_norm",
+            "Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps",
+            (input, weight, bias, N, C, HxW, group, eps),
+            error,
+        )
 
 
 def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
@@ -2157,7 +2493,15 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
 
     local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor
     """
-    return composite_nn.local_response_norm(input, size, alpha, beta, k, ops=TENSOR)
+    try:
+        return composite_nn.local_response_norm(input, size, alpha, beta, k, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.local_response_norm",
+            "Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0",
+            (input, size, alpha, beta, k),
+            error,
+        )
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET, out=None):
@@ -2167,11 +2511,19 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.normalize(input, p, dim, eps, ops=TENSOR), "normalize")
-    )
+    try:
+        return (
+            composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.normalize(input, p, dim, eps, ops=TENSOR), "nn.functional.normalize")
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.normalize",
+            "Tensor input, float p=2.0, int dim=1, float eps=1e-12",
+            (input, p, dim, eps),
+            error,
+        )
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -2179,7 +2531,15 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
     dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout1d(input, p, training, inplace, ops=TENSOR)
+    try:
+        return composite_nn.dropout1d(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout1d",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
@@ -2187,7 +2547,15 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
     dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout2d(input, p, training, inplace, ops=TENSOR)
+    try:
+        return composite_nn.dropout2d(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout2d",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
@@ -2195,7 +2563,15 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
     dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout3d(input, p, training, inplace, ops=TENSOR)
+    try:
+        return composite_nn.dropout3d(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout3d",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
@@ -2203,7 +2579,15 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 
     alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
     """
-    return composite_nn.alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    try:
+        return composite_nn.alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.alpha_dropout",
+            "Tensor input, float p=0.5, bool training=False, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
@@ -2211,7 +2595,15 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 
     feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
     """
-    return composite_nn.feature_alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    try:
+        return composite_nn.feature_alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.feature_alpha_dropout",
+            "Tensor input, float p=0.5, bool training=False, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
@@ -2219,7 +2611,15 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=
 
     rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor
     """
-    return composite_nn.rrelu(input, lower, upper, training, inplace, ops=TENSOR)
+    try:
+        return composite_nn.rrelu(input, lower, upper, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.rrelu",
+            "Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False",
+            (input, lower, upper, training, inplace),
+            error,
+        )
 
 
 def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1, *, axis=UNSET):
@@ -2229,7 +2629,15 @@ def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1, *, axis=UNSET
     """
     if axis is not UNSET:
         dim = axis
-    return composite_nn.gumbel_softmax(logits, tau, hard, eps, dim, ops=TENSOR)
+    try:
+        return composite_nn.gumbel_softmax(logits, tau, hard, eps, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.gumbel_softmax",
+            "Tensor logits, float tau=1.0, bool hard=False, float eps=1e-10, int dim=-1",
+            (logits, tau, hard, eps, dim),
+            error,
+        )
 
 
 def scaled_dot_product_attention(
@@ -2240,9 +2648,17 @@ def scaled_dot_product_attention(
 
     scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
     """
-    return composite_nn.scaled_dot_product_attention(
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, ops=TENSOR
-    )
+    try:
+        return composite_nn.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.scaled_dot_product_attention",
+            "Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, float? scale=None, bool enable_gqa=False",
+            (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa),
+            error,
+        )
 
 
 def multi_head_attention_forward(
@@ -2277,38 +2693,76 @@ def multi_head_attention_forward(
 
     multi_head_attention_forward(Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False) -> (Tensor attn_output, Tensor? attn_output_weights)
     """
-    return composite_nn.multi_head_attention_forward(
-        query,
-        key,
-        value,
-        embed_dim_to_check,
-        num_heads,
-        in_proj_weight,
-        in_proj_bias,
-        bias_k,
-        bias_v,
-        add_zero_attn,
-        dropout_p,
-        out_proj_weight,
-        out_proj_bias,
-        training,
-        key_padding_mask,
-        need_weights,
-        attn_mask,
-        use_separate_proj_weight,
-        q_proj_weight,
-        k_proj_weight,
-        v_proj_weight,
-        static_k,
-        static_v,
-        average_attn_weights,
-        is_causal,
-        ops=TENSOR,
-    )
+    try:
+        return composite_nn.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            embed_dim_to_check,
+            num_heads,
+            in_proj_weight,
+            in_proj_bias,
+            bias_k,
+            bias_v,
+            add_zero_attn,
+            dropout_p,
+            out_proj_weight,
+            out_proj_bias,
+            training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            use_separate_proj_weight,
+            q_proj_weight,
+            k_proj_weight,
+            v_proj_weight,
+            static_k,
+            static_v,
+            average_attn_weights,
+            is_causal,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.multi_head_attention_forward",
+            "Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False",
+            (
+                query,
+                key,
+                value,
+                embed_dim_to_check,
+                num_heads,
+                in_proj_weight,
+                in_proj_bias,
+                bias_k,
+                bias_v,
+                add_zero_attn,
+                dropout_p,
+                out_proj_weight,
+                out_proj_bias,
+                training,
+                key_padding_mask,
+                need_weights,
+                attn_mask,
+                use_separate_proj_weight,
+                q_proj_weight,
+                k_proj_weight,
+                v_proj_weight,
+                static_k,
+                static_v,
+                average_attn_weights,
+                is_causal,
+            ),
+            error,
+        )
 
 
 OP_bag_of_each = Operator(
-    "bag_of_each", "bag_of_each", ((0, "starts"), (1, "indices")), multi=namedtuple("bag_of_each", ["bag", "count"])
+    "bag_of_each",
+    "bag_of_each",
+    ((0, "starts"), (1, "indices")),
+    "Tensor starts, Tensor indices, int rows, int? padding_idx=None",
+    multi=namedtuple("bag_of_each", ["bag", "count"]),
 )
 
 
@@ -2320,7 +2774,7 @@ def bag_of_each(starts, indices, rows, padding_idx=None):
     return dispatch(OP_bag_of_each, (starts, indices, rows, padding_idx))
 
 
-OP_bag_argmax = Operator("bag_argmax", "bag_argmax", ((0, "rows"), (1, "bag")))
+OP_bag_argmax = Operator("bag_argmax", "bag_argmax", ((0, "rows"), (1, "bag")), "Tensor rows, Tensor bag, int bags")
 
 
 def bag_argmax(rows, bag, bags):
@@ -2338,7 +2792,7 @@ def bag_argmax(rows, bag, bags):
         try:
             result = kernels.bag_argmax(rows._array if a is Tensor else rows, bag._array if b is Tensor else bag, bags)
         except Exception as error:
-            raise explain(OP_bag_argmax, (rows, bag, bags), error) from error
+            raise explain(OP_bag_argmax, (rows, bag, bags), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2365,20 +2819,40 @@ def embedding_bag(
 
     embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode="mean", bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor
     """
-    return composite_nn.embedding_bag(
-        input,
-        weight,
-        offsets,
-        max_norm,
-        norm_type,
-        scale_grad_by_freq,
-        mode,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-        ops=TENSOR,
-    )
+    try:
+        return composite_nn.embedding_bag(
+            input,
+            weight,
+            offsets,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            per_sample_weights,
+            include_last_offset,
+            padding_idx,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.embedding_bag",
+            "Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None",
+            (
+                input,
+                weight,
+                offsets,
+                max_norm,
+                norm_type,
+                scale_grad_by_freq,
+                mode,
+                sparse,
+                per_sample_weights,
+                include_last_offset,
+                padding_idx,
+            ),
+            error,
+        )
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=UNSET):
@@ -2388,7 +2862,15 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=UNSET
     """
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_nn.pairwise_distance(x1, x2, p, eps, keepdim, ops=TENSOR)
+    try:
+        return composite_nn.pairwise_distance(x1, x2, p, eps, keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "pairwise_distance",
+            "Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False",
+            (x1, x2, p, eps, keepdim),
+            error,
+        )
 
 
 def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean"):
@@ -2396,7 +2878,15 @@ def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean"):
 
     hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction="mean") -> Tensor
     """
-    return composite_nn.hinge_embedding_loss(input, target, margin=margin, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.hinge_embedding_loss(input, target, margin=margin, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.hinge_embedding_loss",
+            "Tensor input, Tensor target, float margin=1.0, str reduction='mean'",
+            (input, target, margin, reduction),
+            error,
+        )
 
 
 def cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction="mean"):
@@ -2404,7 +2894,17 @@ def cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction="mean
 
     cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
     """
-    return composite_nn.cosine_embedding_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.cosine_embedding_loss(
+            input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.cosine_embedding_loss",
+            "Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean'",
+            (input1, input2, target, margin, reduction),
+            error,
+        )
 
 
 def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean"):
@@ -2412,7 +2912,15 @@ def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean")
 
     margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
     """
-    return composite_nn.margin_ranking_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.margin_ranking_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.margin_ranking_loss",
+            "Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean'",
+            (input1, input2, target, margin, reduction),
+            error,
+        )
 
 
 def soft_margin_loss(input, target, *, reduction="mean"):
@@ -2420,7 +2928,15 @@ def soft_margin_loss(input, target, *, reduction="mean"):
 
     soft_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.soft_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.soft_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.soft_margin_loss",
+            "Tensor input, Tensor target, str reduction='mean'",
+            (input, target, reduction),
+            error,
+        )
 
 
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction="mean"):
@@ -2428,7 +2944,15 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction=
 
     multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.multi_margin_loss(input, target, p, margin, weight, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.multi_margin_loss(input, target, p, margin, weight, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.multi_margin_loss",
+            "Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction='mean'",
+            (input, target, p, margin, weight, reduction),
+            error,
+        )
 
 
 def multilabel_margin_loss(input, target, *, reduction="mean"):
@@ -2437,7 +2961,15 @@ def multilabel_margin_loss(input, target, *, reduction="mean"):
 
     multilabel_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.multilabel_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.multilabel_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.multilabel_margin_loss",
+            "Tensor input, Tensor target, str reduction='mean'",
+            (input, target, reduction),
+            error,
+        )
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, *, reduction="mean"):
@@ -2445,7 +2977,15 @@ def multilabel_soft_margin_loss(input, target, weight=None, *, reduction="mean")
 
     multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.multilabel_soft_margin_loss(input, target, weight, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.multilabel_soft_margin_loss(input, target, weight, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.multilabel_soft_margin_loss",
+            "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean'",
+            (input, target, weight, reduction),
+            error,
+        )
 
 
 def triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction="mean"):
@@ -2453,9 +2993,17 @@ def triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e
 
     triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor
     """
-    return composite_nn.triplet_margin_loss(
-        anchor, positive, negative, margin=margin, p=p, eps=eps, swap=swap, reduction=reduction, ops=TENSOR
-    )
+    try:
+        return composite_nn.triplet_margin_loss(
+            anchor, positive, negative, margin=margin, p=p, eps=eps, swap=swap, reduction=reduction, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.triplet_margin_loss",
+            "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, str reduction='mean'",
+            (anchor, positive, negative, margin, p, eps, swap, reduction),
+            error,
+        )
 
 
 def triplet_margin_with_distance_loss(
@@ -2465,16 +3013,24 @@ def triplet_margin_with_distance_loss(
 
     triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, any distance_function=None, float margin=1.0, bool swap=False, str reduction="mean") -> Tensor
     """
-    return composite_nn.triplet_margin_with_distance_loss(
-        anchor,
-        positive,
-        negative,
-        distance_function=distance_function,
-        margin=margin,
-        swap=swap,
-        reduction=reduction,
-        ops=TENSOR,
-    )
+    try:
+        return composite_nn.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=distance_function,
+            margin=margin,
+            swap=swap,
+            reduction=reduction,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.triplet_margin_with_distance_loss",
+            "Tensor anchor, Tensor positive, Tensor negative, any distance_function=None, float margin=1.0, bool swap=False, str reduction='mean'",
+            (anchor, positive, negative, distance_function, margin, swap, reduction),
+            error,
+        )
 
 
 def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction="mean"):
@@ -2483,7 +3039,15 @@ def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, re
 
     poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction="mean") -> Tensor
     """
-    return composite_nn.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.poisson_nll_loss",
+            "Tensor input, Tensor target, bool log_input=True, bool full=False, float eps=1e-08, str reduction='mean'",
+            (input, target, log_input, full, eps, reduction),
+            error,
+        )
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
@@ -2491,7 +3055,15 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
 
     gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction="mean") -> Tensor
     """
-    return composite_nn.gaussian_nll_loss(input, target, var, full, eps, reduction, ops=TENSOR)
+    try:
+        return composite_nn.gaussian_nll_loss(input, target, var, full, eps, reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.gaussian_nll_loss",
+            "Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean'",
+            (input, target, var, full, eps, reduction),
+            error,
+        )
 
 
 class LinearCrossEntropyRowsBackward0(Node):
@@ -2597,6 +3169,7 @@ OP_linear_cross_entropy_rows = Operator(
     "linear_cross_entropy_rows",
     "linear_cross_entropy_rows",
     ((0, "input"), (1, "linear_weight"), (2, "target"), (3, "linear_bias"), (4, "weight")),
+    "Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows",
     record=record_linear_cross_entropy_rows,
     saves_self=True,
 )
@@ -2632,7 +3205,7 @@ def linear_cross_entropy_rows(input, linear_weight, target, linear_bias, weight,
                 OP_linear_cross_entropy_rows,
                 (input, linear_weight, target, linear_bias, weight, ignore_index, rows),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2671,18 +3244,26 @@ def linear_cross_entropy(
 
     linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction="mean", int? ignore_index=None, float label_smoothing=0.0, any options=None) -> Tensor
     """
-    return composite_nn.linear_cross_entropy(
-        input,
-        linear_weight,
-        target,
-        linear_bias=linear_bias,
-        weight=weight,
-        reduction=reduction,
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-        options=options,
-        ops=TENSOR,
-    )
+    try:
+        return composite_nn.linear_cross_entropy(
+            input,
+            linear_weight,
+            target,
+            linear_bias=linear_bias,
+            weight=weight,
+            reduction=reduction,
+            ignore_index=ignore_index,
+            label_smoothing=label_smoothing,
+            options=options,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.linear_cross_entropy",
+            "Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', int? ignore_index=None, float label_smoothing=0.0, any options=None",
+            (input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options),
+            error,
+        )
 
 
 class CtcLossBackward0(MultiNode):
@@ -2775,6 +3356,7 @@ OP_ctc_loss_rows = Operator(
     "ctc_loss_rows",
     "ctc_loss_rows",
     ((0, "log_probs"), (1, "targets"), (2, "input_lengths"), (3, "target_lengths")),
+    "Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0",
     record=record_ctc_loss_rows,
     multi=namedtuple("ctc_loss_rows", ["losses", "log_alpha"]),
     saves_self=True,
@@ -2912,6 +3494,7 @@ OP_ctc_loss_rows_backward = Operator(
         (5, "losses"),
         (6, "log_alpha"),
     ),
+    "Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0",
     record=record_ctc_loss_rows_backward,
     saves_self=True,
 )
@@ -2954,7 +3537,7 @@ def ctc_loss_rows_backward(grad_output, log_probs, targets, input_lengths, targe
                 OP_ctc_loss_rows_backward,
                 (grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2995,6 +3578,7 @@ OP_ctc_loss_rows_double_backward = Operator(
         (6, "losses"),
         (7, "log_alpha"),
     ),
+    "Tensor direction, Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0",
     record=record_ctc_loss_rows_double_backward,
 )
 
@@ -3041,7 +3625,7 @@ def ctc_loss_rows_double_backward(
                 OP_ctc_loss_rows_double_backward,
                 (direction, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3072,9 +3656,17 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
     ctc_loss(Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction="mean", bool zero_infinity=False) -> Tensor
     """
-    return composite_nn.ctc_loss(
-        log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, ops=TENSOR
-    )
+    try:
+        return composite_nn.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.ctc_loss",
+            "Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False",
+            (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity),
+            error,
+        )
 
 
 def relu(input, inplace=False):
@@ -3082,7 +3674,10 @@ def relu(input, inplace=False):
 
     relu.functional(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.relu_functional(input, inplace, ops=TENSOR)
+    try:
+        return composite_nn.relu_functional(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.relu", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def sigmoid(input):
@@ -3090,7 +3685,10 @@ def sigmoid(input):
 
     sigmoid.functional(Tensor input) -> Tensor
     """
-    return composite_nn.sigmoid_functional(input, ops=TENSOR)
+    try:
+        return composite_nn.sigmoid_functional(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.sigmoid", "Tensor input", (input,), error)
 
 
 def tanh(input):
@@ -3098,7 +3696,10 @@ def tanh(input):
 
     tanh.functional(Tensor input) -> Tensor
     """
-    return composite_nn.tanh_functional(input, ops=TENSOR)
+    try:
+        return composite_nn.tanh_functional(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.tanh", "Tensor input", (input,), error)
 
 
 def softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
@@ -3109,10 +3710,15 @@ def softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("softmax", dtype)
+        dtype = number_type("nn.functional.softmax", dtype)
     if dim is UNSET:
-        raise missing_argument("softmax", "dim")
-    return composite_nn.softmax_functional(input, dim, dtype, ops=TENSOR)
+        raise missing_argument("nn.functional.softmax", "dim")
+    try:
+        return composite_nn.softmax_functional(input, dim, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.softmax", "Tensor input, int dim, ScalarType? dtype=None", (input, dim, dtype), error
+        )
 
 
 def log_softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
@@ -3123,7 +3729,12 @@ def log_softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("log_softmax", dtype)
+        dtype = number_type("nn.functional.log_softmax", dtype)
     if dim is UNSET:
-        raise missing_argument("log_softmax", "dim")
-    return composite_nn.log_softmax_functional(input, dim, dtype, ops=TENSOR)
+        raise missing_argument("nn.functional.log_softmax", "dim")
+    try:
+        return composite_nn.log_softmax_functional(input, dim, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.log_softmax", "Tensor input, int dim, ScalarType? dtype=None", (input, dim, dtype), error
+        )

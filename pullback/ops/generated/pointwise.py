@@ -5,7 +5,7 @@ from math import nan, pi
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
@@ -67,7 +67,7 @@ def record_add(out, input, other):
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
 
-OP_add = Operator("add", "add", ((0, "input"), (1, "other")), record=record_add)
+OP_add = Operator("add", "add", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_add)
 
 
 def add_plain(input, other, *, out=None):
@@ -89,7 +89,7 @@ def add_plain(input, other, *, out=None):
         try:
             result = kernels.add(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_add, (input, other), error) from error
+            raise explain(OP_add, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -140,7 +140,14 @@ def record_add_alpha(out, input, other, alpha):
     node.arg_alpha = alpha
 
 
-OP_add_alpha = Operator("add.alpha", "add_alpha", ((0, "input"), (1, "other")), record=record_add_alpha)
+OP_add_alpha = Operator(
+    "add.alpha",
+    "add_alpha",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, Scalar alpha",
+    record=record_add_alpha,
+    shown="add",
+)
 
 
 def add_alpha(input, other, *, alpha, out=None):
@@ -164,7 +171,7 @@ def add_alpha(input, other, *, alpha, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, alpha
             )
         except Exception as error:
-            raise explain(OP_add_alpha, (input, other, alpha), error) from error
+            raise explain(OP_add_alpha, (input, other, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -214,7 +221,7 @@ def record_sub(out, input, other):
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
 
-OP_sub = Operator("sub", "sub", ((0, "input"), (1, "other")), record=record_sub)
+OP_sub = Operator("sub", "sub", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_sub)
 
 
 def sub_plain(input, other, *, out=None):
@@ -236,7 +243,7 @@ def sub_plain(input, other, *, out=None):
         try:
             result = kernels.sub(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_sub, (input, other), error) from error
+            raise explain(OP_sub, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -287,7 +294,14 @@ def record_sub_alpha(out, input, other, alpha):
     node.arg_alpha = alpha
 
 
-OP_sub_alpha = Operator("sub.alpha", "sub_alpha", ((0, "input"), (1, "other")), record=record_sub_alpha)
+OP_sub_alpha = Operator(
+    "sub.alpha",
+    "sub_alpha",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, Scalar alpha",
+    record=record_sub_alpha,
+    shown="sub",
+)
 
 
 def sub_alpha(input, other, *, alpha, out=None):
@@ -311,7 +325,7 @@ def sub_alpha(input, other, *, alpha, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, alpha
             )
         except Exception as error:
-            raise explain(OP_sub_alpha, (input, other, alpha), error) from error
+            raise explain(OP_sub_alpha, (input, other, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -362,7 +376,9 @@ def record_rsub(out, input, other, alpha):
     node.arg_alpha = alpha
 
 
-OP_rsub = Operator("rsub", "rsub", ((0, "input"), (1, "other")), record=record_rsub)
+OP_rsub = Operator(
+    "rsub", "rsub", ((0, "input"), (1, "other")), "Tensor input, Tensor other, Scalar alpha=1", record=record_rsub
+)
 
 
 def rsub(input, other, *, alpha=1):
@@ -382,7 +398,7 @@ def rsub(input, other, *, alpha=1):
         try:
             result = kernels.rsub(input._array if a is Tensor else input, other._array if b is Tensor else other, alpha)
         except Exception as error:
-            raise explain(OP_rsub, (input, other, alpha), error) from error
+            raise explain(OP_rsub, (input, other, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -441,7 +457,9 @@ def record_mul(out, input, other):
         node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_mul = Operator("mul", "mul", ((0, "input"), (1, "other")), record=record_mul, saves_self=True)
+OP_mul = Operator(
+    "mul", "mul", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_mul, saves_self=True
+)
 
 
 def mul(input, other, *, out=None):
@@ -463,7 +481,7 @@ def mul(input, other, *, out=None):
         try:
             result = kernels.mul(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_mul, (input, other), error) from error
+            raise explain(OP_mul, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -526,7 +544,9 @@ def record_div(out, input, other):
         node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
 
 
-OP_div = Operator("div", "div", ((0, "input"), (1, "other")), record=record_div, saves_self=True)
+OP_div = Operator(
+    "div", "div", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_div, saves_self=True
+)
 
 
 def div_plain(input, other, *, out=None):
@@ -548,7 +568,7 @@ def div_plain(input, other, *, out=None):
         try:
             result = kernels.div(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_div, (input, other), error) from error
+            raise explain(OP_div, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -615,7 +635,13 @@ def record_div_rounding_mode(out, input, other, rounding_mode):
 
 
 OP_div_rounding_mode = Operator(
-    "div.rounding_mode", "div_rounded", ((0, "input"), (1, "other")), record=record_div_rounding_mode, saves_self=True
+    "div.rounding_mode",
+    "div_rounded",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, str? rounding_mode",
+    record=record_div_rounding_mode,
+    saves_self=True,
+    shown="div",
 )
 
 
@@ -640,7 +666,7 @@ def div_rounding_mode(input, other, *, rounding_mode, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, rounding_mode
             )
         except Exception as error:
-            raise explain(OP_div_rounding_mode, (input, other, rounding_mode), error) from error
+            raise explain(OP_div_rounding_mode, (input, other, rounding_mode), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -690,7 +716,13 @@ def record_floor_divide(out, input, other):
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
 
-OP_floor_divide = Operator("floor_divide", "floor_divide", ((0, "input"), (1, "other")), record=record_floor_divide)
+OP_floor_divide = Operator(
+    "floor_divide",
+    "floor_divide",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_floor_divide,
+)
 
 
 def floor_divide(input, other, *, out=None):
@@ -714,7 +746,7 @@ def floor_divide(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_floor_divide, (input, other), error) from error
+            raise explain(OP_floor_divide, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -778,7 +810,12 @@ def record_remainder(out, input, other):
 
 
 OP_remainder = Operator(
-    "remainder", "remainder", ((0, "input"), (1, "other")), record=record_remainder, saves_self=True
+    "remainder",
+    "remainder",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_remainder,
+    saves_self=True,
 )
 
 
@@ -801,7 +838,7 @@ def remainder(input, other, *, out=None):
         try:
             result = kernels.remainder(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_remainder, (input, other), error) from error
+            raise explain(OP_remainder, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -864,7 +901,9 @@ def record_fmod(out, input, other):
         node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_fmod = Operator("fmod", "fmod", ((0, "input"), (1, "other")), record=record_fmod, saves_self=True)
+OP_fmod = Operator(
+    "fmod", "fmod", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_fmod, saves_self=True
+)
 
 
 def fmod(input, other, *, out=None):
@@ -886,7 +925,7 @@ def fmod(input, other, *, out=None):
         try:
             result = kernels.fmod(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_fmod, (input, other), error) from error
+            raise explain(OP_fmod, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -930,7 +969,7 @@ def record_neg(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_neg = Operator("neg", "neg", ((0, "input"),), record=record_neg)
+OP_neg = Operator("neg", "neg", ((0, "input"),), "Tensor input", record=record_neg)
 
 
 def neg(input, *, out=None):
@@ -944,7 +983,7 @@ def neg(input, *, out=None):
         try:
             result = kernels.neg(input._array)
         except Exception as error:
-            raise explain(OP_neg, (input,), error) from error
+            raise explain(OP_neg, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -966,7 +1005,10 @@ def positive(input):
 
     positive(Tensor self) -> Tensor
     """
-    return composite_pointwise.positive(input, ops=TENSOR)
+    try:
+        return composite_pointwise.positive(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("positive", "Tensor input", (input,), error)
 
 
 class AddcmulBackward0(Node):
@@ -1023,7 +1065,13 @@ def record_addcmul(out, input, tensor1, tensor2, value):
         )
 
 
-OP_addcmul = Operator("addcmul", "addcmul", ((0, "input"), (1, "tensor1"), (2, "tensor2")), record=record_addcmul)
+OP_addcmul = Operator(
+    "addcmul",
+    "addcmul",
+    ((0, "input"), (1, "tensor1"), (2, "tensor2")),
+    "Tensor input, Tensor tensor1, Tensor tensor2, Scalar value=1",
+    record=record_addcmul,
+)
 
 
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
@@ -1044,7 +1092,7 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
         try:
             result = kernels.addcmul(input._array, tensor1._array, tensor2._array, value)
         except Exception as error:
-            raise explain(OP_addcmul, (input, tensor1, tensor2, value), error) from error
+            raise explain(OP_addcmul, (input, tensor1, tensor2, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1116,7 +1164,13 @@ def record_addcdiv(out, input, tensor1, tensor2, value):
         )
 
 
-OP_addcdiv = Operator("addcdiv", "addcdiv", ((0, "input"), (1, "tensor1"), (2, "tensor2")), record=record_addcdiv)
+OP_addcdiv = Operator(
+    "addcdiv",
+    "addcdiv",
+    ((0, "input"), (1, "tensor1"), (2, "tensor2")),
+    "Tensor input, Tensor tensor1, Tensor tensor2, Scalar value=1",
+    record=record_addcdiv,
+)
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
@@ -1137,7 +1191,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
         try:
             result = kernels.addcdiv(input._array, tensor1._array, tensor2._array, value)
         except Exception as error:
-            raise explain(OP_addcdiv, (input, tensor1, tensor2, value), error) from error
+            raise explain(OP_addcdiv, (input, tensor1, tensor2, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1211,7 +1265,14 @@ def record_lerp(out, input, end, weight):
         node.version_end = end._counter and end._counter.n if type(end) is Tensor else version_when_saved(end)
 
 
-OP_lerp = Operator("lerp", "lerp", ((0, "input"), (1, "end"), (2, "weight")), record=record_lerp, saves_self=True)
+OP_lerp = Operator(
+    "lerp",
+    "lerp",
+    ((0, "input"), (1, "end"), (2, "weight")),
+    "Tensor input, Tensor end, Tensor weight",
+    record=record_lerp,
+    saves_self=True,
+)
 
 
 def lerp(input, end, weight, *, out=None):
@@ -1232,7 +1293,7 @@ def lerp(input, end, weight, *, out=None):
         try:
             result = kernels.lerp(input._array, end._array, weight._array)
         except Exception as error:
-            raise explain(OP_lerp, (input, end, weight), error) from error
+            raise explain(OP_lerp, (input, end, weight), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1302,7 +1363,9 @@ def record_pow(out, input, exponent):
         node.version_result = watch_output(out)
 
 
-OP_pow = Operator("pow", "pow", ((0, "input"), (1, "exponent")), record=record_pow, saves_self=True)
+OP_pow = Operator(
+    "pow", "pow", ((0, "input"), (1, "exponent")), "Tensor input, Tensor exponent", record=record_pow, saves_self=True
+)
 
 
 def pow(input, exponent, *, out=None):
@@ -1328,7 +1391,7 @@ def pow(input, exponent, *, out=None):
         try:
             result = kernels.pow(input._array if a is Tensor else input, exponent._array if b is Tensor else exponent)
         except Exception as error:
-            raise explain(OP_pow, (input, exponent), error) from error
+            raise explain(OP_pow, (input, exponent), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1399,7 +1462,12 @@ def record_float_power(out, input, exponent):
 
 
 OP_float_power = Operator(
-    "float_power", "float_power", ((0, "input"), (1, "exponent")), record=record_float_power, saves_self=True
+    "float_power",
+    "float_power",
+    ((0, "input"), (1, "exponent")),
+    "Tensor input, Tensor exponent",
+    record=record_float_power,
+    saves_self=True,
 )
 
 
@@ -1428,7 +1496,7 @@ def float_power(input, exponent, *, out=None):
                 input._array if a is Tensor else input, exponent._array if b is Tensor else exponent
             )
         except Exception as error:
-            raise explain(OP_float_power, (input, exponent), error) from error
+            raise explain(OP_float_power, (input, exponent), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1479,7 +1547,7 @@ def record_square(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_square = Operator("square", "square", ((0, "input"),), record=record_square, saves_self=True)
+OP_square = Operator("square", "square", ((0, "input"),), "Tensor input", record=record_square, saves_self=True)
 
 
 def square(input, *, out=None):
@@ -1493,7 +1561,7 @@ def square(input, *, out=None):
         try:
             result = kernels.square(input._array)
         except Exception as error:
-            raise explain(OP_square, (input,), error) from error
+            raise explain(OP_square, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1542,7 +1610,7 @@ def record_sqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), record=record_sqrt)
+OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), "Tensor input", record=record_sqrt)
 
 
 def sqrt(input, *, out=None):
@@ -1556,7 +1624,7 @@ def sqrt(input, *, out=None):
         try:
             result = kernels.sqrt(input._array)
         except Exception as error:
-            raise explain(OP_sqrt, (input,), error) from error
+            raise explain(OP_sqrt, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1605,7 +1673,7 @@ def record_rsqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), record=record_rsqrt)
+OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), "Tensor input", record=record_rsqrt)
 
 
 def rsqrt(input, *, out=None):
@@ -1619,7 +1687,7 @@ def rsqrt(input, *, out=None):
         try:
             result = kernels.rsqrt(input._array)
         except Exception as error:
-            raise explain(OP_rsqrt, (input,), error) from error
+            raise explain(OP_rsqrt, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1668,7 +1736,7 @@ def record_reciprocal(out, input):
     node.version_result = watch_output(out)
 
 
-OP_reciprocal = Operator("reciprocal", "reciprocal", ((0, "input"),), record=record_reciprocal)
+OP_reciprocal = Operator("reciprocal", "reciprocal", ((0, "input"),), "Tensor input", record=record_reciprocal)
 
 
 def reciprocal(input, *, out=None):
@@ -1682,7 +1750,7 @@ def reciprocal(input, *, out=None):
         try:
             result = kernels.reciprocal(input._array)
         except Exception as error:
-            raise explain(OP_reciprocal, (input,), error) from error
+            raise explain(OP_reciprocal, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1731,7 +1799,7 @@ def record_exp(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp = Operator("exp", "exp", ((0, "input"),), record=record_exp)
+OP_exp = Operator("exp", "exp", ((0, "input"),), "Tensor input", record=record_exp)
 
 
 def exp(input, *, out=None):
@@ -1745,7 +1813,7 @@ def exp(input, *, out=None):
         try:
             result = kernels.exp(input._array)
         except Exception as error:
-            raise explain(OP_exp, (input,), error) from error
+            raise explain(OP_exp, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1794,7 +1862,7 @@ def record_exp2(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), record=record_exp2)
+OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), "Tensor input", record=record_exp2)
 
 
 def exp2(input, *, out=None):
@@ -1808,7 +1876,7 @@ def exp2(input, *, out=None):
         try:
             result = kernels.exp2(input._array)
         except Exception as error:
-            raise explain(OP_exp2, (input,), error) from error
+            raise explain(OP_exp2, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1857,7 +1925,7 @@ def record_expm1(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1, saves_self=True)
+OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), "Tensor input", record=record_expm1, saves_self=True)
 
 
 def expm1(input, *, out=None):
@@ -1871,7 +1939,7 @@ def expm1(input, *, out=None):
         try:
             result = kernels.expm1(input._array)
         except Exception as error:
-            raise explain(OP_expm1, (input,), error) from error
+            raise explain(OP_expm1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1920,7 +1988,7 @@ def record_log(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log = Operator("log", "log", ((0, "input"),), record=record_log, saves_self=True)
+OP_log = Operator("log", "log", ((0, "input"),), "Tensor input", record=record_log, saves_self=True)
 
 
 def log(input, *, out=None):
@@ -1934,7 +2002,7 @@ def log(input, *, out=None):
         try:
             result = kernels.log(input._array)
         except Exception as error:
-            raise explain(OP_log, (input,), error) from error
+            raise explain(OP_log, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1983,7 +2051,7 @@ def record_log2(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log2 = Operator("log2", "log2", ((0, "input"),), record=record_log2, saves_self=True)
+OP_log2 = Operator("log2", "log2", ((0, "input"),), "Tensor input", record=record_log2, saves_self=True)
 
 
 def log2(input, *, out=None):
@@ -1997,7 +2065,7 @@ def log2(input, *, out=None):
         try:
             result = kernels.log2(input._array)
         except Exception as error:
-            raise explain(OP_log2, (input,), error) from error
+            raise explain(OP_log2, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2046,7 +2114,7 @@ def record_log10(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log10 = Operator("log10", "log10", ((0, "input"),), record=record_log10, saves_self=True)
+OP_log10 = Operator("log10", "log10", ((0, "input"),), "Tensor input", record=record_log10, saves_self=True)
 
 
 def log10(input, *, out=None):
@@ -2060,7 +2128,7 @@ def log10(input, *, out=None):
         try:
             result = kernels.log10(input._array)
         except Exception as error:
-            raise explain(OP_log10, (input,), error) from error
+            raise explain(OP_log10, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2109,7 +2177,7 @@ def record_log1p(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log1p = Operator("log1p", "log1p", ((0, "input"),), record=record_log1p, saves_self=True)
+OP_log1p = Operator("log1p", "log1p", ((0, "input"),), "Tensor input", record=record_log1p, saves_self=True)
 
 
 def log1p(input, *, out=None):
@@ -2123,7 +2191,7 @@ def log1p(input, *, out=None):
         try:
             result = kernels.log1p(input._array)
         except Exception as error:
-            raise explain(OP_log1p, (input,), error) from error
+            raise explain(OP_log1p, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2184,7 +2252,12 @@ def record_logaddexp(out, input, other):
 
 
 OP_logaddexp = Operator(
-    "logaddexp", "logaddexp", ((0, "input"), (1, "other")), record=record_logaddexp, saves_self=True
+    "logaddexp",
+    "logaddexp",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_logaddexp,
+    saves_self=True,
 )
 
 
@@ -2207,7 +2280,7 @@ def logaddexp(input, other, *, out=None):
         try:
             result = kernels.logaddexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logaddexp, (input, other), error) from error
+            raise explain(OP_logaddexp, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2265,7 +2338,12 @@ def record_logaddexp2(out, input, other):
 
 
 OP_logaddexp2 = Operator(
-    "logaddexp2", "logaddexp2", ((0, "input"), (1, "other")), record=record_logaddexp2, saves_self=True
+    "logaddexp2",
+    "logaddexp2",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_logaddexp2,
+    saves_self=True,
 )
 
 
@@ -2288,7 +2366,7 @@ def logaddexp2(input, other, *, out=None):
         try:
             result = kernels.logaddexp2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logaddexp2, (input, other), error) from error
+            raise explain(OP_logaddexp2, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2345,7 +2423,9 @@ def record_xlogy(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_xlogy = Operator("xlogy", "xlogy", ((0, "input"), (1, "other")), record=record_xlogy, saves_self=True)
+OP_xlogy = Operator(
+    "xlogy", "xlogy", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_xlogy, saves_self=True
+)
 
 
 def xlogy(input, other, *, out=None):
@@ -2367,7 +2447,7 @@ def xlogy(input, other, *, out=None):
         try:
             result = kernels.xlogy(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_xlogy, (input, other), error) from error
+            raise explain(OP_xlogy, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2418,7 +2498,7 @@ def record_sigmoid(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sigmoid = Operator("sigmoid", "sigmoid", ((0, "input"),), record=record_sigmoid)
+OP_sigmoid = Operator("sigmoid", "sigmoid", ((0, "input"),), "Tensor input", record=record_sigmoid)
 
 
 def sigmoid(input, *, out=None):
@@ -2432,7 +2512,7 @@ def sigmoid(input, *, out=None):
         try:
             result = kernels.sigmoid(input._array)
         except Exception as error:
-            raise explain(OP_sigmoid, (input,), error) from error
+            raise explain(OP_sigmoid, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2481,7 +2561,7 @@ def record_erf(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_erf = Operator("erf", "erf", ((0, "input"),), record=record_erf, saves_self=True)
+OP_erf = Operator("erf", "erf", ((0, "input"),), "Tensor input", record=record_erf, saves_self=True)
 
 
 def erf(input, *, out=None):
@@ -2495,7 +2575,7 @@ def erf(input, *, out=None):
         try:
             result = kernels.erf(input._array)
         except Exception as error:
-            raise explain(OP_erf, (input,), error) from error
+            raise explain(OP_erf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2544,7 +2624,7 @@ def record_erfc(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_erfc = Operator("erfc", "erfc", ((0, "input"),), record=record_erfc, saves_self=True)
+OP_erfc = Operator("erfc", "erfc", ((0, "input"),), "Tensor input", record=record_erfc, saves_self=True)
 
 
 def erfc(input, *, out=None):
@@ -2558,7 +2638,7 @@ def erfc(input, *, out=None):
         try:
             result = kernels.erfc(input._array)
         except Exception as error:
-            raise explain(OP_erfc, (input,), error) from error
+            raise explain(OP_erfc, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2607,7 +2687,7 @@ def record_sin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sin = Operator("sin", "sin", ((0, "input"),), record=record_sin, saves_self=True)
+OP_sin = Operator("sin", "sin", ((0, "input"),), "Tensor input", record=record_sin, saves_self=True)
 
 
 def sin(input, *, out=None):
@@ -2621,7 +2701,7 @@ def sin(input, *, out=None):
         try:
             result = kernels.sin(input._array)
         except Exception as error:
-            raise explain(OP_sin, (input,), error) from error
+            raise explain(OP_sin, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2670,7 +2750,7 @@ def record_cos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cos = Operator("cos", "cos", ((0, "input"),), record=record_cos, saves_self=True)
+OP_cos = Operator("cos", "cos", ((0, "input"),), "Tensor input", record=record_cos, saves_self=True)
 
 
 def cos(input, *, out=None):
@@ -2684,7 +2764,7 @@ def cos(input, *, out=None):
         try:
             result = kernels.cos(input._array)
         except Exception as error:
-            raise explain(OP_cos, (input,), error) from error
+            raise explain(OP_cos, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2733,7 +2813,7 @@ def record_tan(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tan = Operator("tan", "tan", ((0, "input"),), record=record_tan)
+OP_tan = Operator("tan", "tan", ((0, "input"),), "Tensor input", record=record_tan)
 
 
 def tan(input, *, out=None):
@@ -2747,7 +2827,7 @@ def tan(input, *, out=None):
         try:
             result = kernels.tan(input._array)
         except Exception as error:
-            raise explain(OP_tan, (input,), error) from error
+            raise explain(OP_tan, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2796,7 +2876,7 @@ def record_asin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asin = Operator("asin", "asin", ((0, "input"),), record=record_asin, saves_self=True)
+OP_asin = Operator("asin", "asin", ((0, "input"),), "Tensor input", record=record_asin, saves_self=True)
 
 
 def asin(input, *, out=None):
@@ -2810,7 +2890,7 @@ def asin(input, *, out=None):
         try:
             result = kernels.asin(input._array)
         except Exception as error:
-            raise explain(OP_asin, (input,), error) from error
+            raise explain(OP_asin, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2859,7 +2939,7 @@ def record_acos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acos = Operator("acos", "acos", ((0, "input"),), record=record_acos, saves_self=True)
+OP_acos = Operator("acos", "acos", ((0, "input"),), "Tensor input", record=record_acos, saves_self=True)
 
 
 def acos(input, *, out=None):
@@ -2873,7 +2953,7 @@ def acos(input, *, out=None):
         try:
             result = kernels.acos(input._array)
         except Exception as error:
-            raise explain(OP_acos, (input,), error) from error
+            raise explain(OP_acos, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2922,7 +3002,7 @@ def record_atan(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atan = Operator("atan", "atan", ((0, "input"),), record=record_atan, saves_self=True)
+OP_atan = Operator("atan", "atan", ((0, "input"),), "Tensor input", record=record_atan, saves_self=True)
 
 
 def atan(input, *, out=None):
@@ -2936,7 +3016,7 @@ def atan(input, *, out=None):
         try:
             result = kernels.atan(input._array)
         except Exception as error:
-            raise explain(OP_atan, (input,), error) from error
+            raise explain(OP_atan, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2996,7 +3076,9 @@ def record_atan2(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_atan2 = Operator("atan2", "atan2", ((0, "input"), (1, "other")), record=record_atan2, saves_self=True)
+OP_atan2 = Operator(
+    "atan2", "atan2", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_atan2, saves_self=True
+)
 
 
 def atan2(input, other, *, out=None):
@@ -3018,7 +3100,7 @@ def atan2(input, other, *, out=None):
         try:
             result = kernels.atan2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_atan2, (input, other), error) from error
+            raise explain(OP_atan2, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3069,7 +3151,7 @@ def record_sinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sinh = Operator("sinh", "sinh", ((0, "input"),), record=record_sinh, saves_self=True)
+OP_sinh = Operator("sinh", "sinh", ((0, "input"),), "Tensor input", record=record_sinh, saves_self=True)
 
 
 def sinh(input, *, out=None):
@@ -3083,7 +3165,7 @@ def sinh(input, *, out=None):
         try:
             result = kernels.sinh(input._array)
         except Exception as error:
-            raise explain(OP_sinh, (input,), error) from error
+            raise explain(OP_sinh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3132,7 +3214,7 @@ def record_cosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cosh = Operator("cosh", "cosh", ((0, "input"),), record=record_cosh, saves_self=True)
+OP_cosh = Operator("cosh", "cosh", ((0, "input"),), "Tensor input", record=record_cosh, saves_self=True)
 
 
 def cosh(input, *, out=None):
@@ -3146,7 +3228,7 @@ def cosh(input, *, out=None):
         try:
             result = kernels.cosh(input._array)
         except Exception as error:
-            raise explain(OP_cosh, (input,), error) from error
+            raise explain(OP_cosh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3195,7 +3277,7 @@ def record_tanh(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tanh = Operator("tanh", "tanh", ((0, "input"),), record=record_tanh)
+OP_tanh = Operator("tanh", "tanh", ((0, "input"),), "Tensor input", record=record_tanh)
 
 
 def tanh(input, *, out=None):
@@ -3209,7 +3291,7 @@ def tanh(input, *, out=None):
         try:
             result = kernels.tanh(input._array)
         except Exception as error:
-            raise explain(OP_tanh, (input,), error) from error
+            raise explain(OP_tanh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3258,7 +3340,7 @@ def record_asinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asinh = Operator("asinh", "asinh", ((0, "input"),), record=record_asinh, saves_self=True)
+OP_asinh = Operator("asinh", "asinh", ((0, "input"),), "Tensor input", record=record_asinh, saves_self=True)
 
 
 def asinh(input, *, out=None):
@@ -3272,7 +3354,7 @@ def asinh(input, *, out=None):
         try:
             result = kernels.asinh(input._array)
         except Exception as error:
-            raise explain(OP_asinh, (input,), error) from error
+            raise explain(OP_asinh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3321,7 +3403,7 @@ def record_acosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acosh = Operator("acosh", "acosh", ((0, "input"),), record=record_acosh, saves_self=True)
+OP_acosh = Operator("acosh", "acosh", ((0, "input"),), "Tensor input", record=record_acosh, saves_self=True)
 
 
 def acosh(input, *, out=None):
@@ -3335,7 +3417,7 @@ def acosh(input, *, out=None):
         try:
             result = kernels.acosh(input._array)
         except Exception as error:
-            raise explain(OP_acosh, (input,), error) from error
+            raise explain(OP_acosh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3384,7 +3466,7 @@ def record_atanh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atanh = Operator("atanh", "atanh", ((0, "input"),), record=record_atanh, saves_self=True)
+OP_atanh = Operator("atanh", "atanh", ((0, "input"),), "Tensor input", record=record_atanh, saves_self=True)
 
 
 def atanh(input, *, out=None):
@@ -3398,7 +3480,7 @@ def atanh(input, *, out=None):
         try:
             result = kernels.atanh(input._array)
         except Exception as error:
-            raise explain(OP_atanh, (input,), error) from error
+            raise explain(OP_atanh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3463,7 +3545,9 @@ def record_hypot(out, input, other):
     node.version_result = watch_output(out)
 
 
-OP_hypot = Operator("hypot", "hypot", ((0, "input"), (1, "other")), record=record_hypot, saves_self=True)
+OP_hypot = Operator(
+    "hypot", "hypot", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_hypot, saves_self=True
+)
 
 
 def hypot(input, other, *, out=None):
@@ -3485,7 +3569,7 @@ def hypot(input, other, *, out=None):
         try:
             result = kernels.hypot(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_hypot, (input, other), error) from error
+            raise explain(OP_hypot, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3529,7 +3613,7 @@ def record_deg2rad(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), record=record_deg2rad)
+OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), "Tensor input", record=record_deg2rad)
 
 
 def deg2rad(input, *, out=None):
@@ -3543,7 +3627,7 @@ def deg2rad(input, *, out=None):
         try:
             result = kernels.deg2rad(input._array)
         except Exception as error:
-            raise explain(OP_deg2rad, (input,), error) from error
+            raise explain(OP_deg2rad, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3585,7 +3669,7 @@ def record_rad2deg(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), record=record_rad2deg)
+OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), "Tensor input", record=record_rad2deg)
 
 
 def rad2deg(input, *, out=None):
@@ -3599,7 +3683,7 @@ def rad2deg(input, *, out=None):
         try:
             result = kernels.rad2deg(input._array)
         except Exception as error:
-            raise explain(OP_rad2deg, (input,), error) from error
+            raise explain(OP_rad2deg, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3621,7 +3705,10 @@ def conj(input):
 
     conj(Tensor self) -> Tensor
     """
-    return composite_pointwise.conj(input, ops=TENSOR)
+    try:
+        return composite_pointwise.conj(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("conj", "Tensor input", (input,), error)
 
 
 def is_conj(input):
@@ -3629,7 +3716,10 @@ def is_conj(input):
 
     is_conj(Tensor self) -> bool
     """
-    return composite_pointwise.is_conj(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_conj(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_conj", "Tensor input", (input,), error)
 
 
 def resolve_conj(input):
@@ -3637,7 +3727,10 @@ def resolve_conj(input):
 
     resolve_conj(Tensor(a) self) -> Tensor(a)
     """
-    return composite_pointwise.resolve_conj(input, ops=TENSOR)
+    try:
+        return composite_pointwise.resolve_conj(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("resolve_conj", "Tensor input", (input,), error)
 
 
 def is_neg(input):
@@ -3645,7 +3738,10 @@ def is_neg(input):
 
     is_neg(Tensor self) -> bool
     """
-    return composite_pointwise.is_neg(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_neg(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_neg", "Tensor input", (input,), error)
 
 
 def resolve_neg(input):
@@ -3653,7 +3749,10 @@ def resolve_neg(input):
 
     resolve_neg(Tensor(a) self) -> Tensor(a)
     """
-    return composite_pointwise.resolve_neg(input, ops=TENSOR)
+    try:
+        return composite_pointwise.resolve_neg(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("resolve_neg", "Tensor input", (input,), error)
 
 
 def is_complex(input):
@@ -3661,7 +3760,10 @@ def is_complex(input):
 
     is_complex(Tensor self) -> bool
     """
-    return composite_pointwise.is_complex(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_complex(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_complex", "Tensor input", (input,), error)
 
 
 def is_floating_point(input):
@@ -3669,7 +3771,10 @@ def is_floating_point(input):
 
     is_floating_point(Tensor self) -> bool
     """
-    return composite_pointwise.is_floating_point(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_floating_point(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_floating_point", "Tensor input", (input,), error)
 
 
 class ConjPhysicalBackward0(Node):
@@ -3697,7 +3802,7 @@ def record_conj_physical(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_conj_physical = Operator("conj_physical", "conj", ((0, "input"),), record=record_conj_physical)
+OP_conj_physical = Operator("conj_physical", "conj", ((0, "input"),), "Tensor input", record=record_conj_physical)
 
 
 def conj_physical(input, *, out=None):
@@ -3711,7 +3816,7 @@ def conj_physical(input, *, out=None):
         try:
             result = kernels.conj(input._array)
         except Exception as error:
-            raise explain(OP_conj_physical, (input,), error) from error
+            raise explain(OP_conj_physical, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3733,7 +3838,10 @@ def real(input):
 
     real(Tensor(a) self) -> Tensor(a)
     """
-    return composite_pointwise.real(input, ops=TENSOR)
+    try:
+        return composite_pointwise.real(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("real", "Tensor input", (input,), error)
 
 
 class RealBackward0(Node):
@@ -3760,7 +3868,7 @@ def record__real(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP__real = Operator("_real", "real", ((0, "input"),), record=record__real, view=True)
+OP__real = Operator("_real", "real", ((0, "input"),), "Tensor input", record=record__real, view=True)
 
 
 def _real(input):
@@ -3772,7 +3880,7 @@ def _real(input):
         try:
             result = kernels.real(input._array)
         except Exception as error:
-            raise explain(OP__real, (input,), error) from error
+            raise explain(OP__real, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3810,7 +3918,7 @@ def record_imag(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_imag = Operator("imag", "imag", ((0, "input"),), record=record_imag, view=True)
+OP_imag = Operator("imag", "imag", ((0, "input"),), "Tensor input", record=record_imag, view=True)
 
 
 def imag(input):
@@ -3822,7 +3930,7 @@ def imag(input):
         try:
             result = kernels.imag(input._array)
         except Exception as error:
-            raise explain(OP_imag, (input,), error) from error
+            raise explain(OP_imag, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3868,7 +3976,7 @@ def record_angle(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_angle = Operator("angle", "angle", ((0, "input"),), record=record_angle, saves_self=True)
+OP_angle = Operator("angle", "angle", ((0, "input"),), "Tensor input", record=record_angle, saves_self=True)
 
 
 def angle(input, *, out=None):
@@ -3882,7 +3990,7 @@ def angle(input, *, out=None):
         try:
             result = kernels.angle(input._array)
         except Exception as error:
-            raise explain(OP_angle, (input,), error) from error
+            raise explain(OP_angle, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3925,7 +4033,9 @@ def record_complex(out, real, imag):
     node._next1 = imag._fn if type(imag) is Tensor and imag._extra is None else port(imag)
 
 
-OP_complex = Operator("complex", "complex", ((0, "real"), (1, "imag")), record=record_complex)
+OP_complex = Operator(
+    "complex", "complex", ((0, "real"), (1, "imag")), "Tensor real, Tensor imag", record=record_complex
+)
 
 
 def complex(real, imag, *, out=None):
@@ -3945,7 +4055,7 @@ def complex(real, imag, *, out=None):
         try:
             result = kernels.complex(real._array if a is Tensor else real, imag._array if b is Tensor else imag)
         except Exception as error:
-            raise explain(OP_complex, (real, imag), error) from error
+            raise explain(OP_complex, (real, imag), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4004,7 +4114,7 @@ def record_polar(out, abs, angle):
         node.version_result = watch_output(out)
 
 
-OP_polar = Operator("polar", "polar", ((0, "abs"), (1, "angle")), record=record_polar)
+OP_polar = Operator("polar", "polar", ((0, "abs"), (1, "angle")), "Tensor abs, Tensor angle", record=record_polar)
 
 
 def polar(abs, angle, *, out=None):
@@ -4024,7 +4134,7 @@ def polar(abs, angle, *, out=None):
         try:
             result = kernels.polar(abs._array if a is Tensor else abs, angle._array if b is Tensor else angle)
         except Exception as error:
-            raise explain(OP_polar, (abs, angle), error) from error
+            raise explain(OP_polar, (abs, angle), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4070,7 +4180,7 @@ def record_abs(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_abs = Operator("abs", "abs", ((0, "input"),), record=record_abs, saves_self=True)
+OP_abs = Operator("abs", "abs", ((0, "input"),), "Tensor input", record=record_abs, saves_self=True)
 
 
 def abs(input, *, out=None):
@@ -4084,7 +4194,7 @@ def abs(input, *, out=None):
         try:
             result = kernels.abs(input._array)
         except Exception as error:
-            raise explain(OP_abs, (input,), error) from error
+            raise explain(OP_abs, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4126,7 +4236,7 @@ def record_sign(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_sign = Operator("sign", "sign", ((0, "input"),), record=record_sign)
+OP_sign = Operator("sign", "sign", ((0, "input"),), "Tensor input", record=record_sign)
 
 
 def sign(input, *, out=None):
@@ -4140,7 +4250,7 @@ def sign(input, *, out=None):
         try:
             result = kernels.sign(input._array)
         except Exception as error:
-            raise explain(OP_sign, (input,), error) from error
+            raise explain(OP_sign, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4194,7 +4304,7 @@ def record_sgn(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sgn = Operator("sgn", "sgn", ((0, "input"),), record=record_sgn, saves_self=True)
+OP_sgn = Operator("sgn", "sgn", ((0, "input"),), "Tensor input", record=record_sgn, saves_self=True)
 
 
 def sgn(input, *, out=None):
@@ -4208,7 +4318,7 @@ def sgn(input, *, out=None):
         try:
             result = kernels.sgn(input._array)
         except Exception as error:
-            raise explain(OP_sgn, (input,), error) from error
+            raise explain(OP_sgn, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4269,7 +4379,14 @@ def record_copysign(out, input, other):
         node.version_result = watch_output(out)
 
 
-OP_copysign = Operator("copysign", "copysign", ((0, "input"), (1, "other")), record=record_copysign, saves_self=True)
+OP_copysign = Operator(
+    "copysign",
+    "copysign",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_copysign,
+    saves_self=True,
+)
 
 
 def copysign(input, other, *, out=None):
@@ -4291,7 +4408,7 @@ def copysign(input, other, *, out=None):
         try:
             result = kernels.copysign(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_copysign, (input, other), error) from error
+            raise explain(OP_copysign, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4335,7 +4452,7 @@ def record_floor(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_floor = Operator("floor", "floor", ((0, "input"),), record=record_floor)
+OP_floor = Operator("floor", "floor", ((0, "input"),), "Tensor input", record=record_floor)
 
 
 def floor(input, *, out=None):
@@ -4349,7 +4466,7 @@ def floor(input, *, out=None):
         try:
             result = kernels.floor(input._array)
         except Exception as error:
-            raise explain(OP_floor, (input,), error) from error
+            raise explain(OP_floor, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4391,7 +4508,7 @@ def record_ceil(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_ceil = Operator("ceil", "ceil", ((0, "input"),), record=record_ceil)
+OP_ceil = Operator("ceil", "ceil", ((0, "input"),), "Tensor input", record=record_ceil)
 
 
 def ceil(input, *, out=None):
@@ -4405,7 +4522,7 @@ def ceil(input, *, out=None):
         try:
             result = kernels.ceil(input._array)
         except Exception as error:
-            raise explain(OP_ceil, (input,), error) from error
+            raise explain(OP_ceil, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4447,7 +4564,7 @@ def record_trunc(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_trunc = Operator("trunc", "trunc", ((0, "input"),), record=record_trunc)
+OP_trunc = Operator("trunc", "trunc", ((0, "input"),), "Tensor input", record=record_trunc)
 
 
 def trunc(input, *, out=None):
@@ -4461,7 +4578,7 @@ def trunc(input, *, out=None):
         try:
             result = kernels.trunc(input._array)
         except Exception as error:
-            raise explain(OP_trunc, (input,), error) from error
+            raise explain(OP_trunc, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4503,7 +4620,7 @@ def record_round(out, input, decimals):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_round = Operator("round", "round", ((0, "input"),), record=record_round)
+OP_round = Operator("round", "round", ((0, "input"),), "Tensor input, int decimals=0", record=record_round)
 
 
 def round(input, decimals=0, *, out=None):
@@ -4517,7 +4634,7 @@ def round(input, decimals=0, *, out=None):
         try:
             result = kernels.round(input._array, decimals)
         except Exception as error:
-            raise explain(OP_round, (input, decimals), error) from error
+            raise explain(OP_round, (input, decimals), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4559,7 +4676,7 @@ def record_frac(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_frac = Operator("frac", "frac", ((0, "input"),), record=record_frac)
+OP_frac = Operator("frac", "frac", ((0, "input"),), "Tensor input", record=record_frac)
 
 
 def frac(input, *, out=None):
@@ -4573,7 +4690,7 @@ def frac(input, *, out=None):
         try:
             result = kernels.frac(input._array)
         except Exception as error:
-            raise explain(OP_frac, (input,), error) from error
+            raise explain(OP_frac, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4642,7 +4759,14 @@ def record_clamp(out, input, min, max):
     node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
 
 
-OP_clamp = Operator("clamp", "clamp", ((0, "input"), (1, "min"), (2, "max")), record=record_clamp, saves_self=True)
+OP_clamp = Operator(
+    "clamp",
+    "clamp",
+    ((0, "input"), (1, "min"), (2, "max")),
+    "Tensor input, Tensor? min=None, Tensor? max=None",
+    record=record_clamp,
+    saves_self=True,
+)
 
 
 def clamp(input, min=None, max=None, *, out=None):
@@ -4663,7 +4787,7 @@ def clamp(input, min=None, max=None, *, out=None):
                 input._array, None if min is None else min._array, None if max is None else max._array
             )
         except Exception as error:
-            raise explain(OP_clamp, (input, min, max), error) from error
+            raise explain(OP_clamp, (input, min, max), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4725,7 +4849,14 @@ def record_clamp_min(out, input, min):
     node.version_min = min._counter and min._counter.n if type(min) is Tensor else version_when_saved(min)
 
 
-OP_clamp_min = Operator("clamp_min", "clamp_min", ((0, "input"), (1, "min")), record=record_clamp_min, saves_self=True)
+OP_clamp_min = Operator(
+    "clamp_min",
+    "clamp_min",
+    ((0, "input"), (1, "min")),
+    "Tensor input, Tensor min",
+    record=record_clamp_min,
+    saves_self=True,
+)
 
 
 def clamp_min(input, min, *, out=None):
@@ -4745,7 +4876,7 @@ def clamp_min(input, min, *, out=None):
         try:
             result = kernels.clamp_min(input._array if a is Tensor else input, min._array if b is Tensor else min)
         except Exception as error:
-            raise explain(OP_clamp_min, (input, min), error) from error
+            raise explain(OP_clamp_min, (input, min), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4807,7 +4938,14 @@ def record_clamp_max(out, input, max):
     node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
 
 
-OP_clamp_max = Operator("clamp_max", "clamp_max", ((0, "input"), (1, "max")), record=record_clamp_max, saves_self=True)
+OP_clamp_max = Operator(
+    "clamp_max",
+    "clamp_max",
+    ((0, "input"), (1, "max")),
+    "Tensor input, Tensor max",
+    record=record_clamp_max,
+    saves_self=True,
+)
 
 
 def clamp_max(input, max, *, out=None):
@@ -4827,7 +4965,7 @@ def clamp_max(input, max, *, out=None):
         try:
             result = kernels.clamp_max(input._array if a is Tensor else input, max._array if b is Tensor else max)
         except Exception as error:
-            raise explain(OP_clamp_max, (input, max), error) from error
+            raise explain(OP_clamp_max, (input, max), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4878,7 +5016,7 @@ def record_relu(out, input):
     node.version_result = watch_output(out)
 
 
-OP_relu = Operator("relu", "relu", ((0, "input"),), record=record_relu)
+OP_relu = Operator("relu", "relu", ((0, "input"),), "Tensor input", record=record_relu)
 
 
 def relu(input):
@@ -4890,7 +5028,7 @@ def relu(input):
         try:
             result = kernels.relu(input._array)
         except Exception as error:
-            raise explain(OP_relu, (input,), error) from error
+            raise explain(OP_relu, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4950,7 +5088,14 @@ def record_maximum(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_maximum = Operator("maximum", "maximum", ((0, "input"), (1, "other")), record=record_maximum, saves_self=True)
+OP_maximum = Operator(
+    "maximum",
+    "maximum",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_maximum,
+    saves_self=True,
+)
 
 
 def maximum(input, other, *, out=None):
@@ -4972,7 +5117,7 @@ def maximum(input, other, *, out=None):
         try:
             result = kernels.maximum(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_maximum, (input, other), error) from error
+            raise explain(OP_maximum, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5029,7 +5174,14 @@ def record_minimum(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_minimum = Operator("minimum", "minimum", ((0, "input"), (1, "other")), record=record_minimum, saves_self=True)
+OP_minimum = Operator(
+    "minimum",
+    "minimum",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_minimum,
+    saves_self=True,
+)
 
 
 def minimum(input, other, *, out=None):
@@ -5051,7 +5203,7 @@ def minimum(input, other, *, out=None):
         try:
             result = kernels.minimum(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_minimum, (input, other), error) from error
+            raise explain(OP_minimum, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5109,7 +5261,9 @@ def record_fmax(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_fmax = Operator("fmax", "fmax", ((0, "input"), (1, "other")), record=record_fmax, saves_self=True)
+OP_fmax = Operator(
+    "fmax", "fmax", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_fmax, saves_self=True
+)
 
 
 def fmax(input, other, *, out=None):
@@ -5131,7 +5285,7 @@ def fmax(input, other, *, out=None):
         try:
             result = kernels.fmax(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_fmax, (input, other), error) from error
+            raise explain(OP_fmax, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5189,7 +5343,9 @@ def record_fmin(out, input, other):
     node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_fmin = Operator("fmin", "fmin", ((0, "input"), (1, "other")), record=record_fmin, saves_self=True)
+OP_fmin = Operator(
+    "fmin", "fmin", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_fmin, saves_self=True
+)
 
 
 def fmin(input, other, *, out=None):
@@ -5211,7 +5367,7 @@ def fmin(input, other, *, out=None):
         try:
             result = kernels.fmin(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_fmin, (input, other), error) from error
+            raise explain(OP_fmin, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5267,7 +5423,12 @@ def record_where(out, condition, input, other):
 
 
 OP_where = Operator(
-    "where", "where", ((0, "condition"), (1, "input"), (2, "other")), record=record_where, saves_self=True
+    "where",
+    "where",
+    ((0, "condition"), (1, "input"), (2, "other")),
+    "Tensor condition, Tensor input, Tensor other",
+    record=record_where,
+    saves_self=True,
 )
 
 
@@ -5289,7 +5450,7 @@ def where(condition, input, other, *, out=None):
         try:
             result = kernels.where(condition._array, input._array, other._array)
         except Exception as error:
-            raise explain(OP_where, (condition, input, other), error) from error
+            raise explain(OP_where, (condition, input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5336,7 +5497,14 @@ def record_nan_to_num(out, input, nan, posinf, neginf):
     node.version_self = input._counter and input._counter.n
 
 
-OP_nan_to_num = Operator("nan_to_num", "nan_to_num", ((0, "input"),), record=record_nan_to_num, saves_self=True)
+OP_nan_to_num = Operator(
+    "nan_to_num",
+    "nan_to_num",
+    ((0, "input"),),
+    "Tensor input, float? nan=None, float? posinf=None, float? neginf=None",
+    record=record_nan_to_num,
+    saves_self=True,
+)
 
 
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
@@ -5350,7 +5518,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
         try:
             result = kernels.nan_to_num(input._array, nan, posinf, neginf)
         except Exception as error:
-            raise explain(OP_nan_to_num, (input, nan, posinf, neginf), error) from error
+            raise explain(OP_nan_to_num, (input, nan, posinf, neginf), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5367,7 +5535,7 @@ def inplace_nan_to_num(input, nan=None, posinf=None, neginf=None):
     return inplace(OP_nan_to_num, (input, nan, posinf, neginf))
 
 
-OP_eq = Operator("eq", "eq", ((0, "input"), (1, "other")))
+OP_eq = Operator("eq", "eq", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def eq(input, other, *, out=None):
@@ -5389,7 +5557,7 @@ def eq(input, other, *, out=None):
         try:
             result = kernels.eq(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_eq, (input, other), error) from error
+            raise explain(OP_eq, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5404,7 +5572,7 @@ def inplace_eq(input, other):
     return inplace(OP_eq, (input, other))
 
 
-OP_ne = Operator("ne", "ne", ((0, "input"), (1, "other")))
+OP_ne = Operator("ne", "ne", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def ne(input, other, *, out=None):
@@ -5426,7 +5594,7 @@ def ne(input, other, *, out=None):
         try:
             result = kernels.ne(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_ne, (input, other), error) from error
+            raise explain(OP_ne, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5441,7 +5609,7 @@ def inplace_ne(input, other):
     return inplace(OP_ne, (input, other))
 
 
-OP_lt = Operator("lt", "lt", ((0, "input"), (1, "other")))
+OP_lt = Operator("lt", "lt", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def lt(input, other, *, out=None):
@@ -5463,7 +5631,7 @@ def lt(input, other, *, out=None):
         try:
             result = kernels.lt(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_lt, (input, other), error) from error
+            raise explain(OP_lt, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5478,7 +5646,7 @@ def inplace_lt(input, other):
     return inplace(OP_lt, (input, other))
 
 
-OP_le = Operator("le", "le", ((0, "input"), (1, "other")))
+OP_le = Operator("le", "le", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def le(input, other, *, out=None):
@@ -5500,7 +5668,7 @@ def le(input, other, *, out=None):
         try:
             result = kernels.le(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_le, (input, other), error) from error
+            raise explain(OP_le, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5515,7 +5683,7 @@ def inplace_le(input, other):
     return inplace(OP_le, (input, other))
 
 
-OP_gt = Operator("gt", "gt", ((0, "input"), (1, "other")))
+OP_gt = Operator("gt", "gt", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def gt(input, other, *, out=None):
@@ -5537,7 +5705,7 @@ def gt(input, other, *, out=None):
         try:
             result = kernels.gt(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_gt, (input, other), error) from error
+            raise explain(OP_gt, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5552,7 +5720,7 @@ def inplace_gt(input, other):
     return inplace(OP_gt, (input, other))
 
 
-OP_ge = Operator("ge", "ge", ((0, "input"), (1, "other")))
+OP_ge = Operator("ge", "ge", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def ge(input, other, *, out=None):
@@ -5574,7 +5742,7 @@ def ge(input, other, *, out=None):
         try:
             result = kernels.ge(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_ge, (input, other), error) from error
+            raise explain(OP_ge, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5589,7 +5757,7 @@ def inplace_ge(input, other):
     return inplace(OP_ge, (input, other))
 
 
-OP_equal = Operator("equal", "equal", ((0, "input"), (1, "other")), returns_value=True)
+OP_equal = Operator("equal", "equal", ((0, "input"), (1, "other")), "Tensor input, Tensor other", returns_value=True)
 
 
 def equal(input, other):
@@ -5600,7 +5768,12 @@ def equal(input, other):
     return dispatch(OP_equal, (input, other))
 
 
-OP_isclose = Operator("isclose", "isclose", ((0, "input"), (1, "other")))
+OP_isclose = Operator(
+    "isclose",
+    "isclose",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False",
+)
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -5622,7 +5795,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, rtol, atol, equal_nan
             )
         except Exception as error:
-            raise explain(OP_isclose, (input, other, rtol, atol, equal_nan), error) from error
+            raise explain(OP_isclose, (input, other, rtol, atol, equal_nan), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5632,7 +5805,13 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return dispatch(OP_isclose, (input, other, rtol, atol, equal_nan))
 
 
-OP_allclose = Operator("allclose", "allclose", ((0, "input"), (1, "other")), returns_value=True)
+OP_allclose = Operator(
+    "allclose",
+    "allclose",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False",
+    returns_value=True,
+)
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -5643,7 +5822,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return dispatch(OP_allclose, (input, other, rtol, atol, equal_nan))
 
 
-OP_isnan = Operator("isnan", "isnan", ((0, "input"),))
+OP_isnan = Operator("isnan", "isnan", ((0, "input"),), "Tensor input")
 
 
 def isnan(input):
@@ -5655,7 +5834,7 @@ def isnan(input):
         try:
             result = kernels.isnan(input._array)
         except Exception as error:
-            raise explain(OP_isnan, (input,), error) from error
+            raise explain(OP_isnan, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5665,7 +5844,7 @@ def isnan(input):
     return dispatch(OP_isnan, (input,))
 
 
-OP_isinf = Operator("isinf", "isinf", ((0, "input"),))
+OP_isinf = Operator("isinf", "isinf", ((0, "input"),), "Tensor input")
 
 
 def isinf(input):
@@ -5677,7 +5856,7 @@ def isinf(input):
         try:
             result = kernels.isinf(input._array)
         except Exception as error:
-            raise explain(OP_isinf, (input,), error) from error
+            raise explain(OP_isinf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5687,7 +5866,7 @@ def isinf(input):
     return dispatch(OP_isinf, (input,))
 
 
-OP_isfinite = Operator("isfinite", "isfinite", ((0, "input"),))
+OP_isfinite = Operator("isfinite", "isfinite", ((0, "input"),), "Tensor input")
 
 
 def isfinite(input):
@@ -5699,7 +5878,7 @@ def isfinite(input):
         try:
             result = kernels.isfinite(input._array)
         except Exception as error:
-            raise explain(OP_isfinite, (input,), error) from error
+            raise explain(OP_isfinite, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5709,7 +5888,7 @@ def isfinite(input):
     return dispatch(OP_isfinite, (input,))
 
 
-OP_isposinf = Operator("isposinf", "isposinf", ((0, "input"),))
+OP_isposinf = Operator("isposinf", "isposinf", ((0, "input"),), "Tensor input")
 
 
 def isposinf(input, *, out=None):
@@ -5723,7 +5902,7 @@ def isposinf(input, *, out=None):
         try:
             result = kernels.isposinf(input._array)
         except Exception as error:
-            raise explain(OP_isposinf, (input,), error) from error
+            raise explain(OP_isposinf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5733,7 +5912,7 @@ def isposinf(input, *, out=None):
     return dispatch(OP_isposinf, (input,))
 
 
-OP_isneginf = Operator("isneginf", "isneginf", ((0, "input"),))
+OP_isneginf = Operator("isneginf", "isneginf", ((0, "input"),), "Tensor input")
 
 
 def isneginf(input, *, out=None):
@@ -5747,7 +5926,7 @@ def isneginf(input, *, out=None):
         try:
             result = kernels.isneginf(input._array)
         except Exception as error:
-            raise explain(OP_isneginf, (input,), error) from error
+            raise explain(OP_isneginf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5757,7 +5936,7 @@ def isneginf(input, *, out=None):
     return dispatch(OP_isneginf, (input,))
 
 
-OP_isreal = Operator("isreal", "isreal", ((0, "input"),))
+OP_isreal = Operator("isreal", "isreal", ((0, "input"),), "Tensor input")
 
 
 def isreal(input):
@@ -5769,7 +5948,7 @@ def isreal(input):
         try:
             result = kernels.isreal(input._array)
         except Exception as error:
-            raise explain(OP_isreal, (input,), error) from error
+            raise explain(OP_isreal, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5779,7 +5958,7 @@ def isreal(input):
     return dispatch(OP_isreal, (input,))
 
 
-OP_signbit = Operator("signbit", "signbit", ((0, "input"),))
+OP_signbit = Operator("signbit", "signbit", ((0, "input"),), "Tensor input")
 
 
 def signbit(input, *, out=None):
@@ -5793,7 +5972,7 @@ def signbit(input, *, out=None):
         try:
             result = kernels.signbit(input._array)
         except Exception as error:
-            raise explain(OP_signbit, (input,), error) from error
+            raise explain(OP_signbit, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5803,7 +5982,7 @@ def signbit(input, *, out=None):
     return dispatch(OP_signbit, (input,))
 
 
-OP_logical_and = Operator("logical_and", "logical_and", ((0, "input"), (1, "other")))
+OP_logical_and = Operator("logical_and", "logical_and", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def logical_and(input, other, *, out=None):
@@ -5825,7 +6004,7 @@ def logical_and(input, other, *, out=None):
         try:
             result = kernels.logical_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logical_and, (input, other), error) from error
+            raise explain(OP_logical_and, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5840,7 +6019,7 @@ def inplace_logical_and(input, other):
     return inplace(OP_logical_and, (input, other))
 
 
-OP_logical_or = Operator("logical_or", "logical_or", ((0, "input"), (1, "other")))
+OP_logical_or = Operator("logical_or", "logical_or", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def logical_or(input, other, *, out=None):
@@ -5862,7 +6041,7 @@ def logical_or(input, other, *, out=None):
         try:
             result = kernels.logical_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logical_or, (input, other), error) from error
+            raise explain(OP_logical_or, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5877,7 +6056,7 @@ def inplace_logical_or(input, other):
     return inplace(OP_logical_or, (input, other))
 
 
-OP_logical_xor = Operator("logical_xor", "logical_xor", ((0, "input"), (1, "other")))
+OP_logical_xor = Operator("logical_xor", "logical_xor", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def logical_xor(input, other, *, out=None):
@@ -5899,7 +6078,7 @@ def logical_xor(input, other, *, out=None):
         try:
             result = kernels.logical_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logical_xor, (input, other), error) from error
+            raise explain(OP_logical_xor, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5914,7 +6093,7 @@ def inplace_logical_xor(input, other):
     return inplace(OP_logical_xor, (input, other))
 
 
-OP_logical_not = Operator("logical_not", "logical_not", ((0, "input"),))
+OP_logical_not = Operator("logical_not", "logical_not", ((0, "input"),), "Tensor input")
 
 
 def logical_not(input, *, out=None):
@@ -5928,7 +6107,7 @@ def logical_not(input, *, out=None):
         try:
             result = kernels.logical_not(input._array)
         except Exception as error:
-            raise explain(OP_logical_not, (input,), error) from error
+            raise explain(OP_logical_not, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5943,7 +6122,7 @@ def inplace_logical_not(input):
     return inplace(OP_logical_not, (input,))
 
 
-OP_bitwise_and = Operator("bitwise_and", "bitwise_and", ((0, "input"), (1, "other")))
+OP_bitwise_and = Operator("bitwise_and", "bitwise_and", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def bitwise_and(input, other, *, out=None):
@@ -5965,7 +6144,7 @@ def bitwise_and(input, other, *, out=None):
         try:
             result = kernels.bitwise_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_bitwise_and, (input, other), error) from error
+            raise explain(OP_bitwise_and, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5980,7 +6159,7 @@ def inplace_bitwise_and(input, other):
     return inplace(OP_bitwise_and, (input, other))
 
 
-OP_bitwise_or = Operator("bitwise_or", "bitwise_or", ((0, "input"), (1, "other")))
+OP_bitwise_or = Operator("bitwise_or", "bitwise_or", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def bitwise_or(input, other, *, out=None):
@@ -6002,7 +6181,7 @@ def bitwise_or(input, other, *, out=None):
         try:
             result = kernels.bitwise_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_bitwise_or, (input, other), error) from error
+            raise explain(OP_bitwise_or, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6017,7 +6196,7 @@ def inplace_bitwise_or(input, other):
     return inplace(OP_bitwise_or, (input, other))
 
 
-OP_bitwise_xor = Operator("bitwise_xor", "bitwise_xor", ((0, "input"), (1, "other")))
+OP_bitwise_xor = Operator("bitwise_xor", "bitwise_xor", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def bitwise_xor(input, other, *, out=None):
@@ -6039,7 +6218,7 @@ def bitwise_xor(input, other, *, out=None):
         try:
             result = kernels.bitwise_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_bitwise_xor, (input, other), error) from error
+            raise explain(OP_bitwise_xor, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6054,7 +6233,9 @@ def inplace_bitwise_xor(input, other):
     return inplace(OP_bitwise_xor, (input, other))
 
 
-OP_bitwise_left_shift = Operator("bitwise_left_shift", "bitwise_left_shift", ((0, "input"), (1, "other")))
+OP_bitwise_left_shift = Operator(
+    "bitwise_left_shift", "bitwise_left_shift", ((0, "input"), (1, "other")), "Tensor input, Tensor other"
+)
 
 
 def bitwise_left_shift(input, other, *, out=None):
@@ -6078,7 +6259,7 @@ def bitwise_left_shift(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_bitwise_left_shift, (input, other), error) from error
+            raise explain(OP_bitwise_left_shift, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6093,7 +6274,9 @@ def inplace_bitwise_left_shift(input, other):
     return inplace(OP_bitwise_left_shift, (input, other))
 
 
-OP_bitwise_right_shift = Operator("bitwise_right_shift", "bitwise_right_shift", ((0, "input"), (1, "other")))
+OP_bitwise_right_shift = Operator(
+    "bitwise_right_shift", "bitwise_right_shift", ((0, "input"), (1, "other")), "Tensor input, Tensor other"
+)
 
 
 def bitwise_right_shift(input, other, *, out=None):
@@ -6117,7 +6300,7 @@ def bitwise_right_shift(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_bitwise_right_shift, (input, other), error) from error
+            raise explain(OP_bitwise_right_shift, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6132,7 +6315,7 @@ def inplace_bitwise_right_shift(input, other):
     return inplace(OP_bitwise_right_shift, (input, other))
 
 
-OP_bitwise_not = Operator("bitwise_not", "bitwise_not", ((0, "input"),))
+OP_bitwise_not = Operator("bitwise_not", "bitwise_not", ((0, "input"),), "Tensor input")
 
 
 def bitwise_not(input, *, out=None):
@@ -6146,7 +6329,7 @@ def bitwise_not(input, *, out=None):
         try:
             result = kernels.bitwise_not(input._array)
         except Exception as error:
-            raise explain(OP_bitwise_not, (input,), error) from error
+            raise explain(OP_bitwise_not, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6194,7 +6377,9 @@ def record_logit(out, input, eps):
     node.arg_eps = eps
 
 
-OP_logit = Operator("logit", "logit", ((0, "input"),), record=record_logit, saves_self=True)
+OP_logit = Operator(
+    "logit", "logit", ((0, "input"),), "Tensor input, float? eps=None", record=record_logit, saves_self=True
+)
 
 
 def logit(input, eps=None, *, out=None):
@@ -6208,7 +6393,7 @@ def logit(input, eps=None, *, out=None):
         try:
             result = kernels.logit(input._array, eps)
         except Exception as error:
-            raise explain(OP_logit, (input, eps), error) from error
+            raise explain(OP_logit, (input, eps), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6257,7 +6442,7 @@ def record_sinc(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sinc = Operator("sinc", "sinc", ((0, "input"),), record=record_sinc, saves_self=True)
+OP_sinc = Operator("sinc", "sinc", ((0, "input"),), "Tensor input", record=record_sinc, saves_self=True)
 
 
 def sinc(input, *, out=None):
@@ -6271,7 +6456,7 @@ def sinc(input, *, out=None):
         try:
             result = kernels.sinc(input._array)
         except Exception as error:
-            raise explain(OP_sinc, (input,), error) from error
+            raise explain(OP_sinc, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6320,7 +6505,7 @@ def record_logistic(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_logistic = Operator("logistic", "logistic", ((0, "input"),), record=record_logistic, saves_self=True)
+OP_logistic = Operator("logistic", "logistic", ((0, "input"),), "Tensor input", record=record_logistic, saves_self=True)
 
 
 def logistic(input):
@@ -6332,7 +6517,7 @@ def logistic(input):
         try:
             result = kernels.logistic(input._array)
         except Exception as error:
-            raise explain(OP_logistic, (input,), error) from error
+            raise explain(OP_logistic, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6381,7 +6566,9 @@ def record_asin_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_asin_slope = Operator("asin_slope", "asin_slope", ((0, "input"),), record=record_asin_slope, saves_self=True)
+OP_asin_slope = Operator(
+    "asin_slope", "asin_slope", ((0, "input"),), "Tensor input", record=record_asin_slope, saves_self=True
+)
 
 
 def asin_slope(input):
@@ -6393,7 +6580,7 @@ def asin_slope(input):
         try:
             result = kernels.asin_slope(input._array)
         except Exception as error:
-            raise explain(OP_asin_slope, (input,), error) from error
+            raise explain(OP_asin_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6442,7 +6629,9 @@ def record_acosh_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_acosh_slope = Operator("acosh_slope", "acosh_slope", ((0, "input"),), record=record_acosh_slope, saves_self=True)
+OP_acosh_slope = Operator(
+    "acosh_slope", "acosh_slope", ((0, "input"),), "Tensor input", record=record_acosh_slope, saves_self=True
+)
 
 
 def acosh_slope(input):
@@ -6454,7 +6643,7 @@ def acosh_slope(input):
         try:
             result = kernels.acosh_slope(input._array)
         except Exception as error:
-            raise explain(OP_acosh_slope, (input,), error) from error
+            raise explain(OP_acosh_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6503,7 +6692,9 @@ def record_asinh_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_asinh_slope = Operator("asinh_slope", "asinh_slope", ((0, "input"),), record=record_asinh_slope, saves_self=True)
+OP_asinh_slope = Operator(
+    "asinh_slope", "asinh_slope", ((0, "input"),), "Tensor input", record=record_asinh_slope, saves_self=True
+)
 
 
 def asinh_slope(input):
@@ -6515,7 +6706,7 @@ def asinh_slope(input):
         try:
             result = kernels.asinh_slope(input._array)
         except Exception as error:
-            raise explain(OP_asinh_slope, (input,), error) from error
+            raise explain(OP_asinh_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6564,7 +6755,9 @@ def record_atanh_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_atanh_slope = Operator("atanh_slope", "atanh_slope", ((0, "input"),), record=record_atanh_slope, saves_self=True)
+OP_atanh_slope = Operator(
+    "atanh_slope", "atanh_slope", ((0, "input"),), "Tensor input", record=record_atanh_slope, saves_self=True
+)
 
 
 def atanh_slope(input):
@@ -6576,7 +6769,7 @@ def atanh_slope(input):
         try:
             result = kernels.atanh_slope(input._array)
         except Exception as error:
-            raise explain(OP_atanh_slope, (input,), error) from error
+            raise explain(OP_atanh_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6621,7 +6814,12 @@ def record_times_complement(out, input):
 
 
 OP_times_complement = Operator(
-    "times_complement", "times_complement", ((0, "input"),), record=record_times_complement, saves_self=True
+    "times_complement",
+    "times_complement",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_times_complement,
+    saves_self=True,
 )
 
 
@@ -6634,7 +6832,7 @@ def times_complement(input):
         try:
             result = kernels.times_complement(input._array)
         except Exception as error:
-            raise explain(OP_times_complement, (input,), error) from error
+            raise explain(OP_times_complement, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6683,7 +6881,9 @@ def record_atan_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_atan_slope = Operator("atan_slope", "atan_slope", ((0, "input"),), record=record_atan_slope, saves_self=True)
+OP_atan_slope = Operator(
+    "atan_slope", "atan_slope", ((0, "input"),), "Tensor input", record=record_atan_slope, saves_self=True
+)
 
 
 def atan_slope(input):
@@ -6695,7 +6895,7 @@ def atan_slope(input):
         try:
             result = kernels.atan_slope(input._array)
         except Exception as error:
-            raise explain(OP_atan_slope, (input,), error) from error
+            raise explain(OP_atan_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6771,7 +6971,12 @@ def record_hypot_slope(out, input, other, norm):
 
 
 OP_hypot_slope = Operator(
-    "hypot_slope", "hypot_slope", ((0, "input"), (1, "other"), (2, "norm")), record=record_hypot_slope, saves_self=True
+    "hypot_slope",
+    "hypot_slope",
+    ((0, "input"), (1, "other"), (2, "norm")),
+    "Tensor input, Tensor other, Tensor norm",
+    record=record_hypot_slope,
+    saves_self=True,
 )
 
 
@@ -6791,7 +6996,7 @@ def hypot_slope(input, other, norm):
         try:
             result = kernels.hypot_slope(input._array, other._array, norm._array)
         except Exception as error:
-            raise explain(OP_hypot_slope, (input, other, norm), error) from error
+            raise explain(OP_hypot_slope, (input, other, norm), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6839,7 +7044,12 @@ def record_sinc_derivative(out, input, order):
 
 
 OP_sinc_derivative = Operator(
-    "sinc_derivative", "sinc_derivative", ((0, "input"),), record=record_sinc_derivative, saves_self=True
+    "sinc_derivative",
+    "sinc_derivative",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_sinc_derivative,
+    saves_self=True,
 )
 
 
@@ -6852,7 +7062,7 @@ def sinc_derivative(input, order):
         try:
             result = kernels.sinc_derivative(input._array, order)
         except Exception as error:
-            raise explain(OP_sinc_derivative, (input, order), error) from error
+            raise explain(OP_sinc_derivative, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6895,7 +7105,12 @@ def record_frexp(out, input):
 
 
 OP_frexp = Operator(
-    "frexp", "frexp", ((0, "input"),), record=record_frexp, multi=namedtuple("frexp", ["mantissa", "exponent"])
+    "frexp",
+    "frexp",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_frexp,
+    multi=namedtuple("frexp", ["mantissa", "exponent"]),
 )
 
 
@@ -6954,7 +7169,7 @@ def record_ldexp(out, input, other):
         node.version_result = watch_output(out)
 
 
-OP_ldexp = Operator("ldexp", "ldexp", ((0, "input"), (1, "other")), record=record_ldexp)
+OP_ldexp = Operator("ldexp", "ldexp", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_ldexp)
 
 
 def ldexp(input, other, *, out=None):
@@ -6976,7 +7191,7 @@ def ldexp(input, other, *, out=None):
         try:
             result = kernels.ldexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_ldexp, (input, other), error) from error
+            raise explain(OP_ldexp, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6995,7 +7210,7 @@ def inplace_ldexp(input, other):
     return inplace(OP_ldexp, (input, other))
 
 
-OP_gcd = Operator("gcd", "gcd", ((0, "input"), (1, "other")))
+OP_gcd = Operator("gcd", "gcd", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def gcd(input, other, *, out=None):
@@ -7017,7 +7232,7 @@ def gcd(input, other, *, out=None):
         try:
             result = kernels.gcd(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_gcd, (input, other), error) from error
+            raise explain(OP_gcd, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7032,7 +7247,7 @@ def inplace_gcd(input, other):
     return inplace(OP_gcd, (input, other))
 
 
-OP_lcm = Operator("lcm", "lcm", ((0, "input"), (1, "other")))
+OP_lcm = Operator("lcm", "lcm", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def lcm(input, other, *, out=None):
@@ -7054,7 +7269,7 @@ def lcm(input, other, *, out=None):
         try:
             result = kernels.lcm(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_lcm, (input, other), error) from error
+            raise explain(OP_lcm, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7109,7 +7324,12 @@ def record_heaviside(out, input, values):
 
 
 OP_heaviside = Operator(
-    "heaviside", "heaviside", ((0, "input"), (1, "values")), record=record_heaviside, saves_self=True
+    "heaviside",
+    "heaviside",
+    ((0, "input"), (1, "values")),
+    "Tensor input, Tensor values",
+    record=record_heaviside,
+    saves_self=True,
 )
 
 
@@ -7136,7 +7356,7 @@ def heaviside(input, values, *, out=None):
         try:
             result = kernels.heaviside(input._array if a is Tensor else input, values._array if b is Tensor else values)
         except Exception as error:
-            raise explain(OP_heaviside, (input, values), error) from error
+            raise explain(OP_heaviside, (input, values), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7200,7 +7420,12 @@ def record_nextafter(out, input, other):
 
 
 OP_nextafter = Operator(
-    "nextafter", "nextafter", ((0, "input"), (1, "other")), record=record_nextafter, saves_self=True
+    "nextafter",
+    "nextafter",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_nextafter,
+    saves_self=True,
 )
 
 
@@ -7223,7 +7448,7 @@ def nextafter(input, other, *, out=None):
         try:
             result = kernels.nextafter(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_nextafter, (input, other), error) from error
+            raise explain(OP_nextafter, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7248,7 +7473,10 @@ def to(input, dtype):
     to(Tensor(a) self, ScalarType dtype) -> Tensor(a)
     """
     dtype = number_type("to", dtype)
-    return composite_pointwise.to(input, dtype, ops=TENSOR)
+    try:
+        return composite_pointwise.to(input, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained("to", "Tensor input, ScalarType dtype", (input, dtype), error)
 
 
 class ToCopyBackward0(Node):
@@ -7277,7 +7505,13 @@ def record__to_copy(out, input, dtype, memory_format):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP__to_copy = Operator("_to_copy", "to_copy", ((0, "input"),), record=record__to_copy)
+OP__to_copy = Operator(
+    "_to_copy",
+    "to_copy",
+    ((0, "input"),),
+    "Tensor input, ScalarType dtype, str? memory_format=None",
+    record=record__to_copy,
+)
 
 
 def _to_copy(input, dtype, *, memory_format=None):
@@ -7290,7 +7524,7 @@ def _to_copy(input, dtype, *, memory_format=None):
         try:
             result = kernels.to_copy(input._array, dtype, memory_format)
         except Exception as error:
-            raise explain(OP__to_copy, (input, dtype, memory_format), error) from error
+            raise explain(OP__to_copy, (input, dtype, memory_format), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7326,7 +7560,7 @@ def record_clone(out, input, memory_format):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_clone = Operator("clone", "clone", ((0, "input"),), record=record_clone)
+OP_clone = Operator("clone", "clone", ((0, "input"),), "Tensor input, str? memory_format=None", record=record_clone)
 
 
 def clone(input, *, memory_format=None):
@@ -7338,7 +7572,7 @@ def clone(input, *, memory_format=None):
         try:
             result = kernels.clone(input._array, memory_format)
         except Exception as error:
-            raise explain(OP_clone, (input, memory_format), error) from error
+            raise explain(OP_clone, (input, memory_format), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7380,7 +7614,7 @@ def record_copy(out, input, src):
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
 
 
-OP_copy = Operator("copy", "copy", ((0, "input"), (1, "src")), record=record_copy)
+OP_copy = Operator("copy", "copy", ((0, "input"), (1, "src")), "Tensor input, Tensor src", record=record_copy)
 
 
 def copy(input, src):
@@ -7398,7 +7632,7 @@ def copy(input, src):
         try:
             result = kernels.copy(input._array if a is Tensor else input, src._array if b is Tensor else src)
         except Exception as error:
-            raise explain(OP_copy, (input, src), error) from error
+            raise explain(OP_copy, (input, src), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7447,7 +7681,7 @@ def record_fill(out, input, value):
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
 
 
-OP_fill = Operator("fill", "fill", ((0, "input"), (1, "value")), record=record_fill)
+OP_fill = Operator("fill", "fill", ((0, "input"), (1, "value")), "Tensor input, Tensor value", record=record_fill)
 
 
 def fill(input, value):
@@ -7467,7 +7701,7 @@ def fill(input, value):
         try:
             result = kernels.fill(input._array if a is Tensor else input, value._array if b is Tensor else value)
         except Exception as error:
-            raise explain(OP_fill, (input, value), error) from error
+            raise explain(OP_fill, (input, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7511,7 +7745,13 @@ def record_fill_diagonal(out, input, fill_value, wrap):
     node.arg_wrap = wrap
 
 
-OP_fill_diagonal = Operator("fill_diagonal", "fill_diagonal", ((0, "input"),), record=record_fill_diagonal)
+OP_fill_diagonal = Operator(
+    "fill_diagonal",
+    "fill_diagonal",
+    ((0, "input"),),
+    "Tensor input, Scalar fill_value, bool wrap=False",
+    record=record_fill_diagonal,
+)
 
 
 def fill_diagonal(input, fill_value, wrap=False):
@@ -7523,7 +7763,7 @@ def fill_diagonal(input, fill_value, wrap=False):
         try:
             result = kernels.fill_diagonal(input._array, fill_value, wrap)
         except Exception as error:
-            raise explain(OP_fill_diagonal, (input, fill_value, wrap), error) from error
+            raise explain(OP_fill_diagonal, (input, fill_value, wrap), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7564,7 +7804,7 @@ def record_zero(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_zero = Operator("zero", "zero", ((0, "input"),), record=record_zero)
+OP_zero = Operator("zero", "zero", ((0, "input"),), "Tensor input", record=record_zero)
 
 
 def zero(input):
@@ -7576,7 +7816,7 @@ def zero(input):
         try:
             result = kernels.zero(input._array)
         except Exception as error:
-            raise explain(OP_zero, (input,), error) from error
+            raise explain(OP_zero, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None

@@ -4,7 +4,7 @@ from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, missing_argument, number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
@@ -61,7 +61,13 @@ def record_sum(out, input, dim, keepdim, dtype):
     node.arg_keepdim = keepdim
 
 
-OP_sum = Operator("sum", "sum", ((0, "input"),), record=record_sum)
+OP_sum = Operator(
+    "sum",
+    "sum",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_sum,
+)
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET):
@@ -79,7 +85,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSE
         try:
             result = kernels.sum(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_sum, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_sum, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -127,7 +133,14 @@ def record_nansum(out, input, dim, keepdim, dtype):
     node.arg_keepdim = keepdim
 
 
-OP_nansum = Operator("nansum", "nansum", ((0, "input"),), record=record_nansum, saves_self=True)
+OP_nansum = Operator(
+    "nansum",
+    "nansum",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_nansum,
+    saves_self=True,
+)
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
@@ -147,7 +160,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=U
         try:
             result = kernels.nansum(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_nansum, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_nansum, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -188,7 +201,13 @@ def record_mean(out, input, dim, keepdim, dtype):
     node.arg_keepdim = keepdim
 
 
-OP_mean = Operator("mean", "mean", ((0, "input"),), record=record_mean)
+OP_mean = Operator(
+    "mean",
+    "mean",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_mean,
+)
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
@@ -208,7 +227,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         try:
             result = kernels.mean(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_mean, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_mean, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -231,11 +250,19 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("nanmean", dtype)
-    return (
-        composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR), "nanmean")
-    )
+    try:
+        return (
+            composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR), "nanmean")
+        )
+    except Exception as error:
+        raise explained(
+            "nanmean",
+            "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+            (input, dim, keepdim, dtype),
+            error,
+        )
 
 
 class ProdBackward0(Node):
@@ -273,7 +300,14 @@ def record_prod(out, input, dim, keepdim, dtype):
     node.arg_keepdim = keepdim
 
 
-OP_prod = Operator("prod", "prod", ((0, "input"),), record=record_prod, saves_self=True)
+OP_prod = Operator(
+    "prod",
+    "prod",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_prod,
+    saves_self=True,
+)
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET):
@@ -291,7 +325,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         try:
             result = kernels.prod(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_prod, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_prod, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -312,7 +346,10 @@ def _products_of_others(input, dim=UNSET, *, axis=UNSET):
         dim = axis
     if dim is UNSET:
         raise missing_argument("_products_of_others", "dim")
-    return composite_reductions._products_of_others(input, dim, ops=TENSOR)
+    try:
+        return composite_reductions._products_of_others(input, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("_products_of_others", "Tensor input, int dim", (input, dim), error)
 
 
 def var_unbiased(input, unbiased, *, out=None):
@@ -320,11 +357,14 @@ def var_unbiased(input, unbiased, *, out=None):
 
     var.unbiased(Tensor self, bool unbiased) -> Tensor
     """
-    return (
-        composite_reductions.var_unbiased(input, unbiased, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.var_unbiased(input, unbiased, ops=TENSOR), "var")
-    )
+    try:
+        return (
+            composite_reductions.var_unbiased(input, unbiased, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.var_unbiased(input, unbiased, ops=TENSOR), "var")
+        )
+    except Exception as error:
+        raise explained("var", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -340,11 +380,19 @@ def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("var", "dim")
     if unbiased is UNSET:
         raise missing_argument("var", "unbiased")
-    return (
-        composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR), "var")
-    )
+    try:
+        return (
+            composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR), "var")
+        )
+    except Exception as error:
+        raise explained(
+            "var",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 class VarBackward0(Node):
@@ -381,7 +429,15 @@ def record_var_correction(out, input, dim, correction, keepdim):
     node.arg_keepdim = keepdim
 
 
-OP_var_correction = Operator("var.correction", "var", ((0, "input"),), record=record_var_correction, saves_self=True)
+OP_var_correction = Operator(
+    "var.correction",
+    "var",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+    record=record_var_correction,
+    saves_self=True,
+    shown="var",
+)
 
 
 def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None):
@@ -399,7 +455,7 @@ def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         try:
             result = kernels.var(input._array, dim, correction, keepdim)
         except Exception as error:
-            raise explain(OP_var_correction, (input, dim, correction, keepdim), error) from error
+            raise explain(OP_var_correction, (input, dim, correction, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -416,11 +472,14 @@ def std_unbiased(input, unbiased, *, out=None):
 
     std.unbiased(Tensor self, bool unbiased) -> Tensor
     """
-    return (
-        composite_reductions.std_unbiased(input, unbiased, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.std_unbiased(input, unbiased, ops=TENSOR), "std")
-    )
+    try:
+        return (
+            composite_reductions.std_unbiased(input, unbiased, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.std_unbiased(input, unbiased, ops=TENSOR), "std")
+        )
+    except Exception as error:
+        raise explained("std", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -436,11 +495,19 @@ def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("std", "dim")
     if unbiased is UNSET:
         raise missing_argument("std", "unbiased")
-    return (
-        composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR), "std")
-    )
+    try:
+        return (
+            composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR), "std")
+        )
+    except Exception as error:
+        raise explained(
+            "std",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 class StdBackward0(Node):
@@ -494,7 +561,15 @@ def record_std_correction(out, input, dim, correction, keepdim):
     node.version_result = watch_output(out)
 
 
-OP_std_correction = Operator("std.correction", "std", ((0, "input"),), record=record_std_correction, saves_self=True)
+OP_std_correction = Operator(
+    "std.correction",
+    "std",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+    record=record_std_correction,
+    saves_self=True,
+    shown="std",
+)
 
 
 def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None):
@@ -512,7 +587,7 @@ def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         try:
             result = kernels.std(input._array, dim, correction, keepdim)
         except Exception as error:
-            raise explain(OP_std_correction, (input, dim, correction, keepdim), error) from error
+            raise explain(OP_std_correction, (input, dim, correction, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -529,7 +604,10 @@ def var_mean_unbiased(input, unbiased):
 
     var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)
     """
-    return composite_reductions.var_mean_unbiased(input, unbiased, ops=TENSOR)
+    try:
+        return composite_reductions.var_mean_unbiased(input, unbiased, ops=TENSOR)
+    except Exception as error:
+        raise explained("var_mean", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def var_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
@@ -545,7 +623,15 @@ def var_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET,
         raise missing_argument("var_mean", "dim")
     if unbiased is UNSET:
         raise missing_argument("var_mean", "unbiased")
-    return composite_reductions.var_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    try:
+        return composite_reductions.var_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "var_mean",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 def var_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET):
@@ -557,7 +643,15 @@ def var_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_reductions.var_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    try:
+        return composite_reductions.var_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "var_mean",
+            "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+            (input, dim, correction, keepdim),
+            error,
+        )
 
 
 def std_mean_unbiased(input, unbiased):
@@ -565,7 +659,10 @@ def std_mean_unbiased(input, unbiased):
 
     std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)
     """
-    return composite_reductions.std_mean_unbiased(input, unbiased, ops=TENSOR)
+    try:
+        return composite_reductions.std_mean_unbiased(input, unbiased, ops=TENSOR)
+    except Exception as error:
+        raise explained("std_mean", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def std_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
@@ -581,7 +678,15 @@ def std_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET,
         raise missing_argument("std_mean", "dim")
     if unbiased is UNSET:
         raise missing_argument("std_mean", "unbiased")
-    return composite_reductions.std_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    try:
+        return composite_reductions.std_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "std_mean",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 def std_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET):
@@ -593,7 +698,15 @@ def std_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_reductions.std_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    try:
+        return composite_reductions.std_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "std_mean",
+            "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+            (input, dim, correction, keepdim),
+            error,
+        )
 
 
 class AmaxBackward0(Node):
@@ -634,7 +747,14 @@ def record_amax(out, input, dim, keepdim):
     node.version_result = watch_output(out)
 
 
-OP_amax = Operator("amax", "amax", ((0, "input"),), record=record_amax, saves_self=True)
+OP_amax = Operator(
+    "amax",
+    "amax",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False",
+    record=record_amax,
+    saves_self=True,
+)
 
 
 def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -652,7 +772,7 @@ def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None
         try:
             result = kernels.amax(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_amax, (input, dim, keepdim), error) from error
+            raise explain(OP_amax, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -702,7 +822,14 @@ def record_amin(out, input, dim, keepdim):
     node.version_result = watch_output(out)
 
 
-OP_amin = Operator("amin", "amin", ((0, "input"),), record=record_amin, saves_self=True)
+OP_amin = Operator(
+    "amin",
+    "amin",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False",
+    record=record_amin,
+    saves_self=True,
+)
 
 
 def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -720,7 +847,7 @@ def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None
         try:
             result = kernels.amin(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_amin, (input, dim, keepdim), error) from error
+            raise explain(OP_amin, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -741,11 +868,14 @@ def aminmax(input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=N
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return (
-        composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR), "aminmax")
-    )
+    try:
+        return (
+            composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR), "aminmax")
+        )
+    except Exception as error:
+        raise explained("aminmax", "Tensor input, int? dim=None, bool keepdim=False", (input, dim, keepdim), error)
 
 
 class MaxBackward1(Node):
@@ -784,7 +914,7 @@ def record_max(out, input):
     node.version_result = watch_output(out)
 
 
-OP_max = Operator("max", "max", ((0, "input"),), record=record_max, saves_self=True)
+OP_max = Operator("max", "max", ((0, "input"),), "Tensor input", record=record_max, saves_self=True)
 
 
 def max_plain(input, *, out=None):
@@ -798,7 +928,7 @@ def max_plain(input, *, out=None):
         try:
             result = kernels.max(input._array)
         except Exception as error:
-            raise explain(OP_max, (input,), error) from error
+            raise explain(OP_max, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -844,7 +974,13 @@ def record_max_dim(out, input, dim, keepdim):
 
 
 OP_max_dim = Operator(
-    "max.dim", "max_dim", ((0, "input"),), record=record_max_dim, multi=namedtuple("max", ["values", "indices"])
+    "max.dim",
+    "max_dim",
+    ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
+    record=record_max_dim,
+    multi=namedtuple("max", ["values", "indices"]),
+    shown="max",
 )
 
 
@@ -869,11 +1005,14 @@ def max_other(input, other, *, out=None):
 
     max.other(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_reductions.max_other(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.max_other(input, other, ops=TENSOR), "max")
-    )
+    try:
+        return (
+            composite_reductions.max_other(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.max_other(input, other, ops=TENSOR), "max")
+        )
+    except Exception as error:
+        raise explained("max", "Tensor input, Tensor other", (input, other), error)
 
 
 class MinBackward1(Node):
@@ -912,7 +1051,7 @@ def record_min(out, input):
     node.version_result = watch_output(out)
 
 
-OP_min = Operator("min", "min", ((0, "input"),), record=record_min, saves_self=True)
+OP_min = Operator("min", "min", ((0, "input"),), "Tensor input", record=record_min, saves_self=True)
 
 
 def min_plain(input, *, out=None):
@@ -926,7 +1065,7 @@ def min_plain(input, *, out=None):
         try:
             result = kernels.min(input._array)
         except Exception as error:
-            raise explain(OP_min, (input,), error) from error
+            raise explain(OP_min, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -972,7 +1111,13 @@ def record_min_dim(out, input, dim, keepdim):
 
 
 OP_min_dim = Operator(
-    "min.dim", "min_dim", ((0, "input"),), record=record_min_dim, multi=namedtuple("min", ["values", "indices"])
+    "min.dim",
+    "min_dim",
+    ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
+    record=record_min_dim,
+    multi=namedtuple("min", ["values", "indices"]),
+    shown="min",
 )
 
 
@@ -997,11 +1142,14 @@ def min_other(input, other, *, out=None):
 
     min.other(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_reductions.min_other(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.min_other(input, other, ops=TENSOR), "min")
-    )
+    try:
+        return (
+            composite_reductions.min_other(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.min_other(input, other, ops=TENSOR), "min")
+        )
+    except Exception as error:
+        raise explained("min", "Tensor input, Tensor other", (input, other), error)
 
 
 class ValueSelectingReductionBackwardBackward0(Node):
@@ -1043,6 +1191,7 @@ OP_value_selecting_reduction_backward = Operator(
     "value_selecting_reduction_backward",
     "value_selecting_reduction_backward",
     ((0, "grad_output"), (2, "indices")),
+    "Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim",
     record=record_value_selecting_reduction_backward,
 )
 
@@ -1088,9 +1237,7 @@ def value_selecting_reduction_backward(
                 keepdim,
             )
         except Exception as error:
-            raise explain(
-                OP_value_selecting_reduction_backward, (grad_output, dim, indices, sizes, keepdim), error
-            ) from error
+            raise explain(OP_value_selecting_reduction_backward, (grad_output, dim, indices, sizes, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1104,7 +1251,7 @@ def value_selecting_reduction_backward(
     return dispatch(OP_value_selecting_reduction_backward, (grad_output, dim, indices, sizes, keepdim))
 
 
-OP_argmax = Operator("argmax", "argmax", ((0, "input"),))
+OP_argmax = Operator("argmax", "argmax", ((0, "input"),), "Tensor input, int? dim=None, bool keepdim=False")
 
 
 def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1122,7 +1269,7 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         try:
             result = kernels.argmax(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_argmax, (input, dim, keepdim), error) from error
+            raise explain(OP_argmax, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1132,7 +1279,7 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
     return dispatch(OP_argmax, (input, dim, keepdim))
 
 
-OP_argmin = Operator("argmin", "argmin", ((0, "input"),))
+OP_argmin = Operator("argmin", "argmin", ((0, "input"),), "Tensor input, int? dim=None, bool keepdim=False")
 
 
 def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1150,7 +1297,7 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         try:
             result = kernels.argmin(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_argmin, (input, dim, keepdim), error) from error
+            raise explain(OP_argmin, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1160,7 +1307,7 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
     return dispatch(OP_argmin, (input, dim, keepdim))
 
 
-OP_all = Operator("all", "all", ((0, "input"),))
+OP_all = Operator("all", "all", ((0, "input"),), "Tensor input, int[1]? dim=None, bool keepdim=False")
 
 
 def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1178,7 +1325,7 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         try:
             result = kernels.all(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_all, (input, dim, keepdim), error) from error
+            raise explain(OP_all, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1188,7 +1335,7 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
     return dispatch(OP_all, (input, dim, keepdim))
 
 
-OP_any = Operator("any", "any", ((0, "input"),))
+OP_any = Operator("any", "any", ((0, "input"),), "Tensor input, int[1]? dim=None, bool keepdim=False")
 
 
 def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1206,7 +1353,7 @@ def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         try:
             result = kernels.any(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_any, (input, dim, keepdim), error) from error
+            raise explain(OP_any, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1216,7 +1363,7 @@ def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
     return dispatch(OP_any, (input, dim, keepdim))
 
 
-OP_count_nonzero = Operator("count_nonzero", "count_nonzero", ((0, "input"),))
+OP_count_nonzero = Operator("count_nonzero", "count_nonzero", ((0, "input"),), "Tensor input, int[1]? dim=None")
 
 
 def count_nonzero(input, dim=None, *, axis=UNSET):
@@ -1230,7 +1377,7 @@ def count_nonzero(input, dim=None, *, axis=UNSET):
         try:
             result = kernels.count_nonzero(input._array, dim)
         except Exception as error:
-            raise explain(OP_count_nonzero, (input, dim), error) from error
+            raise explain(OP_count_nonzero, (input, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1283,7 +1430,14 @@ def record_logsumexp(out, input, dim, keepdim):
     node.version_result = watch_output(out)
 
 
-OP_logsumexp = Operator("logsumexp", "logsumexp", ((0, "input"),), record=record_logsumexp, saves_self=True)
+OP_logsumexp = Operator(
+    "logsumexp",
+    "logsumexp",
+    ((0, "input"),),
+    "Tensor input, int[1] dim, bool keepdim=False",
+    record=record_logsumexp,
+    saves_self=True,
+)
 
 
 def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1303,7 +1457,7 @@ def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, ou
         try:
             result = kernels.logsumexp(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_logsumexp, (input, dim, keepdim), error) from error
+            raise explain(OP_logsumexp, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1348,7 +1502,11 @@ def record_logsumexp_slope(out, input, norm, dim):
 
 
 OP_logsumexp_slope = Operator(
-    "logsumexp_slope", "logsumexp_slope", ((0, "input"), (1, "norm")), record=record_logsumexp_slope
+    "logsumexp_slope",
+    "logsumexp_slope",
+    ((0, "input"), (1, "norm")),
+    "Tensor input, Tensor norm, int[1] dim",
+    record=record_logsumexp_slope,
 )
 
 
@@ -1373,7 +1531,7 @@ def logsumexp_slope(input, norm, dim=UNSET, *, axis=UNSET):
                 input._array if a is Tensor else input, norm._array if b is Tensor else norm, dim
             )
         except Exception as error:
-            raise explain(OP_logsumexp_slope, (input, norm, dim), error) from error
+            raise explain(OP_logsumexp_slope, (input, norm, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1414,7 +1572,9 @@ def record_cumsum(out, input, dim, dtype):
     node.arg_dim = dim
 
 
-OP_cumsum = Operator("cumsum", "cumsum", ((0, "input"),), record=record_cumsum)
+OP_cumsum = Operator(
+    "cumsum", "cumsum", ((0, "input"),), "Tensor input, int dim, ScalarType? dtype=None", record=record_cumsum
+)
 
 
 def cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
@@ -1434,7 +1594,7 @@ def cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         try:
             result = kernels.cumsum(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_cumsum, (input, dim, dtype), error) from error
+            raise explain(OP_cumsum, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1451,9 +1611,9 @@ def inplace_cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("cumsum", dtype)
+        dtype = number_type("cumsum_", dtype)
     if dim is UNSET:
-        raise missing_argument("cumsum", "dim")
+        raise missing_argument("cumsum_", "dim")
     return inplace(OP_cumsum, (input, dim, dtype))
 
 
@@ -1483,7 +1643,11 @@ def record_cumsum_backward(out, grad_output, dim):
 
 
 OP_cumsum_backward = Operator(
-    "cumsum_backward", "cumsum_backward", ((0, "grad_output"),), record=record_cumsum_backward
+    "cumsum_backward",
+    "cumsum_backward",
+    ((0, "grad_output"),),
+    "Tensor grad_output, int dim",
+    record=record_cumsum_backward,
 )
 
 
@@ -1500,7 +1664,7 @@ def cumsum_backward(grad_output, dim=UNSET, *, axis=UNSET):
         try:
             result = kernels.cumsum_backward(grad_output._array, dim)
         except Exception as error:
-            raise explain(OP_cumsum_backward, (grad_output, dim), error) from error
+            raise explain(OP_cumsum_backward, (grad_output, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1551,7 +1715,14 @@ def record_cumprod(out, input, dim, dtype):
     node.version_result = watch_output(out)
 
 
-OP_cumprod = Operator("cumprod", "cumprod", ((0, "input"),), record=record_cumprod, saves_self=True)
+OP_cumprod = Operator(
+    "cumprod",
+    "cumprod",
+    ((0, "input"),),
+    "Tensor input, int dim, ScalarType? dtype=None",
+    record=record_cumprod,
+    saves_self=True,
+)
 
 
 def cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
@@ -1571,7 +1742,7 @@ def cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         try:
             result = kernels.cumprod(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_cumprod, (input, dim, dtype), error) from error
+            raise explain(OP_cumprod, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1588,9 +1759,9 @@ def inplace_cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("cumprod", dtype)
+        dtype = number_type("cumprod_", dtype)
     if dim is UNSET:
-        raise missing_argument("cumprod", "dim")
+        raise missing_argument("cumprod_", "dim")
     return inplace(OP_cumprod, (input, dim, dtype))
 
 
@@ -1634,7 +1805,14 @@ def record_logcumsumexp(out, input, dim):
     node.version_result = watch_output(out)
 
 
-OP_logcumsumexp = Operator("logcumsumexp", "logcumsumexp", ((0, "input"),), record=record_logcumsumexp, saves_self=True)
+OP_logcumsumexp = Operator(
+    "logcumsumexp",
+    "logcumsumexp",
+    ((0, "input"),),
+    "Tensor input, int dim",
+    record=record_logcumsumexp,
+    saves_self=True,
+)
 
 
 def logcumsumexp(input, dim=UNSET, *, axis=UNSET, out=None):
@@ -1652,7 +1830,7 @@ def logcumsumexp(input, dim=UNSET, *, axis=UNSET, out=None):
         try:
             result = kernels.logcumsumexp(input._array, dim)
         except Exception as error:
-            raise explain(OP_logcumsumexp, (input, dim), error) from error
+            raise explain(OP_logcumsumexp, (input, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1696,7 +1874,12 @@ def record_cummax(out, input, dim):
 
 
 OP_cummax = Operator(
-    "cummax", "cummax", ((0, "input"),), record=record_cummax, multi=namedtuple("cummax", ["values", "indices"])
+    "cummax",
+    "cummax",
+    ((0, "input"),),
+    "Tensor input, int dim",
+    record=record_cummax,
+    multi=namedtuple("cummax", ["values", "indices"]),
 )
 
 
@@ -1746,7 +1929,12 @@ def record_cummin(out, input, dim):
 
 
 OP_cummin = Operator(
-    "cummin", "cummin", ((0, "input"),), record=record_cummin, multi=namedtuple("cummin", ["values", "indices"])
+    "cummin",
+    "cummin",
+    ((0, "input"),),
+    "Tensor input, int dim",
+    record=record_cummin,
+    multi=namedtuple("cummin", ["values", "indices"]),
 )
 
 
@@ -1825,7 +2013,11 @@ def record_linear_recurrence(out, input, coefficients, dim, reverse):
 
 
 OP_linear_recurrence = Operator(
-    "linear_recurrence", "linear_recurrence", ((0, "input"), (1, "coefficients")), record=record_linear_recurrence
+    "linear_recurrence",
+    "linear_recurrence",
+    ((0, "input"), (1, "coefficients")),
+    "Tensor input, Tensor coefficients, int dim, bool reverse=False",
+    record=record_linear_recurrence,
 )
 
 
@@ -1859,7 +2051,7 @@ def linear_recurrence(input, coefficients, dim=UNSET, reverse=False, *, axis=UNS
                 reverse,
             )
         except Exception as error:
-            raise explain(OP_linear_recurrence, (input, coefficients, dim, reverse), error) from error
+            raise explain(OP_linear_recurrence, (input, coefficients, dim, reverse), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1907,7 +2099,12 @@ def record_kthvalue(out, input, k, dim, keepdim):
 
 
 OP_kthvalue = Operator(
-    "kthvalue", "kthvalue", ((0, "input"),), record=record_kthvalue, multi=namedtuple("kthvalue", ["values", "indices"])
+    "kthvalue",
+    "kthvalue",
+    ((0, "input"),),
+    "Tensor input, int k, int dim=-1, bool keepdim=False",
+    record=record_kthvalue,
+    multi=namedtuple("kthvalue", ["values", "indices"]),
 )
 
 
@@ -1961,7 +2158,7 @@ def record_median(out, input):
     node.version_result = watch_output(out)
 
 
-OP_median = Operator("median", "median", ((0, "input"),), record=record_median, saves_self=True)
+OP_median = Operator("median", "median", ((0, "input"),), "Tensor input", record=record_median, saves_self=True)
 
 
 def median_plain(input):
@@ -1973,7 +2170,7 @@ def median_plain(input):
         try:
             result = kernels.median(input._array)
         except Exception as error:
-            raise explain(OP_median, (input,), error) from error
+            raise explain(OP_median, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2022,8 +2219,10 @@ OP_median_dim = Operator(
     "median.dim",
     "median_dim",
     ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
     record=record_median_dim,
     multi=namedtuple("median", ["values", "indices"]),
+    shown="median",
 )
 
 
@@ -2077,7 +2276,9 @@ def record_nanmedian(out, input):
     node.version_result = watch_output(out)
 
 
-OP_nanmedian = Operator("nanmedian", "nanmedian", ((0, "input"),), record=record_nanmedian, saves_self=True)
+OP_nanmedian = Operator(
+    "nanmedian", "nanmedian", ((0, "input"),), "Tensor input", record=record_nanmedian, saves_self=True
+)
 
 
 def nanmedian_plain(input):
@@ -2089,7 +2290,7 @@ def nanmedian_plain(input):
         try:
             result = kernels.nanmedian(input._array)
         except Exception as error:
-            raise explain(OP_nanmedian, (input,), error) from error
+            raise explain(OP_nanmedian, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2138,8 +2339,10 @@ OP_nanmedian_dim = Operator(
     "nanmedian.dim",
     "nanmedian_dim",
     ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
     record=record_nanmedian_dim,
     multi=namedtuple("nanmedian", ["values", "indices"]),
+    shown="nanmedian",
 )
 
 
@@ -2190,7 +2393,14 @@ def record_mode(out, input, dim, keepdim):
     node.version_indices = watch_output(out[1])
 
 
-OP_mode = Operator("mode", "mode", ((0, "input"),), record=record_mode, multi=namedtuple("mode", ["values", "indices"]))
+OP_mode = Operator(
+    "mode",
+    "mode",
+    ((0, "input"),),
+    "Tensor input, int dim=-1, bool keepdim=False",
+    record=record_mode,
+    multi=namedtuple("mode", ["values", "indices"]),
+)
 
 
 def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -2216,15 +2426,23 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return (
-        composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
-            "quantile",
+    try:
+        return (
+            composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
+                "quantile",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "quantile",
+            "Tensor input, any q, int? dim=None, bool keepdim=False, str interpolation='linear'",
+            (input, q, dim, keepdim, interpolation),
+            error,
+        )
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET, out=None):
@@ -2236,15 +2454,23 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ax
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return (
-        composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
-            "nanquantile",
+    try:
+        return (
+            composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
+                "nanquantile",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "nanquantile",
+            "Tensor input, any q, int? dim=None, bool keepdim=False, str interpolation='linear'",
+            (input, q, dim, keepdim, interpolation),
+            error,
+        )
 
 
 def trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
@@ -2254,7 +2480,10 @@ def trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_reductions.trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    try:
+        return composite_reductions.trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("trapezoid", "Tensor y, Tensor? x=None, Scalar dx=1, int dim=-1", (y, x, dx, dim), error)
 
 
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
@@ -2264,7 +2493,12 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_reductions.cumulative_trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    try:
+        return composite_reductions.cumulative_trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "cumulative_trapezoid", "Tensor y, Tensor? x=None, Scalar dx=1, int dim=-1", (y, x, dx, dim), error
+        )
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET, out=None):
@@ -2274,11 +2508,19 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET, out=None)
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR), "diff")
-    )
+    try:
+        return (
+            composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR), "diff")
+        )
+    except Exception as error:
+        raise explained(
+            "diff",
+            "Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None",
+            (input, n, dim, prepend, append),
+            error,
+        )
 
 
 def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=UNSET):
@@ -2288,7 +2530,15 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_reductions.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order, ops=TENSOR)
+    try:
+        return composite_reductions.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "gradient",
+            "Tensor input, any spacing=None, any dim=None, int edge_order=1",
+            (input, spacing, dim, edge_order),
+            error,
+        )
 
 
 class BincountBackward0(Node):
@@ -2322,7 +2572,14 @@ def record_bincount(out, input, weights, minlength):
     node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
 
 
-OP_bincount = Operator("bincount", "bincount", ((0, "input"), (1, "weights")), record=record_bincount, saves_self=True)
+OP_bincount = Operator(
+    "bincount",
+    "bincount",
+    ((0, "input"), (1, "weights")),
+    "Tensor input, Tensor? weights=None, int minlength=0",
+    record=record_bincount,
+    saves_self=True,
+)
 
 
 def bincount(input, weights=None, minlength=0):
@@ -2338,7 +2595,7 @@ def bincount(input, weights=None, minlength=0):
         try:
             result = kernels.bincount(input._array, None if weights is None else weights._array, minlength)
         except Exception as error:
-            raise explain(OP_bincount, (input, weights, minlength), error) from error
+            raise explain(OP_bincount, (input, weights, minlength), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2352,7 +2609,7 @@ def bincount(input, weights=None, minlength=0):
     return dispatch(OP_bincount, (input, weights, minlength))
 
 
-OP_histc = Operator("histc", "histc", ((0, "input"),))
+OP_histc = Operator("histc", "histc", ((0, "input"),), "Tensor input, int bins=100, Scalar min=0, Scalar max=0")
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -2366,7 +2623,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         try:
             result = kernels.histc(input._array, bins, min, max)
         except Exception as error:
-            raise explain(OP_histc, (input, bins, min, max), error) from error
+            raise explain(OP_histc, (input, bins, min, max), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2381,15 +2638,23 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
 
     histogram(Tensor self, any bins, *, any range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
     """
-    return (
-        composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR),
-            "histogram",
+    try:
+        return (
+            composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR),
+                "histogram",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "histogram",
+            "Tensor input, any bins, any range=None, Tensor? weight=None, bool density=False",
+            (input, bins, range, weight, density),
+            error,
+        )
 
 
 def histogramdd(input, bins, range=None, weight=None, density=False):
@@ -2397,10 +2662,20 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
 
     histogramdd(Tensor self, any bins, any range=None, Tensor? weight=None, bool density=False) -> any
     """
-    return composite_reductions.histogramdd(input, bins, range, weight, density, ops=TENSOR)
+    try:
+        return composite_reductions.histogramdd(input, bins, range, weight, density, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "histogramdd",
+            "Tensor input, any bins, any range=None, Tensor? weight=None, bool density=False",
+            (input, bins, range, weight, density),
+            error,
+        )
 
 
-OP__bin_edges = Operator("_bin_edges", "bin_edges", ((0, "input"),), returns_list=True)
+OP__bin_edges = Operator(
+    "_bin_edges", "bin_edges", ((0, "input"),), "Tensor input, any bins, any range", returns_list=True
+)
 
 
 def _bin_edges(input, bins, range):
@@ -2412,7 +2687,11 @@ def _bin_edges(input, bins, range):
 
 
 OP__histogram_counts = Operator(
-    "_histogram_counts", "histogram_counts", ((0, "input"), (2, "weight")), lists=((1, "edges"),)
+    "_histogram_counts",
+    "histogram_counts",
+    ((0, "input"), (2, "weight")),
+    "Tensor input, Tensor[] edges, Tensor? weight, bool density",
+    lists=((1, "edges"),),
 )
 
 
@@ -2424,7 +2703,9 @@ def _histogram_counts(input, edges, weight, density):
     return dispatch(OP__histogram_counts, (input, edges, weight, density))
 
 
-OP_hash_tensor = Operator("hash_tensor", "hash_tensor", ((0, "input"),))
+OP_hash_tensor = Operator(
+    "hash_tensor", "hash_tensor", ((0, "input"),), "Tensor input, int[1] dim=(), bool keepdim=False, int mode=0"
+)
 
 
 def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UNSET, out=None):
@@ -2442,7 +2723,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UN
         try:
             result = kernels.hash_tensor(input._array, dim, keepdim, mode)
         except Exception as error:
-            raise explain(OP_hash_tensor, (input, dim, keepdim, mode), error) from error
+            raise explain(OP_hash_tensor, (input, dim, keepdim, mode), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None

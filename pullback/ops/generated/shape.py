@@ -2,7 +2,7 @@
 
 from numpy import asarray, ndarray
 from pullback.core.arguments import UNSET, int_list, missing_argument, tensor_list
-from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
+from pullback.core.dispatch import Operator, TENSOR, dispatch, explain, explained
 from pullback.core.inplace_views import become_view
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -47,7 +47,7 @@ def record_view(out, input, size):
     node.self_shape = input.shape
 
 
-OP_view = Operator("view", "view", ((0, "input"),), record=record_view, view=True)
+OP_view = Operator("view", "view", ((0, "input"),), "Tensor input, int[] size", record=record_view, view=True)
 
 
 def view(input, *size_, size=UNSET):
@@ -60,7 +60,7 @@ def view(input, *size_, size=UNSET):
         try:
             result = kernels.view(input._array, size)
         except Exception as error:
-            raise explain(OP_view, (input, size), error) from error
+            raise explain(OP_view, (input, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -99,7 +99,9 @@ def record_reshape(out, input, shape):
     node.self_shape = input.shape
 
 
-OP_reshape = Operator("reshape", "reshape", ((0, "input"),), record=record_reshape, view=True)
+OP_reshape = Operator(
+    "reshape", "reshape", ((0, "input"),), "Tensor input, int[] shape", record=record_reshape, view=True
+)
 
 
 def reshape(input, *shape_, shape=UNSET):
@@ -112,7 +114,7 @@ def reshape(input, *shape_, shape=UNSET):
         try:
             result = kernels.reshape(input._array, shape)
         except Exception as error:
-            raise explain(OP_reshape, (input, shape), error) from error
+            raise explain(OP_reshape, (input, shape), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -131,7 +133,10 @@ def view_as(input, other):
 
     view_as(Tensor(a) self, Tensor other) -> Tensor(a)
     """
-    return composite_shape.view_as(input, other, ops=TENSOR)
+    try:
+        return composite_shape.view_as(input, other, ops=TENSOR)
+    except Exception as error:
+        raise explained("view_as", "Tensor input, Tensor other", (input, other), error)
 
 
 def reshape_as(input, other):
@@ -139,7 +144,10 @@ def reshape_as(input, other):
 
     reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)
     """
-    return composite_shape.reshape_as(input, other, ops=TENSOR)
+    try:
+        return composite_shape.reshape_as(input, other, ops=TENSOR)
+    except Exception as error:
+        raise explained("reshape_as", "Tensor input, Tensor other", (input, other), error)
 
 
 class AliasBackward0(Node):
@@ -166,7 +174,7 @@ def record_alias(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_alias = Operator("alias", "alias", ((0, "input"),), record=record_alias, view=True)
+OP_alias = Operator("alias", "alias", ((0, "input"),), "Tensor input", record=record_alias, view=True)
 
 
 def alias(input):
@@ -178,7 +186,7 @@ def alias(input):
         try:
             result = kernels.alias(input._array)
         except Exception as error:
-            raise explain(OP_alias, (input,), error) from error
+            raise explain(OP_alias, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -217,7 +225,9 @@ def record_permute(out, input, dims):
     node.arg_dims = dims
 
 
-OP_permute = Operator("permute", "permute", ((0, "input"),), record=record_permute, view=True)
+OP_permute = Operator(
+    "permute", "permute", ((0, "input"),), "Tensor input, int[] dims", record=record_permute, view=True
+)
 
 
 def permute(input, *dims_, dims=UNSET):
@@ -230,7 +240,7 @@ def permute(input, *dims_, dims=UNSET):
         try:
             result = kernels.permute(input._array, dims)
         except Exception as error:
-            raise explain(OP_permute, (input, dims), error) from error
+            raise explain(OP_permute, (input, dims), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -270,7 +280,9 @@ def record_transpose(out, input, dim0, dim1):
     node.arg_dim1 = dim1
 
 
-OP_transpose = Operator("transpose", "transpose", ((0, "input"),), record=record_transpose, view=True)
+OP_transpose = Operator(
+    "transpose", "transpose", ((0, "input"),), "Tensor input, int dim0, int dim1", record=record_transpose, view=True
+)
 
 
 def transpose(input, dim0, dim1):
@@ -282,7 +294,7 @@ def transpose(input, dim0, dim1):
         try:
             result = kernels.transpose(input._array, dim0, dim1)
         except Exception as error:
-            raise explain(OP_transpose, (input, dim0, dim1), error) from error
+            raise explain(OP_transpose, (input, dim0, dim1), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -298,7 +310,10 @@ def transpose(input, dim0, dim1):
 
 def inplace_transpose(input, dim0, dim1):
     """Make `input` itself the view that `transpose` gives."""
-    return become_view(input, "transpose", transpose, dim0, dim1)
+    try:
+        return become_view(input, "transpose", transpose, dim0, dim1)
+    except Exception as error:
+        raise explained("transpose_", "Tensor input, int dim0, int dim1", (input, dim0, dim1), error)
 
 
 class TBackward0(Node):
@@ -325,7 +340,7 @@ def record_t(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_t = Operator("t", "t", ((0, "input"),), record=record_t, view=True)
+OP_t = Operator("t", "t", ((0, "input"),), "Tensor input", record=record_t, view=True)
 
 
 def t(input):
@@ -337,7 +352,7 @@ def t(input):
         try:
             result = kernels.t(input._array)
         except Exception as error:
-            raise explain(OP_t, (input,), error) from error
+            raise explain(OP_t, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -353,7 +368,10 @@ def t(input):
 
 def inplace_t(input):
     """Make `input` itself the view that `t` gives."""
-    return become_view(input, "t", t)
+    try:
+        return become_view(input, "t", t)
+    except Exception as error:
+        raise explained("t_", "Tensor input", (input,), error)
 
 
 class NumpyTBackward0(Node):
@@ -380,7 +398,7 @@ def record_numpy_T(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_numpy_T = Operator("numpy_T", "numpy_T", ((0, "input"),), record=record_numpy_T, view=True)
+OP_numpy_T = Operator("numpy_T", "numpy_T", ((0, "input"),), "Tensor input", record=record_numpy_T, view=True)
 
 
 def numpy_T(input):
@@ -392,7 +410,7 @@ def numpy_T(input):
         try:
             result = kernels.numpy_T(input._array)
         except Exception as error:
-            raise explain(OP_numpy_T, (input,), error) from error
+            raise explain(OP_numpy_T, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -411,7 +429,10 @@ def mT(input):
 
     mT(Tensor(a) self) -> Tensor(a)
     """
-    return composite_shape.mT(input, ops=TENSOR)
+    try:
+        return composite_shape.mT(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("mT", "Tensor input", (input,), error)
 
 
 def mH(input):
@@ -419,7 +440,10 @@ def mH(input):
 
     mH(Tensor(a) self) -> Tensor(a)
     """
-    return composite_shape.mH(input, ops=TENSOR)
+    try:
+        return composite_shape.mH(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("mH", "Tensor input", (input,), error)
 
 
 def matrix_H(input):
@@ -427,7 +451,10 @@ def matrix_H(input):
 
     matrix_H(Tensor(a) self) -> Tensor(a)
     """
-    return composite_shape.matrix_H(input, ops=TENSOR)
+    try:
+        return composite_shape.matrix_H(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("matrix_H", "Tensor input", (input,), error)
 
 
 def adjoint(input):
@@ -435,7 +462,10 @@ def adjoint(input):
 
     adjoint(Tensor(a) self) -> Tensor(a)
     """
-    return composite_shape.adjoint(input, ops=TENSOR)
+    try:
+        return composite_shape.adjoint(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("adjoint", "Tensor input", (input,), error)
 
 
 class MovedimBackward0(Node):
@@ -464,7 +494,14 @@ def record_movedim(out, input, source, destination):
     node.arg_destination = destination
 
 
-OP_movedim = Operator("movedim", "movedim", ((0, "input"),), record=record_movedim, view=True)
+OP_movedim = Operator(
+    "movedim",
+    "movedim",
+    ((0, "input"),),
+    "Tensor input, int[1] source, int[1] destination",
+    record=record_movedim,
+    view=True,
+)
 
 
 def movedim(input, source, destination):
@@ -476,7 +513,7 @@ def movedim(input, source, destination):
         try:
             result = kernels.movedim(input._array, source, destination)
         except Exception as error:
-            raise explain(OP_movedim, (input, source, destination), error) from error
+            raise explain(OP_movedim, (input, source, destination), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -514,7 +551,14 @@ def record_expand(out, input, size, implicit):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_expand = Operator("expand", "expand", ((0, "input"),), record=record_expand, view=True)
+OP_expand = Operator(
+    "expand",
+    "expand",
+    ((0, "input"),),
+    "Tensor input, int[] size, bool implicit=False",
+    record=record_expand,
+    view=True,
+)
 
 
 def expand(input, *size_, implicit=False, size=UNSET):
@@ -527,7 +571,7 @@ def expand(input, *size_, implicit=False, size=UNSET):
         try:
             result = kernels.expand(input._array, size, implicit)
         except Exception as error:
-            raise explain(OP_expand, (input, size, implicit), error) from error
+            raise explain(OP_expand, (input, size, implicit), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -546,7 +590,10 @@ def expand_as(input, other):
 
     expand_as(Tensor(a) self, Tensor other) -> Tensor(a)
     """
-    return composite_shape.expand_as(input, other, ops=TENSOR)
+    try:
+        return composite_shape.expand_as(input, other, ops=TENSOR)
+    except Exception as error:
+        raise explained("expand_as", "Tensor input, Tensor other", (input, other), error)
 
 
 def broadcast_to(input, *size_, size=UNSET):
@@ -555,7 +602,10 @@ def broadcast_to(input, *size_, size=UNSET):
     broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)
     """
     size = int_list("broadcast_to", "size", size_, size, UNSET)
-    return composite_shape.broadcast_to(input, size, ops=TENSOR)
+    try:
+        return composite_shape.broadcast_to(input, size, ops=TENSOR)
+    except Exception as error:
+        raise explained("broadcast_to", "Tensor input, int[] size", (input, size), error)
 
 
 def broadcast_tensors(*tensors_, tensors=UNSET):
@@ -564,7 +614,10 @@ def broadcast_tensors(*tensors_, tensors=UNSET):
     broadcast_tensors(Tensor[] tensors) -> Tensor[]
     """
     tensors = tensor_list("broadcast_tensors", "tensors", tensors_, tensors, UNSET)
-    return composite_shape.broadcast_tensors(tensors, ops=TENSOR)
+    try:
+        return composite_shape.broadcast_tensors(tensors, ops=TENSOR)
+    except Exception as error:
+        raise explained("broadcast_tensors", "Tensor[] tensors", (tensors,), error)
 
 
 class SqueezeBackward0(Node):
@@ -592,7 +645,9 @@ def record_squeeze(out, input, dim):
     node.self_shape = input.shape
 
 
-OP_squeeze = Operator("squeeze", "squeeze", ((0, "input"),), record=record_squeeze, view=True)
+OP_squeeze = Operator(
+    "squeeze", "squeeze", ((0, "input"),), "Tensor input, int[1]? dim=None", record=record_squeeze, view=True
+)
 
 
 def squeeze(input, dim=None, *, axis=UNSET):
@@ -606,7 +661,7 @@ def squeeze(input, dim=None, *, axis=UNSET):
         try:
             result = kernels.squeeze(input._array, dim)
         except Exception as error:
-            raise explain(OP_squeeze, (input, dim), error) from error
+            raise explain(OP_squeeze, (input, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -624,7 +679,10 @@ def inplace_squeeze(input, dim=None, *, axis=UNSET):
     """Make `input` itself the view that `squeeze` gives."""
     if axis is not UNSET:
         dim = axis
-    return become_view(input, "squeeze", squeeze, dim)
+    try:
+        return become_view(input, "squeeze", squeeze, dim)
+    except Exception as error:
+        raise explained("squeeze_", "Tensor input, int[1]? dim=None", (input, dim), error)
 
 
 class UnsqueezeBackward0(Node):
@@ -652,7 +710,9 @@ def record_unsqueeze(out, input, dim):
     node.self_shape = input.shape
 
 
-OP_unsqueeze = Operator("unsqueeze", "unsqueeze", ((0, "input"),), record=record_unsqueeze, view=True)
+OP_unsqueeze = Operator(
+    "unsqueeze", "unsqueeze", ((0, "input"),), "Tensor input, int dim", record=record_unsqueeze, view=True
+)
 
 
 def unsqueeze(input, dim=UNSET, *, axis=UNSET):
@@ -668,7 +728,7 @@ def unsqueeze(input, dim=UNSET, *, axis=UNSET):
         try:
             result = kernels.unsqueeze(input._array, dim)
         except Exception as error:
-            raise explain(OP_unsqueeze, (input, dim), error) from error
+            raise explain(OP_unsqueeze, (input, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -687,8 +747,11 @@ def inplace_unsqueeze(input, dim=UNSET, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("unsqueeze", "dim")
-    return become_view(input, "unsqueeze", unsqueeze, dim)
+        raise missing_argument("unsqueeze_", "dim")
+    try:
+        return become_view(input, "unsqueeze", unsqueeze, dim)
+    except Exception as error:
+        raise explained("unsqueeze_", "Tensor input, int dim", (input, dim), error)
 
 
 class FlattenBackward0(Node):
@@ -716,7 +779,14 @@ def record_flatten(out, input, start_dim, end_dim):
     node.self_shape = input.shape
 
 
-OP_flatten = Operator("flatten", "flatten", ((0, "input"),), record=record_flatten, view=True)
+OP_flatten = Operator(
+    "flatten",
+    "flatten",
+    ((0, "input"),),
+    "Tensor input, int start_dim=0, int end_dim=-1",
+    record=record_flatten,
+    view=True,
+)
 
 
 def flatten(input, start_dim=0, end_dim=-1):
@@ -728,7 +798,7 @@ def flatten(input, start_dim=0, end_dim=-1):
         try:
             result = kernels.flatten(input._array, start_dim, end_dim)
         except Exception as error:
-            raise explain(OP_flatten, (input, start_dim, end_dim), error) from error
+            raise explain(OP_flatten, (input, start_dim, end_dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -753,7 +823,10 @@ def unflatten(input, dim=UNSET, sizes=UNSET, *, axis=UNSET):
         raise missing_argument("unflatten", "dim")
     if sizes is UNSET:
         raise missing_argument("unflatten", "sizes")
-    return composite_shape.unflatten(input, dim, sizes, ops=TENSOR)
+    try:
+        return composite_shape.unflatten(input, dim, sizes, ops=TENSOR)
+    except Exception as error:
+        raise explained("unflatten", "Tensor input, int dim, int[] sizes", (input, dim, sizes), error)
 
 
 def ravel(input):
@@ -761,7 +834,10 @@ def ravel(input):
 
     ravel(Tensor(a) self) -> Tensor(a)
     """
-    return composite_shape.ravel(input, ops=TENSOR)
+    try:
+        return composite_shape.ravel(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("ravel", "Tensor input", (input,), error)
 
 
 def contiguous(input):
@@ -769,10 +845,13 @@ def contiguous(input):
 
     contiguous(Tensor(a) self) -> Tensor(a)
     """
-    return composite_shape.contiguous(input, ops=TENSOR)
+    try:
+        return composite_shape.contiguous(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("contiguous", "Tensor input", (input,), error)
 
 
-OP_is_contiguous = Operator("is_contiguous", "is_contiguous", ((0, "input"),), returns_value=True)
+OP_is_contiguous = Operator("is_contiguous", "is_contiguous", ((0, "input"),), "Tensor input", returns_value=True)
 
 
 def is_contiguous(input):
@@ -811,7 +890,9 @@ def record_narrow(out, input, dim, start, length):
     node.arg_length = length
 
 
-OP_narrow = Operator("narrow", "narrow", ((0, "input"),), record=record_narrow, view=True)
+OP_narrow = Operator(
+    "narrow", "narrow", ((0, "input"),), "Tensor input, int dim, any start, int length", record=record_narrow, view=True
+)
 
 
 def narrow(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
@@ -831,7 +912,7 @@ def narrow(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET):
         try:
             result = kernels.narrow(input._array, dim, start, length)
         except Exception as error:
-            raise explain(OP_narrow, (input, dim, start, length), error) from error
+            raise explain(OP_narrow, (input, dim, start, length), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -872,7 +953,9 @@ def record_select(out, input, dim, index):
     node.arg_index = index
 
 
-OP_select = Operator("select", "select", ((0, "input"),), record=record_select, view=True)
+OP_select = Operator(
+    "select", "select", ((0, "input"),), "Tensor input, int dim, int index", record=record_select, view=True
+)
 
 
 def select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
@@ -890,7 +973,7 @@ def select(input, dim=UNSET, index=UNSET, *, axis=UNSET):
         try:
             result = kernels.select(input._array, dim, index)
         except Exception as error:
-            raise explain(OP_select, (input, dim, index), error) from error
+            raise explain(OP_select, (input, dim, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -932,7 +1015,14 @@ def record_diagonal(out, input, offset, dim1, dim2):
     node.arg_dim2 = dim2
 
 
-OP_diagonal = Operator("diagonal", "diagonal", ((0, "input"),), record=record_diagonal, view=True)
+OP_diagonal = Operator(
+    "diagonal",
+    "diagonal",
+    ((0, "input"),),
+    "Tensor input, int offset=0, int dim1=0, int dim2=1",
+    record=record_diagonal,
+    view=True,
+)
 
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
@@ -944,7 +1034,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         try:
             result = kernels.diagonal(input._array, offset, dim1, dim2)
         except Exception as error:
-            raise explain(OP_diagonal, (input, offset, dim1, dim2), error) from error
+            raise explain(OP_diagonal, (input, offset, dim1, dim2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -986,7 +1076,11 @@ def record_diagonal_backward(out, input, shape, offset, dim1, dim2):
 
 
 OP_diagonal_backward = Operator(
-    "diagonal_backward", "diagonal_backward", ((0, "input"),), record=record_diagonal_backward
+    "diagonal_backward",
+    "diagonal_backward",
+    ((0, "input"),),
+    "Tensor input, int[] shape, int offset, int dim1, int dim2",
+    record=record_diagonal_backward,
 )
 
 
@@ -999,7 +1093,7 @@ def diagonal_backward(input, shape, offset, dim1, dim2):
         try:
             result = kernels.diagonal_backward(input._array, shape, offset, dim1, dim2)
         except Exception as error:
-            raise explain(OP_diagonal_backward, (input, shape, offset, dim1, dim2), error) from error
+            raise explain(OP_diagonal_backward, (input, shape, offset, dim1, dim2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1032,7 +1126,15 @@ def record_split(out, input, split_size, dim):
     node.arg_dim = dim
 
 
-OP_split = Operator("split", "split", ((0, "input"),), record=record_split, returns_list=True, view=True)
+OP_split = Operator(
+    "split",
+    "split",
+    ((0, "input"),),
+    "Tensor input, any split_size, int dim=0",
+    record=record_split,
+    returns_list=True,
+    view=True,
+)
 
 
 def split(input, split_size, dim=0, *, axis=UNSET):
@@ -1070,6 +1172,7 @@ OP_split_with_sizes = Operator(
     "split_with_sizes",
     "split_with_sizes",
     ((0, "input"),),
+    "Tensor input, int[] split_sizes, int dim=0",
     record=record_split_with_sizes,
     returns_list=True,
     view=True,
@@ -1107,7 +1210,15 @@ def record_chunk(out, input, chunks, dim):
     node.arg_dim = dim
 
 
-OP_chunk = Operator("chunk", "chunk", ((0, "input"),), record=record_chunk, returns_list=True, view=True)
+OP_chunk = Operator(
+    "chunk",
+    "chunk",
+    ((0, "input"),),
+    "Tensor input, int chunks, int dim=0",
+    record=record_chunk,
+    returns_list=True,
+    view=True,
+)
 
 
 def chunk(input, chunks, dim=0, *, axis=UNSET):
@@ -1127,7 +1238,12 @@ def tensor_split(input, indices_or_sections, dim=0, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.tensor_split(input, indices_or_sections, dim, ops=TENSOR)
+    try:
+        return composite_shape.tensor_split(input, indices_or_sections, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "tensor_split", "Tensor input, any indices_or_sections, int dim=0", (input, indices_or_sections, dim), error
+        )
 
 
 class UnbindBackward0(MultiNode):
@@ -1151,7 +1267,9 @@ def record_unbind(out, input, dim):
     node.arg_dim = dim
 
 
-OP_unbind = Operator("unbind", "unbind", ((0, "input"),), record=record_unbind, returns_list=True, view=True)
+OP_unbind = Operator(
+    "unbind", "unbind", ((0, "input"),), "Tensor input, int dim=0", record=record_unbind, returns_list=True, view=True
+)
 
 
 def unbind(input, dim=0, *, axis=UNSET):
@@ -1192,7 +1310,14 @@ def record_unfold(out, input, dimension, size, step):
     node.arg_step = step
 
 
-OP_unfold = Operator("unfold", "unfold", ((0, "input"),), record=record_unfold, view=True)
+OP_unfold = Operator(
+    "unfold",
+    "unfold",
+    ((0, "input"),),
+    "Tensor input, int dimension, int size, int step",
+    record=record_unfold,
+    view=True,
+)
 
 
 def unfold(input, dimension, size, step):
@@ -1204,7 +1329,7 @@ def unfold(input, dimension, size, step):
         try:
             result = kernels.unfold(input._array, dimension, size, step)
         except Exception as error:
-            raise explain(OP_unfold, (input, dimension, size, step), error) from error
+            raise explain(OP_unfold, (input, dimension, size, step), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1245,7 +1370,13 @@ def record_unfold_backward(out, input, shape, dim, size, step):
     node.arg_step = step
 
 
-OP_unfold_backward = Operator("unfold_backward", "unfold_backward", ((0, "input"),), record=record_unfold_backward)
+OP_unfold_backward = Operator(
+    "unfold_backward",
+    "unfold_backward",
+    ((0, "input"),),
+    "Tensor input, int[] shape, int dim, int size, int step",
+    record=record_unfold_backward,
+)
 
 
 def unfold_backward(input, shape, dim=UNSET, size=UNSET, step=UNSET, *, axis=UNSET):
@@ -1265,7 +1396,7 @@ def unfold_backward(input, shape, dim=UNSET, size=UNSET, step=UNSET, *, axis=UNS
         try:
             result = kernels.unfold_backward(input._array, shape, dim, size, step)
         except Exception as error:
-            raise explain(OP_unfold_backward, (input, shape, dim, size, step), error) from error
+            raise explain(OP_unfold_backward, (input, shape, dim, size, step), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1282,12 +1413,28 @@ def as_strided(input, size, stride, storage_offset=None):
 
     as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)
     """
-    return composite_shape.as_strided(input, size, stride, storage_offset, ops=TENSOR)
+    try:
+        return composite_shape.as_strided(input, size, stride, storage_offset, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "as_strided",
+            "Tensor input, int[] size, int[] stride, int? storage_offset=None",
+            (input, size, stride, storage_offset),
+            error,
+        )
 
 
 def inplace_as_strided(input, size, stride, storage_offset=None):
     """Make `input` itself the view that `as_strided` gives."""
-    return become_view(input, "as_strided", as_strided, size, stride, storage_offset)
+    try:
+        return become_view(input, "as_strided", as_strided, size, stride, storage_offset)
+    except Exception as error:
+        raise explained(
+            "as_strided_",
+            "Tensor input, int[] size, int[] stride, int? storage_offset=None",
+            (input, size, stride, storage_offset),
+            error,
+        )
 
 
 class StridedViewBackward0(Node):
@@ -1322,7 +1469,14 @@ def record__strided_view(out, input, size, stride, storage_offset, geometry):
     node.arg_geometry = geometry
 
 
-OP__strided_view = Operator("_strided_view", "strided_view", ((0, "input"),), record=record__strided_view, view=True)
+OP__strided_view = Operator(
+    "_strided_view",
+    "strided_view",
+    ((0, "input"),),
+    "Tensor input, int[] size, int[] stride, int storage_offset, any geometry",
+    record=record__strided_view,
+    view=True,
+)
 
 
 def _strided_view(input, size, stride, storage_offset, geometry):
@@ -1334,7 +1488,7 @@ def _strided_view(input, size, stride, storage_offset, geometry):
         try:
             result = kernels.strided_view(input._array, size, stride, storage_offset, geometry)
         except Exception as error:
-            raise explain(OP__strided_view, (input, size, stride, storage_offset, geometry), error) from error
+            raise explain(OP__strided_view, (input, size, stride, storage_offset, geometry), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1375,7 +1529,13 @@ def record__restride(out, input, source, target, counted):
     node.arg_counted = counted
 
 
-OP__restride = Operator("_restride", "restride", ((0, "input"),), record=record__restride)
+OP__restride = Operator(
+    "_restride",
+    "restride",
+    ((0, "input"),),
+    "Tensor input, any source, any target, any counted",
+    record=record__restride,
+)
 
 
 def _restride(input, source, target, counted):
@@ -1387,7 +1547,7 @@ def _restride(input, source, target, counted):
         try:
             result = kernels.restride(input._array, source, target, counted)
         except Exception as error:
-            raise explain(OP__restride, (input, source, target, counted), error) from error
+            raise explain(OP__restride, (input, source, target, counted), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1399,7 +1559,9 @@ def _restride(input, source, target, counted):
     return dispatch(OP__restride, (input, source, target, counted))
 
 
-OP__storage_geometry = Operator("_storage_geometry", "storage_geometry", ((0, "input"),), returns_value=True)
+OP__storage_geometry = Operator(
+    "_storage_geometry", "storage_geometry", ((0, "input"),), "Tensor input", returns_value=True
+)
 
 
 def _storage_geometry(input):
@@ -1434,7 +1596,9 @@ def record_view_as_real(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_view_as_real = Operator("view_as_real", "view_as_real", ((0, "input"),), record=record_view_as_real, view=True)
+OP_view_as_real = Operator(
+    "view_as_real", "view_as_real", ((0, "input"),), "Tensor input", record=record_view_as_real, view=True
+)
 
 
 def view_as_real(input):
@@ -1446,7 +1610,7 @@ def view_as_real(input):
         try:
             result = kernels.view_as_real(input._array)
         except Exception as error:
-            raise explain(OP_view_as_real, (input,), error) from error
+            raise explain(OP_view_as_real, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1485,7 +1649,7 @@ def record_view_as_complex(out, input):
 
 
 OP_view_as_complex = Operator(
-    "view_as_complex", "view_as_complex", ((0, "input"),), record=record_view_as_complex, view=True
+    "view_as_complex", "view_as_complex", ((0, "input"),), "Tensor input", record=record_view_as_complex, view=True
 )
 
 
@@ -1498,7 +1662,7 @@ def view_as_complex(input):
         try:
             result = kernels.view_as_complex(input._array)
         except Exception as error:
-            raise explain(OP_view_as_complex, (input,), error) from error
+            raise explain(OP_view_as_complex, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1537,7 +1701,7 @@ def record_flip(out, input, dims):
     node.arg_dims = dims
 
 
-OP_flip = Operator("flip", "flip", ((0, "input"),), record=record_flip)
+OP_flip = Operator("flip", "flip", ((0, "input"),), "Tensor input, int[] dims", record=record_flip)
 
 
 def flip(input, *dims_, dims=UNSET):
@@ -1550,7 +1714,7 @@ def flip(input, *dims_, dims=UNSET):
         try:
             result = kernels.flip(input._array, dims)
         except Exception as error:
-            raise explain(OP_flip, (input, dims), error) from error
+            raise explain(OP_flip, (input, dims), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1567,7 +1731,10 @@ def fliplr(input):
 
     fliplr(Tensor self) -> Tensor
     """
-    return composite_shape.fliplr(input, ops=TENSOR)
+    try:
+        return composite_shape.fliplr(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("fliplr", "Tensor input", (input,), error)
 
 
 def flipud(input):
@@ -1575,7 +1742,10 @@ def flipud(input):
 
     flipud(Tensor self) -> Tensor
     """
-    return composite_shape.flipud(input, ops=TENSOR)
+    try:
+        return composite_shape.flipud(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("flipud", "Tensor input", (input,), error)
 
 
 class RollBackward0(Node):
@@ -1604,7 +1774,7 @@ def record_roll(out, input, shifts, dims):
     node.arg_dims = dims
 
 
-OP_roll = Operator("roll", "roll", ((0, "input"),), record=record_roll)
+OP_roll = Operator("roll", "roll", ((0, "input"),), "Tensor input, int[1] shifts, int[1] dims=()", record=record_roll)
 
 
 def roll(input, shifts, dims=()):
@@ -1616,7 +1786,7 @@ def roll(input, shifts, dims=()):
         try:
             result = kernels.roll(input._array, shifts, dims)
         except Exception as error:
-            raise explain(OP_roll, (input, shifts, dims), error) from error
+            raise explain(OP_roll, (input, shifts, dims), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1654,7 +1824,7 @@ def record_rot90(out, input, k, dims):
     node.arg_dims = dims
 
 
-OP_rot90 = Operator("rot90", "rot90", ((0, "input"),), record=record_rot90)
+OP_rot90 = Operator("rot90", "rot90", ((0, "input"),), "Tensor input, int k=1, int[] dims=(0, 1)", record=record_rot90)
 
 
 def rot90(input, k=1, dims=(0, 1)):
@@ -1666,7 +1836,7 @@ def rot90(input, k=1, dims=(0, 1)):
         try:
             result = kernels.rot90(input._array, k, dims)
         except Exception as error:
-            raise explain(OP_rot90, (input, k, dims), error) from error
+            raise explain(OP_rot90, (input, k, dims), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1704,7 +1874,7 @@ def record_repeat(out, input, repeats):
     node.arg_repeats = repeats
 
 
-OP_repeat = Operator("repeat", "repeat", ((0, "input"),), record=record_repeat)
+OP_repeat = Operator("repeat", "repeat", ((0, "input"),), "Tensor input, int[] repeats", record=record_repeat)
 
 
 def repeat(input, *repeats_, repeats=UNSET):
@@ -1717,7 +1887,7 @@ def repeat(input, *repeats_, repeats=UNSET):
         try:
             result = kernels.repeat(input._array, repeats)
         except Exception as error:
-            raise explain(OP_repeat, (input, repeats), error) from error
+            raise explain(OP_repeat, (input, repeats), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1735,7 +1905,10 @@ def tile(input, *dims_, dims=UNSET):
     tile(Tensor self, int[] dims) -> Tensor
     """
     dims = int_list("tile", "dims", dims_, dims, UNSET)
-    return composite_shape.tile(input, dims, ops=TENSOR)
+    try:
+        return composite_shape.tile(input, dims, ops=TENSOR)
+    except Exception as error:
+        raise explained("tile", "Tensor input, int[] dims", (input, dims), error)
 
 
 class TrilBackward0(Node):
@@ -1763,7 +1936,7 @@ def record_tril(out, input, diagonal):
     node.arg_diagonal = diagonal
 
 
-OP_tril = Operator("tril", "tril", ((0, "input"),), record=record_tril)
+OP_tril = Operator("tril", "tril", ((0, "input"),), "Tensor input, int diagonal=0", record=record_tril)
 
 
 def tril(input, diagonal=0, *, out=None):
@@ -1777,7 +1950,7 @@ def tril(input, diagonal=0, *, out=None):
         try:
             result = kernels.tril(input._array, diagonal)
         except Exception as error:
-            raise explain(OP_tril, (input, diagonal), error) from error
+            raise explain(OP_tril, (input, diagonal), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1819,7 +1992,7 @@ def record_triu(out, input, diagonal):
     node.arg_diagonal = diagonal
 
 
-OP_triu = Operator("triu", "triu", ((0, "input"),), record=record_triu)
+OP_triu = Operator("triu", "triu", ((0, "input"),), "Tensor input, int diagonal=0", record=record_triu)
 
 
 def triu(input, diagonal=0, *, out=None):
@@ -1833,7 +2006,7 @@ def triu(input, diagonal=0, *, out=None):
         try:
             result = kernels.triu(input._array, diagonal)
         except Exception as error:
-            raise explain(OP_triu, (input, diagonal), error) from error
+            raise explain(OP_triu, (input, diagonal), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1855,7 +2028,10 @@ def atleast_1d_plain(input):
 
     atleast_1d(Tensor self) -> Tensor
     """
-    return composite_shape.atleast_1d(input, ops=TENSOR)
+    try:
+        return composite_shape.atleast_1d(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("atleast_1d", "Tensor input", (input,), error)
 
 
 def atleast_1d_Sequence(tensors):
@@ -1863,7 +2039,10 @@ def atleast_1d_Sequence(tensors):
 
     atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]
     """
-    return composite_shape.atleast_1d_Sequence(tensors, ops=TENSOR)
+    try:
+        return composite_shape.atleast_1d_Sequence(tensors, ops=TENSOR)
+    except Exception as error:
+        raise explained("atleast_1d", "Tensor[] tensors", (tensors,), error)
 
 
 def atleast_2d_plain(input):
@@ -1871,7 +2050,10 @@ def atleast_2d_plain(input):
 
     atleast_2d(Tensor self) -> Tensor
     """
-    return composite_shape.atleast_2d(input, ops=TENSOR)
+    try:
+        return composite_shape.atleast_2d(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("atleast_2d", "Tensor input", (input,), error)
 
 
 def atleast_2d_Sequence(tensors):
@@ -1879,7 +2061,10 @@ def atleast_2d_Sequence(tensors):
 
     atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]
     """
-    return composite_shape.atleast_2d_Sequence(tensors, ops=TENSOR)
+    try:
+        return composite_shape.atleast_2d_Sequence(tensors, ops=TENSOR)
+    except Exception as error:
+        raise explained("atleast_2d", "Tensor[] tensors", (tensors,), error)
 
 
 def atleast_3d_plain(input):
@@ -1887,7 +2072,10 @@ def atleast_3d_plain(input):
 
     atleast_3d(Tensor self) -> Tensor
     """
-    return composite_shape.atleast_3d(input, ops=TENSOR)
+    try:
+        return composite_shape.atleast_3d(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("atleast_3d", "Tensor input", (input,), error)
 
 
 def atleast_3d_Sequence(tensors):
@@ -1895,7 +2083,10 @@ def atleast_3d_Sequence(tensors):
 
     atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]
     """
-    return composite_shape.atleast_3d_Sequence(tensors, ops=TENSOR)
+    try:
+        return composite_shape.atleast_3d_Sequence(tensors, ops=TENSOR)
+    except Exception as error:
+        raise explained("atleast_3d", "Tensor[] tensors", (tensors,), error)
 
 
 def hsplit(input, indices_or_sections):
@@ -1903,7 +2094,10 @@ def hsplit(input, indices_or_sections):
 
     hsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
     """
-    return composite_shape.hsplit(input, indices_or_sections, ops=TENSOR)
+    try:
+        return composite_shape.hsplit(input, indices_or_sections, ops=TENSOR)
+    except Exception as error:
+        raise explained("hsplit", "Tensor input, any indices_or_sections", (input, indices_or_sections), error)
 
 
 def vsplit(input, indices_or_sections):
@@ -1911,7 +2105,10 @@ def vsplit(input, indices_or_sections):
 
     vsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
     """
-    return composite_shape.vsplit(input, indices_or_sections, ops=TENSOR)
+    try:
+        return composite_shape.vsplit(input, indices_or_sections, ops=TENSOR)
+    except Exception as error:
+        raise explained("vsplit", "Tensor input, any indices_or_sections", (input, indices_or_sections), error)
 
 
 def dsplit(input, indices_or_sections):
@@ -1919,7 +2116,10 @@ def dsplit(input, indices_or_sections):
 
     dsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
     """
-    return composite_shape.dsplit(input, indices_or_sections, ops=TENSOR)
+    try:
+        return composite_shape.dsplit(input, indices_or_sections, ops=TENSOR)
+    except Exception as error:
+        raise explained("dsplit", "Tensor input, any indices_or_sections", (input, indices_or_sections), error)
 
 
 def unsafe_split(input, split_size, dim=0, *, axis=UNSET):
@@ -1929,7 +2129,10 @@ def unsafe_split(input, split_size, dim=0, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.unsafe_split(input, split_size, dim, ops=TENSOR)
+    try:
+        return composite_shape.unsafe_split(input, split_size, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("unsafe_split", "Tensor input, any split_size, int dim=0", (input, split_size, dim), error)
 
 
 def unsafe_chunk(input, chunks, dim=0, *, axis=UNSET):
@@ -1939,7 +2142,10 @@ def unsafe_chunk(input, chunks, dim=0, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.unsafe_chunk(input, chunks, dim, ops=TENSOR)
+    try:
+        return composite_shape.unsafe_chunk(input, chunks, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("unsafe_chunk", "Tensor input, int chunks, int dim=0", (input, chunks, dim), error)
 
 
 def sum_to_size(input, *size_, size=UNSET):
@@ -1948,7 +2154,10 @@ def sum_to_size(input, *size_, size=UNSET):
     sum_to_size(Tensor self, int[] size) -> Tensor
     """
     size = int_list("sum_to_size", "size", size_, size, UNSET)
-    return composite_shape.sum_to_size(input, size, ops=TENSOR)
+    try:
+        return composite_shape.sum_to_size(input, size, ops=TENSOR)
+    except Exception as error:
+        raise explained("sum_to_size", "Tensor input, int[] size", (input, size), error)
 
 
 def alias_copy(input, *, out=None):
@@ -1956,11 +2165,14 @@ def alias_copy(input, *, out=None):
 
     alias_copy(Tensor self) -> Tensor
     """
-    return (
-        composite_shape.alias_copy(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.alias_copy(input, ops=TENSOR), "alias_copy")
-    )
+    try:
+        return (
+            composite_shape.alias_copy(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.alias_copy(input, ops=TENSOR), "alias_copy")
+        )
+    except Exception as error:
+        raise explained("alias_copy", "Tensor input", (input,), error)
 
 
 def as_strided_copy(input, size, stride, storage_offset=None, *, out=None):
@@ -1968,13 +2180,21 @@ def as_strided_copy(input, size, stride, storage_offset=None, *, out=None):
 
     as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor
     """
-    return (
-        composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR), "as_strided_copy"
+    try:
+        return (
+            composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_shape.as_strided_copy(input, size, stride, storage_offset, ops=TENSOR), "as_strided_copy"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "as_strided_copy",
+            "Tensor input, int[] size, int[] stride, int? storage_offset=None",
+            (input, size, stride, storage_offset),
+            error,
+        )
 
 
 def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, out=None):
@@ -1982,11 +2202,16 @@ def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, out=None):
 
     diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor
     """
-    return (
-        composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR), "diagonal_copy")
-    )
+    try:
+        return (
+            composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.diagonal_copy(input, offset, dim1, dim2, ops=TENSOR), "diagonal_copy")
+        )
+    except Exception as error:
+        raise explained(
+            "diagonal_copy", "Tensor input, int offset=0, int dim1=0, int dim2=1", (input, offset, dim1, dim2), error
+        )
 
 
 def expand_copy(input, *size_, implicit=False, size=UNSET, out=None):
@@ -1995,11 +2220,14 @@ def expand_copy(input, *size_, implicit=False, size=UNSET, out=None):
     expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor
     """
     size = int_list("expand_copy", "size", size_, size, UNSET)
-    return (
-        composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR), "expand_copy")
-    )
+    try:
+        return (
+            composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.expand_copy(input, size, implicit=implicit, ops=TENSOR), "expand_copy")
+        )
+    except Exception as error:
+        raise explained("expand_copy", "Tensor input, int[] size, bool implicit=False", (input, size, implicit), error)
 
 
 def narrow_copy(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET, out=None):
@@ -2015,11 +2243,16 @@ def narrow_copy(input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET, out=
         raise missing_argument("narrow_copy", "start")
     if length is UNSET:
         raise missing_argument("narrow_copy", "length")
-    return (
-        composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR), "narrow_copy")
-    )
+    try:
+        return (
+            composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.narrow_copy(input, dim, start, length, ops=TENSOR), "narrow_copy")
+        )
+    except Exception as error:
+        raise explained(
+            "narrow_copy", "Tensor input, int dim, any start, int length", (input, dim, start, length), error
+        )
 
 
 def permute_copy(input, *dims_, dims=UNSET, out=None):
@@ -2028,11 +2261,14 @@ def permute_copy(input, *dims_, dims=UNSET, out=None):
     permute_copy(Tensor self, int[] dims) -> Tensor
     """
     dims = int_list("permute_copy", "dims", dims_, dims, UNSET)
-    return (
-        composite_shape.permute_copy(input, dims, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.permute_copy(input, dims, ops=TENSOR), "permute_copy")
-    )
+    try:
+        return (
+            composite_shape.permute_copy(input, dims, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.permute_copy(input, dims, ops=TENSOR), "permute_copy")
+        )
+    except Exception as error:
+        raise explained("permute_copy", "Tensor input, int[] dims", (input, dims), error)
 
 
 def select_copy(input, dim=UNSET, index=UNSET, *, axis=UNSET):
@@ -2046,7 +2282,10 @@ def select_copy(input, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("select_copy", "dim")
     if index is UNSET:
         raise missing_argument("select_copy", "index")
-    return composite_shape.select_copy(input, dim, index, ops=TENSOR)
+    try:
+        return composite_shape.select_copy(input, dim, index, ops=TENSOR)
+    except Exception as error:
+        raise explained("select_copy", "Tensor input, int dim, int index", (input, dim, index), error)
 
 
 def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=UNSET):
@@ -2056,7 +2295,15 @@ def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.slice_copy(input, dim, start, end, step, ops=TENSOR)
+    try:
+        return composite_shape.slice_copy(input, dim, start, end, step, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "slice_copy",
+            "Tensor input, int dim=0, int? start=None, int? end=None, int step=1",
+            (input, dim, start, end, step),
+            error,
+        )
 
 
 def split_copy(input, split_size, dim=0, *, axis=UNSET):
@@ -2066,7 +2313,10 @@ def split_copy(input, split_size, dim=0, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_shape.split_copy(input, split_size, dim, ops=TENSOR)
+    try:
+        return composite_shape.split_copy(input, split_size, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("split_copy", "Tensor input, any split_size, int dim=0", (input, split_size, dim), error)
 
 
 def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=UNSET, out=None):
@@ -2076,13 +2326,18 @@ def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR), "split_with_sizes_copy"
+    try:
+        return (
+            composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_shape.split_with_sizes_copy(input, split_sizes, dim, ops=TENSOR), "split_with_sizes_copy"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "split_with_sizes_copy", "Tensor input, int[] split_sizes, int dim=0", (input, split_sizes, dim), error
+        )
 
 
 def squeeze_copy(input, dim=None, *, axis=UNSET, out=None):
@@ -2092,11 +2347,14 @@ def squeeze_copy(input, dim=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_shape.squeeze_copy(input, dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.squeeze_copy(input, dim, ops=TENSOR), "squeeze_copy")
-    )
+    try:
+        return (
+            composite_shape.squeeze_copy(input, dim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.squeeze_copy(input, dim, ops=TENSOR), "squeeze_copy")
+        )
+    except Exception as error:
+        raise explained("squeeze_copy", "Tensor input, int[1]? dim=None", (input, dim), error)
 
 
 def t_copy(input, *, out=None):
@@ -2104,11 +2362,14 @@ def t_copy(input, *, out=None):
 
     t_copy(Tensor self) -> Tensor
     """
-    return (
-        composite_shape.t_copy(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.t_copy(input, ops=TENSOR), "t_copy")
-    )
+    try:
+        return (
+            composite_shape.t_copy(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.t_copy(input, ops=TENSOR), "t_copy")
+        )
+    except Exception as error:
+        raise explained("t_copy", "Tensor input", (input,), error)
 
 
 def transpose_copy(input, dim0, dim1, *, out=None):
@@ -2116,11 +2377,14 @@ def transpose_copy(input, dim0, dim1, *, out=None):
 
     transpose_copy(Tensor self, int dim0, int dim1) -> Tensor
     """
-    return (
-        composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR), "transpose_copy")
-    )
+    try:
+        return (
+            composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.transpose_copy(input, dim0, dim1, ops=TENSOR), "transpose_copy")
+        )
+    except Exception as error:
+        raise explained("transpose_copy", "Tensor input, int dim0, int dim1", (input, dim0, dim1), error)
 
 
 def unbind_copy(input, dim=0, *, axis=UNSET, out=None):
@@ -2130,11 +2394,14 @@ def unbind_copy(input, dim=0, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_shape.unbind_copy(input, dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.unbind_copy(input, dim, ops=TENSOR), "unbind_copy")
-    )
+    try:
+        return (
+            composite_shape.unbind_copy(input, dim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.unbind_copy(input, dim, ops=TENSOR), "unbind_copy")
+        )
+    except Exception as error:
+        raise explained("unbind_copy", "Tensor input, int dim=0", (input, dim), error)
 
 
 def unfold_copy(input, dimension, size, step, *, out=None):
@@ -2142,11 +2409,16 @@ def unfold_copy(input, dimension, size, step, *, out=None):
 
     unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor
     """
-    return (
-        composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR), "unfold_copy")
-    )
+    try:
+        return (
+            composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.unfold_copy(input, dimension, size, step, ops=TENSOR), "unfold_copy")
+        )
+    except Exception as error:
+        raise explained(
+            "unfold_copy", "Tensor input, int dimension, int size, int step", (input, dimension, size, step), error
+        )
 
 
 def unsqueeze_copy(input, dim=UNSET, *, axis=UNSET, out=None):
@@ -2158,11 +2430,14 @@ def unsqueeze_copy(input, dim=UNSET, *, axis=UNSET, out=None):
         dim = axis
     if dim is UNSET:
         raise missing_argument("unsqueeze_copy", "dim")
-    return (
-        composite_shape.unsqueeze_copy(input, dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.unsqueeze_copy(input, dim, ops=TENSOR), "unsqueeze_copy")
-    )
+    try:
+        return (
+            composite_shape.unsqueeze_copy(input, dim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.unsqueeze_copy(input, dim, ops=TENSOR), "unsqueeze_copy")
+        )
+    except Exception as error:
+        raise explained("unsqueeze_copy", "Tensor input, int dim", (input, dim), error)
 
 
 def view_copy(input, *size_, size=UNSET, out=None):
@@ -2171,11 +2446,14 @@ def view_copy(input, *size_, size=UNSET, out=None):
     view_copy(Tensor self, int[] size) -> Tensor
     """
     size = int_list("view_copy", "size", size_, size, UNSET)
-    return (
-        composite_shape.view_copy(input, size, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_shape.view_copy(input, size, ops=TENSOR), "view_copy")
-    )
+    try:
+        return (
+            composite_shape.view_copy(input, size, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_shape.view_copy(input, size, ops=TENSOR), "view_copy")
+        )
+    except Exception as error:
+        raise explained("view_copy", "Tensor input, int[] size", (input, size), error)
 
 
 def view_as_complex_copy(input):
@@ -2183,7 +2461,10 @@ def view_as_complex_copy(input):
 
     view_as_complex_copy(Tensor self) -> Tensor
     """
-    return composite_shape.view_as_complex_copy(input, ops=TENSOR)
+    try:
+        return composite_shape.view_as_complex_copy(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("view_as_complex_copy", "Tensor input", (input,), error)
 
 
 def view_as_real_copy(input):
@@ -2191,4 +2472,7 @@ def view_as_real_copy(input):
 
     view_as_real_copy(Tensor self) -> Tensor
     """
-    return composite_shape.view_as_real_copy(input, ops=TENSOR)
+    try:
+        return composite_shape.view_as_real_copy(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("view_as_real_copy", "Tensor input", (input,), error)

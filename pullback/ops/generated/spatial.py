@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out
@@ -97,7 +97,12 @@ def record_convolution(out, input, weight, bias, stride, padding, dilation, tran
 
 
 OP_convolution = Operator(
-    "convolution", "convolution", ((0, "input"), (1, "weight"), (2, "bias")), record=record_convolution, saves_self=True
+    "convolution",
+    "convolution",
+    ((0, "input"), (1, "weight"), (2, "bias")),
+    "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups",
+    record=record_convolution,
+    saves_self=True,
 )
 
 
@@ -130,7 +135,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
                 OP_convolution,
                 (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -228,6 +233,7 @@ OP_convolution_input = Operator(
     "convolution_input",
     "convolution_input",
     ((0, "grad_output"), (1, "weight")),
+    "Tensor grad_output, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups",
     record=record_convolution_input,
     saves_self=True,
 )
@@ -262,9 +268,7 @@ def convolution_input(grad_output, weight, size, stride, padding, dilation, grou
                 groups,
             )
         except Exception as error:
-            raise explain(
-                OP_convolution_input, (grad_output, weight, size, stride, padding, dilation, groups), error
-            ) from error
+            raise explain(OP_convolution_input, (grad_output, weight, size, stride, padding, dilation, groups), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -358,6 +362,7 @@ OP_convolution_weight = Operator(
     "convolution_weight",
     "convolution_weight",
     ((0, "grad_output"), (1, "input")),
+    "Tensor grad_output, Tensor input, int[] shape, int[] stride, int[] padding, int[] dilation, int groups",
     record=record_convolution_weight,
     saves_self=True,
 )
@@ -392,9 +397,7 @@ def convolution_weight(grad_output, input, shape, stride, padding, dilation, gro
                 groups,
             )
         except Exception as error:
-            raise explain(
-                OP_convolution_weight, (grad_output, input, shape, stride, padding, dilation, groups), error
-            ) from error
+            raise explain(OP_convolution_weight, (grad_output, input, shape, stride, padding, dilation, groups), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -413,7 +416,15 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
-    return composite_spatial.conv1d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    try:
+        return composite_spatial.conv1d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "conv1d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1",
+            (input, weight, bias, stride, padding, dilation, groups),
+            error,
+        )
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -421,7 +432,15 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
-    return composite_spatial.conv2d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    try:
+        return composite_spatial.conv2d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "conv2d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1",
+            (input, weight, bias, stride, padding, dilation, groups),
+            error,
+        )
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -429,7 +448,15 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
-    return composite_spatial.conv3d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    try:
+        return composite_spatial.conv3d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "conv3d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1",
+            (input, weight, bias, stride, padding, dilation, groups),
+            error,
+        )
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -437,9 +464,17 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
-    return composite_spatial.conv_transpose1d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
-    )
+    try:
+        return composite_spatial.conv_transpose1d(
+            input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "conv_transpose1d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1",
+            (input, weight, bias, stride, padding, output_padding, groups, dilation),
+            error,
+        )
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -447,9 +482,17 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
-    return composite_spatial.conv_transpose2d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
-    )
+    try:
+        return composite_spatial.conv_transpose2d(
+            input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "conv_transpose2d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1",
+            (input, weight, bias, stride, padding, output_padding, groups, dilation),
+            error,
+        )
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -457,9 +500,17 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
-    return composite_spatial.conv_transpose3d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
-    )
+    try:
+        return composite_spatial.conv_transpose3d(
+            input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "conv_transpose3d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1",
+            (input, weight, bias, stride, padding, output_padding, groups, dilation),
+            error,
+        )
 
 
 class Im2ColBackward0(Node):
@@ -495,7 +546,13 @@ def record_im2col(out, input, kernel_size, dilation, padding, stride):
     node.arg_stride = stride
 
 
-OP_im2col = Operator("im2col", "im2col", ((0, "input"),), record=record_im2col)
+OP_im2col = Operator(
+    "im2col",
+    "im2col",
+    ((0, "input"),),
+    "Tensor input, int[] kernel_size, int[] dilation, int[] padding, int[] stride",
+    record=record_im2col,
+)
 
 
 def im2col(input, kernel_size, dilation, padding, stride):
@@ -507,7 +564,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
         try:
             result = kernels.im2col(input._array, kernel_size, dilation, padding, stride)
         except Exception as error:
-            raise explain(OP_im2col, (input, kernel_size, dilation, padding, stride), error) from error
+            raise explain(OP_im2col, (input, kernel_size, dilation, padding, stride), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -547,7 +604,13 @@ def record_col2im(out, input, output_size, kernel_size, dilation, padding, strid
     node.arg_stride = stride
 
 
-OP_col2im = Operator("col2im", "col2im", ((0, "input"),), record=record_col2im)
+OP_col2im = Operator(
+    "col2im",
+    "col2im",
+    ((0, "input"),),
+    "Tensor input, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, int[] stride",
+    record=record_col2im,
+)
 
 
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
@@ -559,7 +622,7 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
         try:
             result = kernels.col2im(input._array, output_size, kernel_size, dilation, padding, stride)
         except Exception as error:
-            raise explain(OP_col2im, (input, output_size, kernel_size, dilation, padding, stride), error) from error
+            raise explain(OP_col2im, (input, output_size, kernel_size, dilation, padding, stride), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -576,7 +639,15 @@ def nn_functional_unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
     nn_functional_unfold(Tensor input, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1) -> Tensor
     """
-    return composite_spatial.unfold(input, kernel_size, dilation, padding, stride, ops=TENSOR)
+    try:
+        return composite_spatial.unfold(input, kernel_size, dilation, padding, stride, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.unfold",
+            "Tensor input, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1",
+            (input, kernel_size, dilation, padding, stride),
+            error,
+        )
 
 
 def nn_functional_fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
@@ -584,7 +655,15 @@ def nn_functional_fold(input, output_size, kernel_size, dilation=1, padding=0, s
 
     nn_functional_fold(Tensor input, int[1] output_size, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1) -> Tensor
     """
-    return composite_spatial.fold(input, output_size, kernel_size, dilation, padding, stride, ops=TENSOR)
+    try:
+        return composite_spatial.fold(input, output_size, kernel_size, dilation, padding, stride, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.fold",
+            "Tensor input, int[1] output_size, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1",
+            (input, output_size, kernel_size, dilation, padding, stride),
+            error,
+        )
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -592,7 +671,15 @@ def bilinear(input1, input2, weight, bias=None):
 
     bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor
     """
-    return composite_spatial.bilinear(input1, input2, weight, bias, ops=TENSOR)
+    try:
+        return composite_spatial.bilinear(input1, input2, weight, bias, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "bilinear",
+            "Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None",
+            (input1, input2, weight, bias),
+            error,
+        )
 
 
 class ConstantPadNdBackward0(Node):
@@ -620,7 +707,13 @@ def record_constant_pad_nd(out, input, pad, value):
     node.arg_pad = pad
 
 
-OP_constant_pad_nd = Operator("constant_pad_nd", "constant_pad_nd", ((0, "input"),), record=record_constant_pad_nd)
+OP_constant_pad_nd = Operator(
+    "constant_pad_nd",
+    "constant_pad_nd",
+    ((0, "input"),),
+    "Tensor input, int[] pad, Scalar value=0",
+    record=record_constant_pad_nd,
+)
 
 
 def constant_pad_nd(input, pad, value=0):
@@ -632,7 +725,7 @@ def constant_pad_nd(input, pad, value=0):
         try:
             result = kernels.constant_pad_nd(input._array, pad, value)
         except Exception as error:
-            raise explain(OP_constant_pad_nd, (input, pad, value), error) from error
+            raise explain(OP_constant_pad_nd, (input, pad, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -649,7 +742,15 @@ def pad(input, pad, mode="constant", value=None):
 
     pad(Tensor input, int[] pad, str mode="constant", float? value=None) -> Tensor
     """
-    return composite_spatial.pad(input, pad, mode, value, ops=TENSOR)
+    try:
+        return composite_spatial.pad(input, pad, mode, value, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.pad",
+            "Tensor input, int[] pad, str mode='constant', float? value=None",
+            (input, pad, mode, value),
+            error,
+        )
 
 
 class SeparableMapBackward0(Node):
@@ -677,7 +778,9 @@ def record_separable_map(out, input, maps):
     node.arg_maps = maps
 
 
-OP_separable_map = Operator("separable_map", "separable_map", ((0, "input"),), record=record_separable_map)
+OP_separable_map = Operator(
+    "separable_map", "separable_map", ((0, "input"),), "Tensor input, any maps", record=record_separable_map
+)
 
 
 def separable_map(input, maps):
@@ -689,7 +792,7 @@ def separable_map(input, maps):
         try:
             result = kernels.separable_map(input._array, maps)
         except Exception as error:
-            raise explain(OP_separable_map, (input, maps), error) from error
+            raise explain(OP_separable_map, (input, maps), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -706,7 +809,17 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
     avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor
     """
-    return composite_spatial.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, ops=TENSOR)
+    try:
+        return composite_spatial.avg_pool1d(
+            input, kernel_size, stride, padding, ceil_mode, count_include_pad, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "avg_pool1d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad),
+            error,
+        )
 
 
 def avg_pool2d(
@@ -724,19 +837,27 @@ def avg_pool2d(
 
     avg_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
-    return (
-        composite_spatial.avg_pool2d(
-            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    try:
+        return (
             composite_spatial.avg_pool2d(
                 input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-            ),
-            "avg_pool2d",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_spatial.avg_pool2d(
+                    input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+                ),
+                "nn.functional.avg_pool2d",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "nn.functional.avg_pool2d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+            error,
+        )
 
 
 def avg_pool3d(
@@ -754,19 +875,27 @@ def avg_pool3d(
 
     avg_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
-    return (
-        composite_spatial.avg_pool3d(
-            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    try:
+        return (
             composite_spatial.avg_pool3d(
                 input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-            ),
-            "avg_pool3d",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_spatial.avg_pool3d(
+                    input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+                ),
+                "nn.functional.avg_pool3d",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "nn.functional.avg_pool3d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+            error,
+        )
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -774,9 +903,17 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
-    return composite_spatial.max_pool1d(
-        input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
-    )
+    try:
+        return composite_spatial.max_pool1d(
+            input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "max_pool1d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False",
+            (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+            error,
+        )
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -784,9 +921,17 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
-    return composite_spatial.max_pool2d(
-        input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
-    )
+    try:
+        return composite_spatial.max_pool2d(
+            input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "max_pool2d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False",
+            (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+            error,
+        )
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -794,9 +939,17 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
-    return composite_spatial.max_pool3d(
-        input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
-    )
+    try:
+        return composite_spatial.max_pool3d(
+            input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "max_pool3d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False",
+            (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+            error,
+        )
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -804,7 +957,15 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
-    return composite_spatial.max_unpool1d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.max_unpool1d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.max_unpool1d",
+            "Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None",
+            (input, indices, kernel_size, stride, padding, output_size),
+            error,
+        )
 
 
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -812,7 +973,15 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool2d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
-    return composite_spatial.max_unpool2d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.max_unpool2d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.max_unpool2d",
+            "Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None",
+            (input, indices, kernel_size, stride, padding, output_size),
+            error,
+        )
 
 
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -820,7 +989,15 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool3d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
-    return composite_spatial.max_unpool3d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.max_unpool3d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.max_unpool3d",
+            "Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None",
+            (input, indices, kernel_size, stride, padding, output_size),
+            error,
+        )
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -828,7 +1005,15 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool1d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
-    return composite_spatial.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    try:
+        return composite_spatial.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.lp_pool1d",
+            "Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False",
+            (input, norm_type, kernel_size, stride, ceil_mode),
+            error,
+        )
 
 
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -836,7 +1021,15 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool2d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
-    return composite_spatial.lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    try:
+        return composite_spatial.lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.lp_pool2d",
+            "Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False",
+            (input, norm_type, kernel_size, stride, ceil_mode),
+            error,
+        )
 
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -844,7 +1037,15 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool3d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
-    return composite_spatial.lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    try:
+        return composite_spatial.lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.lp_pool3d",
+            "Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False",
+            (input, norm_type, kernel_size, stride, ceil_mode),
+            error,
+        )
 
 
 def adaptive_avg_pool1d(input, output_size):
@@ -852,7 +1053,10 @@ def adaptive_avg_pool1d(input, output_size):
 
     adaptive_avg_pool1d(Tensor input, any output_size) -> Tensor
     """
-    return composite_spatial.adaptive_avg_pool1d(input, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_avg_pool1d(input, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained("adaptive_avg_pool1d", "Tensor input, any output_size", (input, output_size), error)
 
 
 def adaptive_avg_pool2d(input, output_size):
@@ -860,7 +1064,12 @@ def adaptive_avg_pool2d(input, output_size):
 
     adaptive_avg_pool2d(Tensor input, any output_size) -> Tensor
     """
-    return composite_spatial.adaptive_avg_pool2d(input, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_avg_pool2d(input, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_avg_pool2d", "Tensor input, any output_size", (input, output_size), error
+        )
 
 
 def adaptive_avg_pool3d(input, output_size):
@@ -868,7 +1077,12 @@ def adaptive_avg_pool3d(input, output_size):
 
     adaptive_avg_pool3d(Tensor input, any output_size) -> Tensor
     """
-    return composite_spatial.adaptive_avg_pool3d(input, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_avg_pool3d(input, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_avg_pool3d", "Tensor input, any output_size", (input, output_size), error
+        )
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False):
@@ -876,7 +1090,15 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 
     adaptive_max_pool1d(Tensor input, any output_size, bool return_indices=False) -> any
     """
-    return composite_spatial.adaptive_max_pool1d(input, output_size, return_indices, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_max_pool1d(input, output_size, return_indices, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_max_pool1d",
+            "Tensor input, any output_size, bool return_indices=False",
+            (input, output_size, return_indices),
+            error,
+        )
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):
@@ -884,7 +1106,15 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 
     adaptive_max_pool2d(Tensor input, any output_size, bool return_indices=False) -> any
     """
-    return composite_spatial.adaptive_max_pool2d(input, output_size, return_indices, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_max_pool2d(input, output_size, return_indices, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_max_pool2d",
+            "Tensor input, any output_size, bool return_indices=False",
+            (input, output_size, return_indices),
+            error,
+        )
 
 
 def adaptive_max_pool3d(input, output_size, return_indices=False):
@@ -892,7 +1122,15 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 
     adaptive_max_pool3d(Tensor input, any output_size, bool return_indices=False) -> any
     """
-    return composite_spatial.adaptive_max_pool3d(input, output_size, return_indices, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_max_pool3d(input, output_size, return_indices, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_max_pool3d",
+            "Tensor input, any output_size, bool return_indices=False",
+            (input, output_size, return_indices),
+            error,
+        )
 
 
 def fractional_max_pool2d(
@@ -902,9 +1140,17 @@ def fractional_max_pool2d(
 
     fractional_max_pool2d(Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any
     """
-    return composite_spatial.fractional_max_pool2d(
-        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
-    )
+    try:
+        return composite_spatial.fractional_max_pool2d(
+            input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.fractional_max_pool2d",
+            "Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None",
+            (input, kernel_size, output_size, output_ratio, return_indices, _random_samples),
+            error,
+        )
 
 
 def fractional_max_pool3d(
@@ -914,9 +1160,17 @@ def fractional_max_pool3d(
 
     fractional_max_pool3d(Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any
     """
-    return composite_spatial.fractional_max_pool3d(
-        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
-    )
+    try:
+        return composite_spatial.fractional_max_pool3d(
+            input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.fractional_max_pool3d",
+            "Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None",
+            (input, kernel_size, output_size, output_ratio, return_indices, _random_samples),
+            error,
+        )
 
 
 class WindowedMaxBackward0(MultiNode):
@@ -955,6 +1209,7 @@ OP_windowed_max = Operator(
     "windowed_max",
     "windowed_max",
     ((0, "input"),),
+    "Tensor input, any places",
     record=record_windowed_max,
     multi=namedtuple("windowed_max", ["values", "indices"]),
 )
@@ -968,7 +1223,12 @@ def windowed_max(input, places):
     return dispatch(OP_windowed_max, (input, places))
 
 
-OP_fractional_max_indices = Operator("fractional_max_indices", "fractional_max_indices", ((0, "input"), (3, "samples")))
+OP_fractional_max_indices = Operator(
+    "fractional_max_indices",
+    "fractional_max_indices",
+    ((0, "input"), (3, "samples")),
+    "Tensor input, int[] kernel_size, int[] output_size, Tensor samples",
+)
 
 
 def fractional_max_indices(input, kernel_size, output_size, samples):
@@ -997,7 +1257,7 @@ def fractional_max_indices(input, kernel_size, output_size, samples):
                 samples._array if b is Tensor else samples,
             )
         except Exception as error:
-            raise explain(OP_fractional_max_indices, (input, kernel_size, output_size, samples), error) from error
+            raise explain(OP_fractional_max_indices, (input, kernel_size, output_size, samples), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1012,7 +1272,17 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
 
     roi_align(Tensor input, any boxes, any output_size, float spatial_scale=1.0, int sampling_ratio=-1, bool aligned=False) -> Tensor
     """
-    return composite_spatial.roi_align(input, boxes, output_size, spatial_scale, sampling_ratio, aligned, ops=TENSOR)
+    try:
+        return composite_spatial.roi_align(
+            input, boxes, output_size, spatial_scale, sampling_ratio, aligned, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.roi_align",
+            "Tensor input, any boxes, any output_size, float spatial_scale=1.0, int sampling_ratio=-1, bool aligned=False",
+            (input, boxes, output_size, spatial_scale, sampling_ratio, aligned),
+            error,
+        )
 
 
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):
@@ -1020,10 +1290,20 @@ def roi_pool(input, boxes, output_size, spatial_scale=1.0):
 
     roi_pool(Tensor input, any boxes, any output_size, float spatial_scale=1.0) -> Tensor
     """
-    return composite_spatial.roi_pool(input, boxes, output_size, spatial_scale, ops=TENSOR)
+    try:
+        return composite_spatial.roi_pool(input, boxes, output_size, spatial_scale, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.roi_pool",
+            "Tensor input, any boxes, any output_size, float spatial_scale=1.0",
+            (input, boxes, output_size, spatial_scale),
+            error,
+        )
 
 
-OP_region_max_indices = Operator("region_max_indices", "region_max_indices", ((0, "input"),))
+OP_region_max_indices = Operator(
+    "region_max_indices", "region_max_indices", ((0, "input"),), "Tensor input, any rows, any columns"
+)
 
 
 def region_max_indices(input, rows, columns):
@@ -1035,7 +1315,7 @@ def region_max_indices(input, rows, columns):
         try:
             result = kernels.region_max_indices(input._array, rows, columns)
         except Exception as error:
-            raise explain(OP_region_max_indices, (input, rows, columns), error) from error
+            raise explain(OP_region_max_indices, (input, rows, columns), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1080,7 +1360,13 @@ def record_take_pooled(out, input, indices, dims):
     node.arg_dims = dims
 
 
-OP_take_pooled = Operator("take_pooled", "take_pooled", ((0, "input"), (1, "indices")), record=record_take_pooled)
+OP_take_pooled = Operator(
+    "take_pooled",
+    "take_pooled",
+    ((0, "input"), (1, "indices")),
+    "Tensor input, Tensor indices, int dims",
+    record=record_take_pooled,
+)
 
 
 def take_pooled(input, indices, dims):
@@ -1106,7 +1392,7 @@ def take_pooled(input, indices, dims):
                 input._array if a is Tensor else input, indices._array if b is Tensor else indices, dims
             )
         except Exception as error:
-            raise explain(OP_take_pooled, (input, indices, dims), error) from error
+            raise explain(OP_take_pooled, (input, indices, dims), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1154,7 +1440,13 @@ def record_put_pooled(out, input, indices, size):
     node.arg_size = size
 
 
-OP_put_pooled = Operator("put_pooled", "put_pooled", ((0, "input"), (1, "indices")), record=record_put_pooled)
+OP_put_pooled = Operator(
+    "put_pooled",
+    "put_pooled",
+    ((0, "input"), (1, "indices")),
+    "Tensor input, Tensor indices, int[] size",
+    record=record_put_pooled,
+)
 
 
 def put_pooled(input, indices, size):
@@ -1180,7 +1472,7 @@ def put_pooled(input, indices, size):
                 input._array if a is Tensor else input, indices._array if b is Tensor else indices, size
             )
         except Exception as error:
-            raise explain(OP_put_pooled, (input, indices, size), error) from error
+            raise explain(OP_put_pooled, (input, indices, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1228,7 +1520,13 @@ def record_place_pooled(out, input, indices, size):
     node.arg_size = size
 
 
-OP_place_pooled = Operator("place_pooled", "place_pooled", ((0, "input"), (1, "indices")), record=record_place_pooled)
+OP_place_pooled = Operator(
+    "place_pooled",
+    "place_pooled",
+    ((0, "input"), (1, "indices")),
+    "Tensor input, Tensor indices, int[] size",
+    record=record_place_pooled,
+)
 
 
 def place_pooled(input, indices, size):
@@ -1254,7 +1552,7 @@ def place_pooled(input, indices, size):
                 input._array if a is Tensor else input, indices._array if b is Tensor else indices, size
             )
         except Exception as error:
-            raise explain(OP_place_pooled, (input, indices, size), error) from error
+            raise explain(OP_place_pooled, (input, indices, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1281,9 +1579,17 @@ def interpolate(
 
     interpolate(Tensor input, any size=None, any scale_factor=None, str mode="nearest", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor
     """
-    return composite_spatial.interpolate(
-        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, ops=TENSOR
-    )
+    try:
+        return composite_spatial.interpolate(
+            input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.interpolate",
+            "Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False",
+            (input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias),
+            error,
+        )
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
@@ -1291,7 +1597,15 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 
     upsample(Tensor input, any size=None, any scale_factor=None, str mode="nearest", bool? align_corners=None) -> Tensor
     """
-    return composite_spatial.upsample(input, size, scale_factor, mode, align_corners, ops=TENSOR)
+    try:
+        return composite_spatial.upsample(input, size, scale_factor, mode, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.upsample",
+            "Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None",
+            (input, size, scale_factor, mode, align_corners),
+            error,
+        )
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
@@ -1299,7 +1613,15 @@ def upsample_nearest(input, size=None, scale_factor=None):
 
     upsample_nearest(Tensor input, any size=None, any scale_factor=None) -> Tensor
     """
-    return composite_spatial.upsample_nearest(input, size, scale_factor, ops=TENSOR)
+    try:
+        return composite_spatial.upsample_nearest(input, size, scale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.upsample_nearest",
+            "Tensor input, any size=None, any scale_factor=None",
+            (input, size, scale_factor),
+            error,
+        )
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
@@ -1307,7 +1629,15 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 
     upsample_bilinear(Tensor input, any size=None, any scale_factor=None) -> Tensor
     """
-    return composite_spatial.upsample_bilinear(input, size, scale_factor, ops=TENSOR)
+    try:
+        return composite_spatial.upsample_bilinear(input, size, scale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.upsample_bilinear",
+            "Tensor input, any size=None, any scale_factor=None",
+            (input, size, scale_factor),
+            error,
+        )
 
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
@@ -1315,7 +1645,15 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
     grid_sample(Tensor input, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool? align_corners=None) -> Tensor
     """
-    return composite_spatial.grid_sample(input, grid, mode, padding_mode, align_corners, ops=TENSOR)
+    try:
+        return composite_spatial.grid_sample(input, grid, mode, padding_mode, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.grid_sample",
+            "Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None",
+            (input, grid, mode, padding_mode, align_corners),
+            error,
+        )
 
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
@@ -1323,7 +1661,15 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 
     grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
-    return composite_spatial.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    try:
+        return composite_spatial.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "grid_sampler",
+            "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+            error,
+        )
 
 
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
@@ -1331,7 +1677,17 @@ def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners
 
     grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
-    return composite_spatial.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    try:
+        return composite_spatial.grid_sampler_2d(
+            input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "grid_sampler_2d",
+            "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+            error,
+        )
 
 
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
@@ -1339,7 +1695,17 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
 
     grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
-    return composite_spatial.grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    try:
+        return composite_spatial.grid_sampler_3d(
+            input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "grid_sampler_3d",
+            "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+            error,
+        )
 
 
 class GridPlacesBackward0(MultiNode):
@@ -1376,6 +1742,7 @@ OP_grid_places = Operator(
     "grid_places",
     "grid_places",
     ((0, "grid"),),
+    "Tensor grid, int[] size, str mode, str padding_mode, bool align_corners",
     record=record_grid_places,
     multi=namedtuple("grid_places", ["part", "slope", "index"]),
 )
@@ -1441,7 +1808,12 @@ def record_sample_at(out, input, index, weight):
 
 
 OP_sample_at = Operator(
-    "sample_at", "sample_at", ((0, "input"), (1, "index"), (2, "weight")), record=record_sample_at, saves_self=True
+    "sample_at",
+    "sample_at",
+    ((0, "input"), (1, "index"), (2, "weight")),
+    "Tensor input, Tensor index, Tensor weight",
+    record=record_sample_at,
+    saves_self=True,
 )
 
 
@@ -1461,7 +1833,7 @@ def sample_at(input, index, weight):
         try:
             result = kernels.sample_at(input._array, index._array, weight._array)
         except Exception as error:
-            raise explain(OP_sample_at, (input, index, weight), error) from error
+            raise explain(OP_sample_at, (input, index, weight), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1527,7 +1899,12 @@ def record_spread_at(out, input, index, weight, size):
 
 
 OP_spread_at = Operator(
-    "spread_at", "spread_at", ((0, "input"), (1, "index"), (2, "weight")), record=record_spread_at, saves_self=True
+    "spread_at",
+    "spread_at",
+    ((0, "input"), (1, "index"), (2, "weight")),
+    "Tensor input, Tensor index, Tensor weight, int size",
+    record=record_spread_at,
+    saves_self=True,
 )
 
 
@@ -1547,7 +1924,7 @@ def spread_at(input, index, weight, size):
         try:
             result = kernels.spread_at(input._array, index._array, weight._array, size)
         except Exception as error:
-            raise explain(OP_spread_at, (input, index, weight, size), error) from error
+            raise explain(OP_spread_at, (input, index, weight, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1610,7 +1987,12 @@ def record_dot_at(out, input, other, index):
 
 
 OP_dot_at = Operator(
-    "dot_at", "dot_at", ((0, "input"), (1, "other"), (2, "index")), record=record_dot_at, saves_self=True
+    "dot_at",
+    "dot_at",
+    ((0, "input"), (1, "other"), (2, "index")),
+    "Tensor input, Tensor other, Tensor index",
+    record=record_dot_at,
+    saves_self=True,
 )
 
 
@@ -1630,7 +2012,7 @@ def dot_at(input, other, index):
         try:
             result = kernels.dot_at(input._array, other._array, index._array)
         except Exception as error:
-            raise explain(OP_dot_at, (input, other, index), error) from error
+            raise explain(OP_dot_at, (input, other, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1649,7 +2031,15 @@ def affine_grid(theta, size, align_corners=None):
 
     affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor
     """
-    return composite_spatial.affine_grid(theta, size, align_corners, ops=TENSOR)
+    try:
+        return composite_spatial.affine_grid(theta, size, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.affine_grid",
+            "Tensor theta, int[] size, bool? align_corners=None",
+            (theta, size, align_corners),
+            error,
+        )
 
 
 def pixel_shuffle(input, upscale_factor):
@@ -1657,7 +2047,10 @@ def pixel_shuffle(input, upscale_factor):
 
     pixel_shuffle(Tensor self, int upscale_factor) -> Tensor
     """
-    return composite_spatial.pixel_shuffle(input, upscale_factor, ops=TENSOR)
+    try:
+        return composite_spatial.pixel_shuffle(input, upscale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained("pixel_shuffle", "Tensor input, int upscale_factor", (input, upscale_factor), error)
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -1665,7 +2058,10 @@ def pixel_unshuffle(input, downscale_factor):
 
     pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor
     """
-    return composite_spatial.pixel_unshuffle(input, downscale_factor, ops=TENSOR)
+    try:
+        return composite_spatial.pixel_unshuffle(input, downscale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained("pixel_unshuffle", "Tensor input, int downscale_factor", (input, downscale_factor), error)
 
 
 def channel_shuffle(input, groups):
@@ -1673,4 +2069,7 @@ def channel_shuffle(input, groups):
 
     channel_shuffle(Tensor self, int groups) -> Tensor
     """
-    return composite_spatial.channel_shuffle(input, groups, ops=TENSOR)
+    try:
+        return composite_spatial.channel_shuffle(input, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained("channel_shuffle", "Tensor input, int groups", (input, groups), error)

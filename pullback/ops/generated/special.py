@@ -2,7 +2,7 @@
 
 from math import inf
 from numpy import asarray, ndarray
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import Node, port
@@ -49,7 +49,7 @@ def record_lgamma(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_lgamma = Operator("lgamma", "lgamma", ((0, "input"),), record=record_lgamma, saves_self=True)
+OP_lgamma = Operator("lgamma", "lgamma", ((0, "input"),), "Tensor input", record=record_lgamma, saves_self=True)
 
 
 def lgamma(input, *, out=None):
@@ -63,7 +63,7 @@ def lgamma(input, *, out=None):
         try:
             result = kernels.lgamma(input._array)
         except Exception as error:
-            raise explain(OP_lgamma, (input,), error) from error
+            raise explain(OP_lgamma, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -112,7 +112,7 @@ def record_digamma(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_digamma = Operator("digamma", "digamma", ((0, "input"),), record=record_digamma, saves_self=True)
+OP_digamma = Operator("digamma", "digamma", ((0, "input"),), "Tensor input", record=record_digamma, saves_self=True)
 
 
 def digamma(input, *, out=None):
@@ -126,7 +126,7 @@ def digamma(input, *, out=None):
         try:
             result = kernels.digamma(input._array)
         except Exception as error:
-            raise explain(OP_digamma, (input,), error) from error
+            raise explain(OP_digamma, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -176,7 +176,7 @@ def record_polygamma(out, n, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_polygamma = Operator("polygamma", "polygamma", ((1, "input"),), record=record_polygamma)
+OP_polygamma = Operator("polygamma", "polygamma", ((1, "input"),), "int n, Tensor input", record=record_polygamma)
 
 
 def polygamma_plain(n, input, *, out=None):
@@ -190,7 +190,7 @@ def polygamma_plain(n, input, *, out=None):
         try:
             result = kernels.polygamma(n, input._array)
         except Exception as error:
-            raise explain(OP_polygamma, (n, input), error) from error
+            raise explain(OP_polygamma, (n, input), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -236,7 +236,13 @@ def record_polygamma_self(out, input, n):
 
 
 OP_polygamma_self = Operator(
-    "polygamma.self", "digamma_derivative", ((0, "input"),), record=record_polygamma_self, saves_self=True
+    "polygamma.self",
+    "digamma_derivative",
+    ((0, "input"),),
+    "Tensor input, int n",
+    record=record_polygamma_self,
+    saves_self=True,
+    shown="polygamma",
 )
 
 
@@ -251,7 +257,7 @@ def polygamma_self(input, n, *, out=None):
         try:
             result = kernels.digamma_derivative(input._array, n)
         except Exception as error:
-            raise explain(OP_polygamma_self, (input, n), error) from error
+            raise explain(OP_polygamma_self, (input, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -273,16 +279,22 @@ def mvlgamma(input, p, *, out=None):
 
     mvlgamma(Tensor self, int p) -> Tensor
     """
-    return (
-        composite_special.mvlgamma(input, p, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma")
-    )
+    try:
+        return (
+            composite_special.mvlgamma(input, p, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma")
+        )
+    except Exception as error:
+        raise explained("mvlgamma", "Tensor input, int p", (input, p), error)
 
 
 def inplace_mvlgamma(input, p):
     """In-place form of `mvlgamma`."""
-    return assign(input, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma_")
+    try:
+        return assign(input, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma_")
+    except Exception as error:
+        raise explained("mvlgamma_", "Tensor input, int p", (input, p), error)
 
 
 class IgammaBackward0(Node):
@@ -329,7 +341,14 @@ def record_igamma(out, input, other):
         node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_igamma = Operator("igamma", "igamma", ((0, "input"), (1, "other")), record=record_igamma, saves_self=True)
+OP_igamma = Operator(
+    "igamma",
+    "igamma",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_igamma,
+    saves_self=True,
+)
 
 
 def igamma(input, other, *, out=None):
@@ -351,7 +370,7 @@ def igamma(input, other, *, out=None):
         try:
             result = kernels.igamma(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_igamma, (input, other), error) from error
+            raise explain(OP_igamma, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -414,7 +433,14 @@ def record_igammac(out, input, other):
         node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
 
 
-OP_igammac = Operator("igammac", "igammac", ((0, "input"), (1, "other")), record=record_igammac, saves_self=True)
+OP_igammac = Operator(
+    "igammac",
+    "igammac",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_igammac,
+    saves_self=True,
+)
 
 
 def igammac(input, other, *, out=None):
@@ -436,7 +462,7 @@ def igammac(input, other, *, out=None):
         try:
             result = kernels.igammac(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_igammac, (input, other), error) from error
+            raise explain(OP_igammac, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -504,7 +530,12 @@ def record_gamma_density(out, input, other):
 
 
 OP_gamma_density = Operator(
-    "gamma_density", "gamma_density", ((0, "input"), (1, "other")), record=record_gamma_density, saves_self=True
+    "gamma_density",
+    "gamma_density",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_gamma_density,
+    saves_self=True,
 )
 
 
@@ -527,7 +558,7 @@ def gamma_density(input, other):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_gamma_density, (input, other), error) from error
+            raise explain(OP_gamma_density, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -589,8 +620,10 @@ OP_special_gammaincinv = Operator(
     "special_gammaincinv",
     "gammaincinv",
     ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
     record=record_special_gammaincinv,
     saves_self=True,
+    shown="special.gammaincinv",
 )
 
 
@@ -613,7 +646,7 @@ def special_gammaincinv(input, other, *, out=None):
         try:
             result = kernels.gammaincinv(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_special_gammaincinv, (input, other), error) from error
+            raise explain(OP_special_gammaincinv, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -675,8 +708,10 @@ OP_special_gammainccinv = Operator(
     "special_gammainccinv",
     "gammainccinv",
     ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
     record=record_special_gammainccinv,
     saves_self=True,
+    shown="special.gammainccinv",
 )
 
 
@@ -701,7 +736,7 @@ def special_gammainccinv(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_special_gammainccinv, (input, other), error) from error
+            raise explain(OP_special_gammainccinv, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -769,7 +804,13 @@ def record_special_betainc(out, alpha, beta, x):
 
 
 OP_special_betainc = Operator(
-    "special_betainc", "betainc", ((0, "alpha"), (1, "beta"), (2, "x")), record=record_special_betainc, saves_self=True
+    "special_betainc",
+    "betainc",
+    ((0, "alpha"), (1, "beta"), (2, "x")),
+    "Tensor alpha, Tensor beta, Tensor x",
+    record=record_special_betainc,
+    saves_self=True,
+    shown="special.betainc",
 )
 
 
@@ -791,7 +832,7 @@ def special_betainc(alpha, beta, x, *, out=None):
         try:
             result = kernels.betainc(alpha._array, beta._array, x._array)
         except Exception as error:
-            raise explain(OP_special_betainc, (alpha, beta, x), error) from error
+            raise explain(OP_special_betainc, (alpha, beta, x), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -862,8 +903,10 @@ OP_special_betaincinv = Operator(
     "special_betaincinv",
     "betaincinv",
     ((0, "alpha"), (1, "beta"), (2, "y")),
+    "Tensor alpha, Tensor beta, Tensor y",
     record=record_special_betaincinv,
     saves_self=True,
+    shown="special.betaincinv",
 )
 
 
@@ -885,7 +928,7 @@ def special_betaincinv(alpha, beta, y, *, out=None):
         try:
             result = kernels.betaincinv(alpha._array, beta._array, y._array)
         except Exception as error:
-            raise explain(OP_special_betaincinv, (alpha, beta, y), error) from error
+            raise explain(OP_special_betaincinv, (alpha, beta, y), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -968,7 +1011,12 @@ def record_beta_density(out, alpha, beta, x):
 
 
 OP_beta_density = Operator(
-    "beta_density", "beta_density", ((0, "alpha"), (1, "beta"), (2, "x")), record=record_beta_density, saves_self=True
+    "beta_density",
+    "beta_density",
+    ((0, "alpha"), (1, "beta"), (2, "x")),
+    "Tensor alpha, Tensor beta, Tensor x",
+    record=record_beta_density,
+    saves_self=True,
 )
 
 
@@ -988,7 +1036,7 @@ def beta_density(alpha, beta, x):
         try:
             result = kernels.beta_density(alpha._array, beta._array, x._array)
         except Exception as error:
-            raise explain(OP_beta_density, (alpha, beta, x), error) from error
+            raise explain(OP_beta_density, (alpha, beta, x), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1047,7 +1095,13 @@ def record_special_zeta(out, input, other):
 
 
 OP_special_zeta = Operator(
-    "special_zeta", "zeta", ((0, "input"), (1, "other")), record=record_special_zeta, saves_self=True
+    "special_zeta",
+    "zeta",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_special_zeta,
+    saves_self=True,
+    shown="special.zeta",
 )
 
 
@@ -1070,7 +1124,7 @@ def special_zeta(input, other, *, out=None):
         try:
             result = kernels.zeta(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_special_zeta, (input, other), error) from error
+            raise explain(OP_special_zeta, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1116,7 +1170,7 @@ def record_erfinv(out, input):
     node.version_result = watch_output(out)
 
 
-OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), record=record_erfinv)
+OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), "Tensor input", record=record_erfinv)
 
 
 def erfinv(input, *, out=None):
@@ -1130,7 +1184,7 @@ def erfinv(input, *, out=None):
         try:
             result = kernels.erfinv(input._array)
         except Exception as error:
-            raise explain(OP_erfinv, (input,), error) from error
+            raise explain(OP_erfinv, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1179,7 +1233,14 @@ def record_special_erfcinv(out, input):
     node.version_result = watch_output(out)
 
 
-OP_special_erfcinv = Operator("special_erfcinv", "erfcinv", ((0, "input"),), record=record_special_erfcinv)
+OP_special_erfcinv = Operator(
+    "special_erfcinv",
+    "erfcinv",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_erfcinv,
+    shown="special.erfcinv",
+)
 
 
 def special_erfcinv(input, *, out=None):
@@ -1193,7 +1254,7 @@ def special_erfcinv(input, *, out=None):
         try:
             result = kernels.erfcinv(input._array)
         except Exception as error:
-            raise explain(OP_special_erfcinv, (input,), error) from error
+            raise explain(OP_special_erfcinv, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1237,7 +1298,15 @@ def record_special_entr(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_entr = Operator("special_entr", "entr", ((0, "input"),), record=record_special_entr, saves_self=True)
+OP_special_entr = Operator(
+    "special_entr",
+    "entr",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_entr,
+    saves_self=True,
+    shown="special.entr",
+)
 
 
 def special_entr(input, *, out=None):
@@ -1251,7 +1320,7 @@ def special_entr(input, *, out=None):
         try:
             result = kernels.entr(input._array)
         except Exception as error:
-            raise explain(OP_special_entr, (input,), error) from error
+            raise explain(OP_special_entr, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1295,7 +1364,15 @@ def record_special_erfcx(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_erfcx = Operator("special_erfcx", "erfcx", ((0, "input"),), record=record_special_erfcx, saves_self=True)
+OP_special_erfcx = Operator(
+    "special_erfcx",
+    "erfcx",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_erfcx,
+    saves_self=True,
+    shown="special.erfcx",
+)
 
 
 def special_erfcx(input, *, out=None):
@@ -1309,7 +1386,7 @@ def special_erfcx(input, *, out=None):
         try:
             result = kernels.erfcx(input._array)
         except Exception as error:
-            raise explain(OP_special_erfcx, (input,), error) from error
+            raise explain(OP_special_erfcx, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1353,7 +1430,15 @@ def record_special_ndtr(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_ndtr = Operator("special_ndtr", "ndtr", ((0, "input"),), record=record_special_ndtr, saves_self=True)
+OP_special_ndtr = Operator(
+    "special_ndtr",
+    "ndtr",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_ndtr,
+    saves_self=True,
+    shown="special.ndtr",
+)
 
 
 def special_ndtr(input, *, out=None):
@@ -1367,7 +1452,7 @@ def special_ndtr(input, *, out=None):
         try:
             result = kernels.ndtr(input._array)
         except Exception as error:
-            raise explain(OP_special_ndtr, (input,), error) from error
+            raise explain(OP_special_ndtr, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1417,7 +1502,7 @@ def record_inverse_mills(out, input):
 
 
 OP_inverse_mills = Operator(
-    "inverse_mills", "inverse_mills", ((0, "input"),), record=record_inverse_mills, saves_self=True
+    "inverse_mills", "inverse_mills", ((0, "input"),), "Tensor input", record=record_inverse_mills, saves_self=True
 )
 
 
@@ -1430,7 +1515,7 @@ def inverse_mills(input):
         try:
             result = kernels.inverse_mills(input._array)
         except Exception as error:
-            raise explain(OP_inverse_mills, (input,), error) from error
+            raise explain(OP_inverse_mills, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1475,7 +1560,13 @@ def record_special_log_ndtr(out, input):
 
 
 OP_special_log_ndtr = Operator(
-    "special_log_ndtr", "log_ndtr", ((0, "input"),), record=record_special_log_ndtr, saves_self=True
+    "special_log_ndtr",
+    "log_ndtr",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_log_ndtr,
+    saves_self=True,
+    shown="special.log_ndtr",
 )
 
 
@@ -1490,7 +1581,7 @@ def special_log_ndtr(input, *, out=None):
         try:
             result = kernels.log_ndtr(input._array)
         except Exception as error:
-            raise explain(OP_special_log_ndtr, (input,), error) from error
+            raise explain(OP_special_log_ndtr, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1534,7 +1625,9 @@ def record_special_ndtri(out, input):
     node.version_result = watch_output(out)
 
 
-OP_special_ndtri = Operator("special_ndtri", "ndtri", ((0, "input"),), record=record_special_ndtri)
+OP_special_ndtri = Operator(
+    "special_ndtri", "ndtri", ((0, "input"),), "Tensor input", record=record_special_ndtri, shown="special.ndtri"
+)
 
 
 def special_ndtri(input, *, out=None):
@@ -1548,7 +1641,7 @@ def special_ndtri(input, *, out=None):
         try:
             result = kernels.ndtri(input._array)
         except Exception as error:
-            raise explain(OP_special_ndtri, (input,), error) from error
+            raise explain(OP_special_ndtri, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1604,7 +1697,13 @@ def record_special_xlog1py(out, input, other):
 
 
 OP_special_xlog1py = Operator(
-    "special_xlog1py", "xlog1py", ((0, "input"), (1, "other")), record=record_special_xlog1py, saves_self=True
+    "special_xlog1py",
+    "xlog1py",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_special_xlog1py,
+    saves_self=True,
+    shown="special.xlog1py",
 )
 
 
@@ -1627,7 +1726,7 @@ def special_xlog1py(input, other, *, out=None):
         try:
             result = kernels.xlog1py(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_special_xlog1py, (input, other), error) from error
+            raise explain(OP_special_xlog1py, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1675,7 +1774,12 @@ def record_scaled_repeated_erfc(out, input, order):
 
 
 OP_scaled_repeated_erfc = Operator(
-    "scaled_repeated_erfc", "scaled_repeated_erfc", ((0, "input"),), record=record_scaled_repeated_erfc, saves_self=True
+    "scaled_repeated_erfc",
+    "scaled_repeated_erfc",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_scaled_repeated_erfc,
+    saves_self=True,
 )
 
 
@@ -1688,7 +1792,7 @@ def scaled_repeated_erfc(input, order):
         try:
             result = kernels.scaled_repeated_erfc(input._array, order)
         except Exception as error:
-            raise explain(OP_scaled_repeated_erfc, (input, order), error) from error
+            raise explain(OP_scaled_repeated_erfc, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1732,7 +1836,7 @@ def record_i0(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_i0 = Operator("i0", "i0", ((0, "input"),), record=record_i0, saves_self=True)
+OP_i0 = Operator("i0", "i0", ((0, "input"),), "Tensor input", record=record_i0, saves_self=True)
 
 
 def i0(input, *, out=None):
@@ -1746,7 +1850,7 @@ def i0(input, *, out=None):
         try:
             result = kernels.i0(input._array)
         except Exception as error:
-            raise explain(OP_i0, (input,), error) from error
+            raise explain(OP_i0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1795,7 +1899,15 @@ def record_special_i0e(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_i0e = Operator("special_i0e", "i0e", ((0, "input"),), record=record_special_i0e, saves_self=True)
+OP_special_i0e = Operator(
+    "special_i0e",
+    "i0e",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_i0e,
+    saves_self=True,
+    shown="special.i0e",
+)
 
 
 def special_i0e(input, *, out=None):
@@ -1809,7 +1921,7 @@ def special_i0e(input, *, out=None):
         try:
             result = kernels.i0e(input._array)
         except Exception as error:
-            raise explain(OP_special_i0e, (input,), error) from error
+            raise explain(OP_special_i0e, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1853,7 +1965,9 @@ def record_special_i1(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_i1 = Operator("special_i1", "i1", ((0, "input"),), record=record_special_i1, saves_self=True)
+OP_special_i1 = Operator(
+    "special_i1", "i1", ((0, "input"),), "Tensor input", record=record_special_i1, saves_self=True, shown="special.i1"
+)
 
 
 def special_i1(input, *, out=None):
@@ -1867,7 +1981,7 @@ def special_i1(input, *, out=None):
         try:
             result = kernels.i1(input._array)
         except Exception as error:
-            raise explain(OP_special_i1, (input,), error) from error
+            raise explain(OP_special_i1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1911,7 +2025,15 @@ def record_special_i1e(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_i1e = Operator("special_i1e", "i1e", ((0, "input"),), record=record_special_i1e, saves_self=True)
+OP_special_i1e = Operator(
+    "special_i1e",
+    "i1e",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_i1e,
+    saves_self=True,
+    shown="special.i1e",
+)
 
 
 def special_i1e(input, *, out=None):
@@ -1925,7 +2047,7 @@ def special_i1e(input, *, out=None):
         try:
             result = kernels.i1e(input._array)
         except Exception as error:
-            raise explain(OP_special_i1e, (input,), error) from error
+            raise explain(OP_special_i1e, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1970,7 +2092,7 @@ def record_i1_derivative(out, input):
 
 
 OP_i1_derivative = Operator(
-    "i1_derivative", "i1_derivative", ((0, "input"),), record=record_i1_derivative, saves_self=True
+    "i1_derivative", "i1_derivative", ((0, "input"),), "Tensor input", record=record_i1_derivative, saves_self=True
 )
 
 
@@ -1983,7 +2105,7 @@ def i1_derivative(input):
         try:
             result = kernels.i1_derivative(input._array)
         except Exception as error:
-            raise explain(OP_i1_derivative, (input,), error) from error
+            raise explain(OP_i1_derivative, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2030,7 +2152,7 @@ def record_i1e_derivative(out, input):
 
 
 OP_i1e_derivative = Operator(
-    "i1e_derivative", "i1e_derivative", ((0, "input"),), record=record_i1e_derivative, saves_self=True
+    "i1e_derivative", "i1e_derivative", ((0, "input"),), "Tensor input", record=record_i1e_derivative, saves_self=True
 )
 
 
@@ -2043,7 +2165,7 @@ def i1e_derivative(input):
         try:
             result = kernels.i1e_derivative(input._array)
         except Exception as error:
-            raise explain(OP_i1e_derivative, (input,), error) from error
+            raise explain(OP_i1e_derivative, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2089,7 +2211,12 @@ def record_i0e_derivative(out, input, order):
 
 
 OP_i0e_derivative = Operator(
-    "i0e_derivative", "i0e_derivative", ((0, "input"),), record=record_i0e_derivative, saves_self=True
+    "i0e_derivative",
+    "i0e_derivative",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_i0e_derivative,
+    saves_self=True,
 )
 
 
@@ -2102,7 +2229,7 @@ def i0e_derivative(input, order):
         try:
             result = kernels.i0e_derivative(input._array, order)
         except Exception as error:
-            raise explain(OP_i0e_derivative, (input, order), error) from error
+            raise explain(OP_i0e_derivative, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2147,7 +2274,13 @@ def record_special_modified_bessel_k0(out, input):
 
 
 OP_special_modified_bessel_k0 = Operator(
-    "special_modified_bessel_k0", "k0", ((0, "input"),), record=record_special_modified_bessel_k0, saves_self=True
+    "special_modified_bessel_k0",
+    "k0",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_modified_bessel_k0,
+    saves_self=True,
+    shown="special.modified_bessel_k0",
 )
 
 
@@ -2162,7 +2295,7 @@ def special_modified_bessel_k0(input, *, out=None):
         try:
             result = kernels.k0(input._array)
         except Exception as error:
-            raise explain(OP_special_modified_bessel_k0, (input,), error) from error
+            raise explain(OP_special_modified_bessel_k0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2212,7 +2345,13 @@ def record_special_modified_bessel_k1(out, input):
 
 
 OP_special_modified_bessel_k1 = Operator(
-    "special_modified_bessel_k1", "k1", ((0, "input"),), record=record_special_modified_bessel_k1, saves_self=True
+    "special_modified_bessel_k1",
+    "k1",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_modified_bessel_k1,
+    saves_self=True,
+    shown="special.modified_bessel_k1",
 )
 
 
@@ -2227,7 +2366,7 @@ def special_modified_bessel_k1(input, *, out=None):
         try:
             result = kernels.k1(input._array)
         except Exception as error:
-            raise explain(OP_special_modified_bessel_k1, (input,), error) from error
+            raise explain(OP_special_modified_bessel_k1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2275,8 +2414,10 @@ OP_special_scaled_modified_bessel_k0 = Operator(
     "special_scaled_modified_bessel_k0",
     "k0e",
     ((0, "input"),),
+    "Tensor input",
     record=record_special_scaled_modified_bessel_k0,
     saves_self=True,
+    shown="special.scaled_modified_bessel_k0",
 )
 
 
@@ -2291,7 +2432,7 @@ def special_scaled_modified_bessel_k0(input, *, out=None):
         try:
             result = kernels.k0e(input._array)
         except Exception as error:
-            raise explain(OP_special_scaled_modified_bessel_k0, (input,), error) from error
+            raise explain(OP_special_scaled_modified_bessel_k0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2339,8 +2480,10 @@ OP_special_scaled_modified_bessel_k1 = Operator(
     "special_scaled_modified_bessel_k1",
     "k1e",
     ((0, "input"),),
+    "Tensor input",
     record=record_special_scaled_modified_bessel_k1,
     saves_self=True,
+    shown="special.scaled_modified_bessel_k1",
 )
 
 
@@ -2355,7 +2498,7 @@ def special_scaled_modified_bessel_k1(input, *, out=None):
         try:
             result = kernels.k1e(input._array)
         except Exception as error:
-            raise explain(OP_special_scaled_modified_bessel_k1, (input,), error) from error
+            raise explain(OP_special_scaled_modified_bessel_k1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2401,7 +2544,12 @@ def record_k0e_derivative(out, input, order):
 
 
 OP_k0e_derivative = Operator(
-    "k0e_derivative", "k0e_derivative", ((0, "input"),), record=record_k0e_derivative, saves_self=True
+    "k0e_derivative",
+    "k0e_derivative",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_k0e_derivative,
+    saves_self=True,
 )
 
 
@@ -2414,7 +2562,7 @@ def k0e_derivative(input, order):
         try:
             result = kernels.k0e_derivative(input._array, order)
         except Exception as error:
-            raise explain(OP_k0e_derivative, (input, order), error) from error
+            raise explain(OP_k0e_derivative, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2459,7 +2607,13 @@ def record_special_bessel_j0(out, input):
 
 
 OP_special_bessel_j0 = Operator(
-    "special_bessel_j0", "bessel_j0", ((0, "input"),), record=record_special_bessel_j0, saves_self=True
+    "special_bessel_j0",
+    "bessel_j0",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_j0,
+    saves_self=True,
+    shown="special.bessel_j0",
 )
 
 
@@ -2474,7 +2628,7 @@ def special_bessel_j0(input, *, out=None):
         try:
             result = kernels.bessel_j0(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_j0, (input,), error) from error
+            raise explain(OP_special_bessel_j0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2519,7 +2673,13 @@ def record_special_bessel_j1(out, input):
 
 
 OP_special_bessel_j1 = Operator(
-    "special_bessel_j1", "bessel_j1", ((0, "input"),), record=record_special_bessel_j1, saves_self=True
+    "special_bessel_j1",
+    "bessel_j1",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_j1,
+    saves_self=True,
+    shown="special.bessel_j1",
 )
 
 
@@ -2534,7 +2694,7 @@ def special_bessel_j1(input, *, out=None):
         try:
             result = kernels.bessel_j1(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_j1, (input,), error) from error
+            raise explain(OP_special_bessel_j1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2579,7 +2739,13 @@ def record_special_bessel_y0(out, input):
 
 
 OP_special_bessel_y0 = Operator(
-    "special_bessel_y0", "bessel_y0", ((0, "input"),), record=record_special_bessel_y0, saves_self=True
+    "special_bessel_y0",
+    "bessel_y0",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_y0,
+    saves_self=True,
+    shown="special.bessel_y0",
 )
 
 
@@ -2594,7 +2760,7 @@ def special_bessel_y0(input, *, out=None):
         try:
             result = kernels.bessel_y0(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_y0, (input,), error) from error
+            raise explain(OP_special_bessel_y0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2639,7 +2805,13 @@ def record_special_bessel_y1(out, input):
 
 
 OP_special_bessel_y1 = Operator(
-    "special_bessel_y1", "bessel_y1", ((0, "input"),), record=record_special_bessel_y1, saves_self=True
+    "special_bessel_y1",
+    "bessel_y1",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_y1,
+    saves_self=True,
+    shown="special.bessel_y1",
 )
 
 
@@ -2654,7 +2826,7 @@ def special_bessel_y1(input, *, out=None):
         try:
             result = kernels.bessel_y1(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_y1, (input,), error) from error
+            raise explain(OP_special_bessel_y1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2710,7 +2882,15 @@ def record_special_jv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_jv = Operator("special_jv", "jv", ((0, "v"), (1, "z")), record=record_special_jv, saves_self=True)
+OP_special_jv = Operator(
+    "special_jv",
+    "jv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_jv,
+    saves_self=True,
+    shown="special.jv",
+)
 
 
 def special_jv(v, z, *, out=None):
@@ -2730,7 +2910,7 @@ def special_jv(v, z, *, out=None):
         try:
             result = kernels.jv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_jv, (v, z), error) from error
+            raise explain(OP_special_jv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2788,7 +2968,15 @@ def record_special_yv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_yv = Operator("special_yv", "yv", ((0, "v"), (1, "z")), record=record_special_yv, saves_self=True)
+OP_special_yv = Operator(
+    "special_yv",
+    "yv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_yv,
+    saves_self=True,
+    shown="special.yv",
+)
 
 
 def special_yv(v, z, *, out=None):
@@ -2808,7 +2996,7 @@ def special_yv(v, z, *, out=None):
         try:
             result = kernels.yv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_yv, (v, z), error) from error
+            raise explain(OP_special_yv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2866,7 +3054,15 @@ def record_special_iv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_iv = Operator("special_iv", "iv", ((0, "v"), (1, "z")), record=record_special_iv, saves_self=True)
+OP_special_iv = Operator(
+    "special_iv",
+    "iv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_iv,
+    saves_self=True,
+    shown="special.iv",
+)
 
 
 def special_iv(v, z, *, out=None):
@@ -2886,7 +3082,7 @@ def special_iv(v, z, *, out=None):
         try:
             result = kernels.iv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_iv, (v, z), error) from error
+            raise explain(OP_special_iv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2944,7 +3140,15 @@ def record_special_kv(out, v, z):
         node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
 
 
-OP_special_kv = Operator("special_kv", "kv", ((0, "v"), (1, "z")), record=record_special_kv, saves_self=True)
+OP_special_kv = Operator(
+    "special_kv",
+    "kv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_kv,
+    saves_self=True,
+    shown="special.kv",
+)
 
 
 def special_kv(v, z, *, out=None):
@@ -2964,7 +3168,7 @@ def special_kv(v, z, *, out=None):
         try:
             result = kernels.kv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_kv, (v, z), error) from error
+            raise explain(OP_special_kv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3014,8 +3218,10 @@ OP_special_spherical_bessel_j0 = Operator(
     "special_spherical_bessel_j0",
     "spherical_bessel_j0",
     ((0, "input"),),
+    "Tensor input",
     record=record_special_spherical_bessel_j0,
     saves_self=True,
+    shown="special.spherical_bessel_j0",
 )
 
 
@@ -3030,7 +3236,7 @@ def special_spherical_bessel_j0(input, *, out=None):
         try:
             result = kernels.spherical_bessel_j0(input._array)
         except Exception as error:
-            raise explain(OP_special_spherical_bessel_j0, (input,), error) from error
+            raise explain(OP_special_spherical_bessel_j0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3084,7 +3290,14 @@ def record_spherical_jn(out, input, order):
     node.arg_order = order
 
 
-OP_spherical_jn = Operator("spherical_jn", "spherical_jn", ((0, "input"),), record=record_spherical_jn, saves_self=True)
+OP_spherical_jn = Operator(
+    "spherical_jn",
+    "spherical_jn",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_spherical_jn,
+    saves_self=True,
+)
 
 
 def spherical_jn(input, order):
@@ -3096,7 +3309,7 @@ def spherical_jn(input, order):
         try:
             result = kernels.spherical_jn(input._array, order)
         except Exception as error:
-            raise explain(OP_spherical_jn, (input, order), error) from error
+            raise explain(OP_spherical_jn, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3141,7 +3354,13 @@ def record_special_airy_ai(out, input):
 
 
 OP_special_airy_ai = Operator(
-    "special_airy_ai", "airy_ai", ((0, "input"),), record=record_special_airy_ai, saves_self=True
+    "special_airy_ai",
+    "airy_ai",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_airy_ai,
+    saves_self=True,
+    shown="special.airy_ai",
 )
 
 
@@ -3156,7 +3375,7 @@ def special_airy_ai(input, *, out=None):
         try:
             result = kernels.airy_ai(input._array)
         except Exception as error:
-            raise explain(OP_special_airy_ai, (input,), error) from error
+            raise explain(OP_special_airy_ai, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3201,7 +3420,7 @@ def record_airy_ai_prime(out, input):
 
 
 OP_airy_ai_prime = Operator(
-    "airy_ai_prime", "airy_ai_prime", ((0, "input"),), record=record_airy_ai_prime, saves_self=True
+    "airy_ai_prime", "airy_ai_prime", ((0, "input"),), "Tensor input", record=record_airy_ai_prime, saves_self=True
 )
 
 
@@ -3214,7 +3433,7 @@ def airy_ai_prime(input):
         try:
             result = kernels.airy_ai_prime(input._array)
         except Exception as error:
-            raise explain(OP_airy_ai_prime, (input,), error) from error
+            raise explain(OP_airy_ai_prime, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3267,8 +3486,10 @@ OP_special_chebyshev_polynomial_t = Operator(
     "special_chebyshev_polynomial_t",
     "chebyshev_t",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_chebyshev_polynomial_t,
     saves_self=True,
+    shown="special.chebyshev_polynomial_t",
 )
 
 
@@ -3289,7 +3510,7 @@ def special_chebyshev_polynomial_t(x, n, *, out=None):
         try:
             result = kernels.chebyshev_t(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_chebyshev_polynomial_t, (x, n), error) from error
+            raise explain(OP_special_chebyshev_polynomial_t, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3344,8 +3565,10 @@ OP_special_chebyshev_polynomial_u = Operator(
     "special_chebyshev_polynomial_u",
     "chebyshev_u",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_chebyshev_polynomial_u,
     saves_self=True,
+    shown="special.chebyshev_polynomial_u",
 )
 
 
@@ -3366,7 +3589,7 @@ def special_chebyshev_polynomial_u(x, n, *, out=None):
         try:
             result = kernels.chebyshev_u(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_chebyshev_polynomial_u, (x, n), error) from error
+            raise explain(OP_special_chebyshev_polynomial_u, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3421,8 +3644,10 @@ OP_special_hermite_polynomial_h = Operator(
     "special_hermite_polynomial_h",
     "hermite_h",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_hermite_polynomial_h,
     saves_self=True,
+    shown="special.hermite_polynomial_h",
 )
 
 
@@ -3443,7 +3668,7 @@ def special_hermite_polynomial_h(x, n, *, out=None):
         try:
             result = kernels.hermite_h(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_hermite_polynomial_h, (x, n), error) from error
+            raise explain(OP_special_hermite_polynomial_h, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3498,8 +3723,10 @@ OP_special_hermite_polynomial_he = Operator(
     "special_hermite_polynomial_he",
     "hermite_he",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_hermite_polynomial_he,
     saves_self=True,
+    shown="special.hermite_polynomial_he",
 )
 
 
@@ -3520,7 +3747,7 @@ def special_hermite_polynomial_he(x, n, *, out=None):
         try:
             result = kernels.hermite_he(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_hermite_polynomial_he, (x, n), error) from error
+            raise explain(OP_special_hermite_polynomial_he, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3575,8 +3802,10 @@ OP_special_laguerre_polynomial_l = Operator(
     "special_laguerre_polynomial_l",
     "laguerre_l",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_laguerre_polynomial_l,
     saves_self=True,
+    shown="special.laguerre_polynomial_l",
 )
 
 
@@ -3597,7 +3826,7 @@ def special_laguerre_polynomial_l(x, n, *, out=None):
         try:
             result = kernels.laguerre_l(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_laguerre_polynomial_l, (x, n), error) from error
+            raise explain(OP_special_laguerre_polynomial_l, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3652,8 +3881,10 @@ OP_special_legendre_polynomial_p = Operator(
     "special_legendre_polynomial_p",
     "legendre_p",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_legendre_polynomial_p,
     saves_self=True,
+    shown="special.legendre_polynomial_p",
 )
 
 
@@ -3674,7 +3905,7 @@ def special_legendre_polynomial_p(x, n, *, out=None):
         try:
             result = kernels.legendre_p(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_legendre_polynomial_p, (x, n), error) from error
+            raise explain(OP_special_legendre_polynomial_p, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3693,13 +3924,18 @@ def special_chebyshev_polynomial_v(x, n, *, out=None):
 
     special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR), "special_chebyshev_polynomial_v"
+    try:
+        return (
+            composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR),
+                "special.chebyshev_polynomial_v",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.chebyshev_polynomial_v", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_chebyshev_polynomial_w(x, n, *, out=None):
@@ -3707,13 +3943,18 @@ def special_chebyshev_polynomial_w(x, n, *, out=None):
 
     special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR), "special_chebyshev_polynomial_w"
+    try:
+        return (
+            composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR),
+                "special.chebyshev_polynomial_w",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.chebyshev_polynomial_w", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_t(x, n, *, out=None):
@@ -3721,15 +3962,18 @@ def special_shifted_chebyshev_polynomial_t(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_t",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_t",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_t", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_u(x, n, *, out=None):
@@ -3737,15 +3981,18 @@ def special_shifted_chebyshev_polynomial_u(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_u",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_u",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_u", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_v(x, n, *, out=None):
@@ -3753,15 +4000,18 @@ def special_shifted_chebyshev_polynomial_v(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_v",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_v",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_v", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_w(x, n, *, out=None):
@@ -3769,15 +4019,18 @@ def special_shifted_chebyshev_polynomial_w(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_w",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_w",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_w", "Tensor x, Tensor n", (x, n), error)
 
 
 class GegenbauerBackward0(Node):
@@ -3818,7 +4071,14 @@ def record_gegenbauer(out, x, n, alpha):
     node.arg_alpha = alpha
 
 
-OP_gegenbauer = Operator("gegenbauer", "gegenbauer", ((0, "x"), (1, "n")), record=record_gegenbauer, saves_self=True)
+OP_gegenbauer = Operator(
+    "gegenbauer",
+    "gegenbauer",
+    ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n, float alpha",
+    record=record_gegenbauer,
+    saves_self=True,
+)
 
 
 def gegenbauer(x, n, alpha):
@@ -3836,7 +4096,7 @@ def gegenbauer(x, n, alpha):
         try:
             result = kernels.gegenbauer(x._array if a is Tensor else x, n._array if b is Tensor else n, alpha)
         except Exception as error:
-            raise explain(OP_gegenbauer, (x, n, alpha), error) from error
+            raise explain(OP_gegenbauer, (x, n, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3892,6 +4152,7 @@ OP_associated_laguerre = Operator(
     "associated_laguerre",
     "associated_laguerre",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n, float alpha",
     record=record_associated_laguerre,
     saves_self=True,
 )
@@ -3912,7 +4173,7 @@ def associated_laguerre(x, n, alpha):
         try:
             result = kernels.associated_laguerre(x._array if a is Tensor else x, n._array if b is Tensor else n, alpha)
         except Exception as error:
-            raise explain(OP_associated_laguerre, (x, n, alpha), error) from error
+            raise explain(OP_associated_laguerre, (x, n, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
