@@ -289,13 +289,13 @@ def _from(error: Exception, plain: str, text: str, kind: type[Exception]) -> Exc
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, bool]]:
-    """The module of each frame below that of the handler, and whether a `raise` of pullback's raised the error there."""
-    traceback = traceback and traceback.tb_next
+    """The module of each frame, from that of the handler, and whether a `raise` of pullback's raised the error there."""
+    module = "pullback"  # the handler, which a third party's generated code has too
     while traceback is not None:
         frame = traceback.tb_frame
-        module = frame.f_globals.get("__name__", "pullback")
         yield module, module.startswith("pullback") and frame.f_code.co_code[traceback.tb_lasti] == _RAISE
         traceback = traceback.tb_next
+        module = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "pullback")
 
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
