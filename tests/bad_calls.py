@@ -18,6 +18,7 @@ import signal
 import sys
 import types
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -43,7 +44,7 @@ DUNDERS = re.compile(
     r"|setstate|getstate|getattr|array_ufunc|array_function|repr|str|hash|array_wrap|array_finalize|deepcopy|copy"
     r"|dlpack|dlpack_device|array|array_interface|array_struct|class_getitem|float|int|complex|index|bool)__"
 )
-POLYNOMIALS = re.compile(r"polynomial")  # a degree of 1e20 takes them minutes
+LOOPS = re.compile(r"polynomial|split|diff$|chunk")  # an int of 1e20 is a loop of that length
 
 
 def functions():
@@ -86,6 +87,8 @@ def functions():
 def _other_names(name, function):
     """How an error may speak of a function besides its name: `x + y` is add, `x += y` is add_."""
     names = {getattr(function, "__qualname__", name).rpartition(".")[2]}
+    if name == "Tensor.__iter__":
+        return {"iteration over"}
     if not name.startswith("Tensor.__"):
         return names
     bare = name.removeprefix("Tensor.").strip("_")
@@ -107,7 +110,9 @@ class Calls:
 
     def tensor(self, dtype=None):
         R = self.random
-        shape = R.choice([(), (1,), (3,), (3,), (2, 3), (3, 3), (3, 3), (2, 3, 4), (0,), (0, 3), (1, 3, 5, 5), (2,) * 5])
+        shape = R.choice(
+            [(), (1,), (3,), (3,), (2, 3), (3, 3), (3, 3), (2, 3, 4), (0,), (0, 3), (1, 3, 5, 5), (2,) * 5]
+        )
         dtype = dtype or R.choice(
             ["float64"] * 5 + ["float32", "complex128", "int64", "int8", "bool", "uint8", "float16", "complex64"]
         )
@@ -127,8 +132,8 @@ class Calls:
         return R.choice([
             lambda: None, lambda: True, lambda: False, lambda: 0, lambda: -1, lambda: 1, lambda: 2, lambda: 5,
             lambda: 10**20, lambda: -(10**20), lambda: 0.5, lambda: 2.0, lambda: 1 + 2j, lambda: "", lambda: "mean",
-            lambda: "nope", lambda: b"x", lambda: [], lambda: (), lambda: [1, 2], lambda: (0, 1), lambda: (-1,),
-            lambda: [[1, 2], [3]], lambda: [t(), t()], lambda: (t(), 1), lambda: (t(), t()), lambda: {},
+            lambda: "nope", lambda: b"x", list, lambda: (), lambda: [1, 2], lambda: (0, 1), lambda: (-1,),
+            lambda: [[1, 2], [3]], lambda: [t(), t()], lambda: (t(), 1), lambda: (t(), t()), dict,
             lambda: {"a": 1}, lambda: {1, 2}, lambda: slice(0, 2), lambda: Ellipsis, lambda: np.float64,
             lambda: "float32", lambda: object(), lambda: np.array([1.0, 2.0]), lambda: np.array(["a"]),
             lambda: np.array([None, 1]), lambda: np.float32(2), lambda: np.int64(7), lambda: range(3),
@@ -141,7 +146,7 @@ class Calls:
         R = self.random
         if name in ("dim", "axis", "dim0", "dim1", "start_dim", "end_dim", "source", "destination", "axis0", "axis1"):
             return R.choice([0, 1, -1, -2, 2, 5, None, (0, 1), (0, 0), [0], True, 1.0, "0", -7])
-        if name in ("dtype",):
+        if name == "dtype":
             return R.choice([pb.float64, pb.float32, pb.complex128, pb.int64, "float64", None, int, "nope", 3])
         if name in ("index", "indices"):
             return R.choice([
@@ -150,13 +155,13 @@ class Calls:
             ])  # fmt: skip
         if name in ("mask", "condition"):
             return self.tensor("bool")
-        if name in ("reduction",):
+        if name == "reduction":
             return R.choice(["mean", "sum", "none", "x", None, 1])
-        if re.search(r"size|shape|dims|repeats|stride|padding|dilation|sections|^pad$|^n$|^k$|num_|chunks|offset|diagonal|"
-                     r"shifts|^s$|groups|steps", name):  # fmt: skip
+        if re.search(r"size|shape|dims|repeats|stride|padding|dilation|sections|^pad$|^n$|^k$|num_|chunks|offset|"
+                     r"diagonal|shifts|^s$|groups|steps", name):  # fmt: skip
             return R.choice([
-                1, 2, 3, 0, -1, (2,), (3,), (2, 3), (1, 1), (3, 3), (-1,), (2, 2, 2), 100, (1, 2, 3, 4), None, 2.0, True,
-                [2, 3], "2", (2, None), 10**20,
+                1, 2, 3, 0, -1, (2,), (3,), (2, 3), (1, 1), (3, 3), (-1,), (2, 2, 2), 100, (1, 2, 3, 4), None, 2.0,
+                True, [2, 3], "2", (2, None), 10**20,
             ])  # fmt: skip
         if name in ("tensors", "operands", "inputs", "seq", "arrays"):
             return [self.tensor(), self.tensor()]
@@ -201,10 +206,12 @@ class Calls:
             if R.random() < 0.3 and parameters:
                 kwargs = {R.choice(parameters).name: self.odd()}
         if R.random() < 0.04:
-            kwargs[R.choice(["nonsense", "require_grad", "dims", "keep_dims", "axis", "keepdims", "out"])] = R.choice([1, True])
+            kwargs[R.choice(["nonsense", "require_grad", "dims", "keep_dims", "axis", "keepdims", "out"])] = R.choice(
+                [1, True]
+            )
         if name.startswith("Tensor.") and (not args or not isinstance(args[0], pb.Tensor)):
             args = [self.tensor(), *args]
-        if POLYNOMIALS.search(name):
+        if LOOPS.search(name):
             args = [3 if isinstance(x, (int, float)) and abs(x) > 100 else x for x in args]
             kwargs = {k: 3 if isinstance(x, (int, float)) and abs(x) > 100 else x for k, x in kwargs.items()}
         return args, kwargs
@@ -215,9 +222,10 @@ EXPECTED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError
 # What NumPy and Python say when they have been handed what nobody has looked at.
 VAGUE = re.compile(
     r"has no attribute|object is not|is not defined|unsupported operand|not enough values to unpack|too many values to "
-    r"unpack|(tuple|list) index out of range|^$|unhashable|can't multiply sequence|must be real number, not|bad operand "
-    r"type|cannot unpack|cannot be interpreted as|'NoneType'|has no len\(\)|setting an array element|inhomogeneous|not "
-    r"supported between instances|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|descriptor|comprehension|"
+    r"unpack|(tuple|list) index out of range|^$|unhashable|can't multiply sequence|must be real number, not|bad "
+    r"operand type|cannot unpack|cannot be interpreted as|'NoneType'|has no len\(\)|setting an array element|inhomogeneous|not "
+    r"supported between instances|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|"
+    r"descriptor|comprehension|"
     r"<locals>|_kernel|Cannot cast ufunc|did not contain a loop|loop of ufunc|gufunc|an integer is required|"
     r"inplace_[a-z]|_plain|recursion|too large to convert|base-10|could not convert string|AxisError|__array"
 )
@@ -303,13 +311,14 @@ def run(count, seed, seconds=4.0, progress=None):
 def _outcome(function, args, kwargs, seconds):
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
             function(*args, **kwargs)
-        return "result", None
     except Late:
         return "slow", None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - judged by the caller
         return type(error).__name__, error
+    else:
+        return "result", None
     finally:
         with contextlib.suppress(Late):
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -324,8 +333,7 @@ def careful(memory=3 << 30):
 
     before = signal.signal(signal.SIGALRM, late)
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    with open("/proc/self/statm") as file:
-        held = int(file.read().split()[0]) * resource.getpagesize()
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + memory, limits[1]))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -352,8 +360,7 @@ if __name__ == "__main__":
     options = parser.parse_args()
 
     def log(k, call):
-        with open(options.log, "w") as file:
-            file.write(f"{k} {call}")
+        Path(options.log).write_text(f"{k} {call}")
 
     with careful():
         done = run(options.n, options.seed, progress=log if options.log else None)

@@ -18,10 +18,10 @@ from pullback.arrays.dual import ForwardLevel
 from pullback.arrays.dual.boundary import at_level
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.errors import GradientError
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
 from pullback.core.view import Origin, make_view
-from pullback.core.named import named
 
 # The levels that this thread or task is inside of, the innermost last.
 _entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.ContextVar("pullback_dual_levels", default=())

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core.errors import GradientError
+from pullback.core.named import named
 from pullback.core.node import AccumulateGrad, Edge, MultiNode, Node, Port, port
 from pullback.core.tensor import Tensor, wrap
-from pullback.core.named import named
 
 
 class GradientEdge(NamedTuple):

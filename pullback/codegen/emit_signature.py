@@ -6,7 +6,6 @@ from pullback.codegen.model import NativeFunction
 from pullback.codegen.naming import parameter
 from pullback.codegen.signature import REQUIRED, Arg
 
-
 MISSPELT = "misspelt"  # the keywords that a creation function does not have
 
 
@@ -109,4 +108,33 @@ class SignatureEmitter:
         for arg in self._checked_late():
             name = parameter(arg.name)
             lines += [f"if {name} is UNSET:", f'    raise missing_argument("{called}", "{name}")']
+        if not self.native.is_internal:  # formulas and composites know what they write
+            lines += [line for arg in self.schema.args for line in _look_at(arg, called)]
         return lines
+
+
+# By the type of an argument, and whether it is a list: what passes at once, and what looks at the rest.
+_LOOKS = {
+    ("float", False): ("A_NUMBER", "a_number"),
+    ("Scalar", False): ("A_NUMBER", "a_number"),
+    ("int", False): ("AN_INT", "an_int"),
+    ("int", True): ("SOME_INTS", "some_ints"),
+}
+
+
+def _look_at(arg: Arg, called: str) -> list[str]:
+    """Statements that refuse what is not of the argument's type and would otherwise be taken for something else.
+
+    None is asked for first where it is the default: such a call hardly notices.
+    """
+    name = parameter(arg.name)
+    if arg.type.base == "bool" and not arg.type.is_list:
+        odd, look = f"{name} is not False and {name} is not True", "a_flag"
+    elif (arg.type.base, arg.type.is_list) in _LOOKS and not arg.type.optional_items:
+        kinds, look = _LOOKS[arg.type.base, arg.type.is_list]
+        odd = f"type({name}) not in {kinds}"
+    else:
+        return []
+    if arg.type.optional or arg.default is None:
+        odd = f"{name} is not None and {odd}"
+    return [f"if {odd}:", f'    {name} = {look}("{called}", "{name}", {name})']

@@ -16,7 +16,10 @@ CORE: dict[str, tuple[str, ...]] = {
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
     "pullback.arrays.numpy.quiet": ("expect_nans",),
-    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list", "unknown_keyword"),
+    "pullback.core.arguments": (
+        "AN_INT", "A_NUMBER", "SOME_INTS", "UNSET", "a_flag", "a_number", "an_int", "int_list", "missing_argument",
+        "number_type", "some_ints", "tensor_list", "unknown_keyword",
+    ),
     "pullback.core.dispatch": (
         "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "explained",
         "wrap_result",

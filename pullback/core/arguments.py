@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.core.errors import with_article
 from pullback.core.tensor import Tensor, ndarray
 
 # Of an argument: its name, its type in the schema, whether None will do, whether it is required, whether keyword-only.
@@ -54,12 +56,70 @@ def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
     return found
 
 
+# What a generated function passes on without another look; for anything else it asks the functions below.
+A_NUMBER = frozenset({int, float, complex})
+AN_INT = frozenset({int})
+SOME_INTS = frozenset({int, tuple, list})
+
+
+def a_number(operator: str, name: str, value: Any) -> Any:
+    """The number given for a float or Scalar argument. A Tensor that requires grad is refused: none would reach it."""
+    if isinstance(value, Tensor):
+        if value.ndim == 0 and not (value._requires_grad or type(value._array) is not ndarray):
+            return value.item()
+        why = "a Tensor of several elements" if value.ndim else "a Tensor that is differentiated"
+        raise TypeError(
+            f"{operator}(): argument {name!r} must be a number, got {why}; no gradient goes to it. Write .item()."
+        )
+    if _is_number(value) or (type(value) is ndarray and value.dtype.kind in "biufc"):
+        return value
+    raise TypeError(f"{operator}(): argument {name!r} must be a number, got {_given(value)}.")
+
+
+def a_flag(operator: str, name: str, value: Any) -> bool:
+    """True or False; 0 and 1 will do, as in NumPy, and an array's."""
+    if isinstance(value, (np.bool_, int)) and value in (0, 1):
+        return bool(value)
+    raise TypeError(f"{operator}(): argument {name!r} must be True or False, got {_given(value)}.")
+
+
+def an_int(operator: str, name: str, value: Any) -> Any:
+    """The whole number given for an int argument."""
+    if not isinstance(value, (bool, np.bool_)) and _is_int(value):
+        return _index(operator, name, value)
+    raise TypeError(f"{operator}(): argument {name!r} must be an int, got {_given(value)}.")
+
+
+def some_ints(operator: str, name: str, value: Any) -> Any:
+    """The int or the several of an int[] argument."""
+    if isinstance(value, (tuple, list, range)):
+        return tuple(value)
+    if isinstance(value, (Tensor, ndarray)) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(value.tolist())
+    if isinstance(value, (bool, np.bool_)) or not _is_int(value):
+        raise TypeError(f"{operator}(): argument {name!r} must be an int or a tuple of ints, got {_given(value)}.")
+    return _index(operator, name, value)
+
+
+def _index(operator: str, name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{operator}(): argument {name!r} must be an int, got {_given(value)}.") from None
+
+
+def _given(value: object) -> str:
+    if isinstance(value, (bool, int, float, complex, str)):
+        return f"{value!r} ({with_article(value)})"
+    return "None" if value is None else with_article(value)
+
+
 def int_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
     """The int[] argument of a call such as f(x, 2, 3), f(x, (2, 3)) or f(x, shape=(2, 3))."""
     if by_keyword is not UNSET:
         if given:
             raise TypeError(f"{operator}() got {name!r} twice, by position and by keyword.")
-        return by_keyword
+        return (by_keyword,) if isinstance(by_keyword, int) and not isinstance(by_keyword, bool) else by_keyword
     if len(given) == 1 and (given[0] is None or not _is_int(given[0])):
         return tuple(given[0]) if isinstance(given[0], (list, ndarray)) else given[0]
     if not given and default is UNSET:

@@ -14,7 +14,6 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.devices import device_name
-from pullback.core.errors import OperatorError
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -189,8 +188,8 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
         return None
     try:
         result = NUMPY.kernels[op.kernel](*raws)
-    except Exception as error:
-        raise explain(op, args, error)  # noqa: B904 - which says what it comes from
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explain(op, args, error)  # noqa: B904
     out = wrap_result(result, level)
     if needs and op.record is not None and modes.current().records(level):
         op.record(out, *args)
@@ -219,8 +218,8 @@ def run_kernel(
     kernel = table_of(flat_arguments(op, raws)).kernels[name or op.kernel]
     try:
         return kernel(*raws)
-    except Exception as error:
-        raise explain(op, args, error, called)  # noqa: B904 - which says what it comes from
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explain(op, args, error, called)  # noqa: B904
 
 
 def raw_arguments(op: Operator, args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]:
@@ -356,7 +355,9 @@ def explain(op: Operator, args: Sequence[Any], error: Exception, called: str | N
     return explained(called or op.shown, op.signature, args, error, takes_over=True)
 
 
-def explained(name: str, signature: str, args: Sequence[Any], error: Exception, *, takes_over: bool = False) -> Exception:
+def explained(
+    name: str, signature: str, args: Sequence[Any], error: Exception, *, takes_over: bool = False
+) -> Exception:
     """`core.misuse.explained`, imported when the first call fails."""
     from pullback.core import misuse
 

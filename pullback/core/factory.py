@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.arguments import number_type, unknown_keyword
+from pullback.core.arguments import a_flag, number_type, unknown_keyword
 from pullback.core.errors import UnsupportedError
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -50,7 +50,7 @@ def tensor(
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
         data = _plain(data)
-    return _leaf(_array("tensor", data, dtype, copy=True), requires_grad)
+    return _leaf("tensor", _array("tensor", data, dtype, copy=True), requires_grad)
 
 
 @named("from_numpy")
@@ -103,6 +103,8 @@ def asarray(
     if misspelt:
         raise unknown_keyword("asarray", misspelt, ("dtype", "device", "requires_grad", "copy"))
     _only_cpu("asarray", device)
+    if copy is not None:
+        copy = a_flag("asarray", "copy", copy)
     if isinstance(data, Tensor):
         if copy:
             data = data.clone()
@@ -111,7 +113,7 @@ def asarray(
         return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
     if isinstance(data, (list, tuple)):
         data = _plain(data)
-    return _leaf(_array("asarray", data, dtype, copy=copy), requires_grad)
+    return _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
 
 
 def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> ndarray:
@@ -128,8 +130,8 @@ def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> ndarray:
 def _checked(name: str, array: ndarray) -> ndarray:
     if array.dtype.kind not in _KINDS:
         raise TypeError(
-            f"{name}(): can't convert an array of dtype {array.dtype} to a Tensor: the supported dtypes are floating point, "
-            "complex, integer and bool."
+            f"{name}(): can't convert an array of dtype {array.dtype} to a Tensor: the supported dtypes are floating "
+            "point, complex, integer and bool."
         )
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
@@ -148,11 +150,11 @@ def _plain(data: Any) -> Any:
     return data
 
 
-def _leaf(array: ndarray, requires_grad: bool) -> Tensor:
+def _leaf(name: str, array: ndarray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if modes.current().inference:
         extra_of(out).inference = True
-    return out if requires_grad is False else out.requires_grad_(requires_grad)
+    return out if requires_grad is False else out.requires_grad_(a_flag(name, "requires_grad", requires_grad))
 
 
 def _say_that_copies_are_detached(data: Tensor) -> None:

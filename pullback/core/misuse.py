@@ -118,7 +118,7 @@ def _is_whole(x: object) -> bool:
 
 def _is_dtype(x: object) -> bool:
     try:
-        return np.dtype(x).kind in "biufc"  # type: ignore[call-overload, no-any-return]
+        return np.dtype(x).kind in "biufc"  # type: ignore[call-overload]
     except (TypeError, ValueError):
         return False
 
@@ -265,7 +265,7 @@ def explained_call(
     error: Exception,
     signature: str = "",
 ) -> Exception:
-    """The same for a function called with `args` and `kwargs`; where `signature` says nothing, its types are unknown."""
+    """The same for a function called with `args` and `kwargs`; what `signature` leaves out may be anything."""
     bare = name.rpartition(".")[2]
     frames = list(_frames(error.__traceback__))
     if frames and frames[-1][1] and re.search(rf"(?<![\w'.])(?:{re.escape(name)}\b|{bare}(?:\(|:))", str(error)):
@@ -283,13 +283,14 @@ def explained_call(
 
 def _from(error: Exception, plain: str, text: str, kind: type[Exception]) -> Exception:
     """An error of this kind and text; `plain` is what a function that called this one repeats."""
-    made: Any = kind(text)
-    made.explained, made.plain, made.__cause__ = True, plain, error
+    made = kind(text)
+    vars(made).update(explained=True, plain=plain)
+    made.__cause__ = error
     return made
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, bool]]:
-    """The module of each frame, from that of the handler, and whether a `raise` of pullback's raised the error there."""
+    """The module of each frame, from that of the handler, and whether a `raise` of pullback's raised it there."""
     module = "pullback"  # the handler, which a third party's generated code has too
     while traceback is not None:
         frame = traceback.tb_frame
@@ -337,48 +338,49 @@ def _translated(text: str) -> str:
 
 _WHERE = r"is needed where \1 was given"
 # What NumPy and Python say -> the same for someone who sees nothing but the call.
-_PLAIN = [
-    (re.compile(pattern, re.DOTALL), plain)
-    for pattern, plain in (
-        (
-            r"(?:\w+: )?Input operand (\d) has a mismatch in its core dimension \d, with gufunc signature \S+ "
-            r"\(size (\d+) is different from (\d+)\)",
-            r"shapes cannot be multiplied: a dimension has size \2 where \3 is needed",
-        ),
-        (
-            r"(?:\w+: )?Input operand (\d) does not have enough dimensions \(has (\d+), gufunc core with signature \S+ "
-            r"requires (\d+)\)",
-            r"tensor \1 has \2 dimensions, and at least \3 are needed",
-        ),
-        (r"^loop of ufunc does not support argument (\d) of type (\S+) .*$", r"argument \1 is no number: a \2"),
-        (r"^ufunc '\w+' (?:not supported|did not contain a loop).*$", "not defined for the dtypes of these arguments"),
-        (r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$", r"cannot cast the \1put from \2 to \3"),
-        (r"'(\w+)' object cannot be interpreted as an integer", rf"an int {_WHERE}"),
-        (r"(?:cannot unpack non-iterable |')(\w+)'? object(?: is not iterable)?$", rf"a tuple or list {_WHERE}"),
-        (r"'(\w+)' object is not (?:subscriptable|a sequence)", rf"a tuple or list {_WHERE}"),
-        (r"'(\w+)' object is not callable", rf"a function {_WHERE}"),
-        (r"^iteration over a 0-d array$", "a 1-d array is needed where a 0-d one was given"),
-        (r"object of type '(\w+)' has no len\(\)", rf"a tuple or list {_WHERE}"),
-        (r"'\S+' not supported between instances of '(\w+)' and '(\w+)'", r"\1 and \2 cannot be compared"),
-        (r"unsupported operand type\(s\) for (\S+): '(\S+)' and '(\S+)'", r"\2 and \3 cannot be combined by \1"),
-        (r"an integer is required", "an int is needed, and no bool"),
-        (r"bad operand type for .*: '(\w+)'", rf"a number {_WHERE}"),
-        (r"must be real number, not (\w+)", rf"a number {_WHERE}"),
-        (r"unhashable type: '([\w.]+)'", r"\1 cannot stand here"),
-        (r"can't multiply sequence by non-int of type '(\w+)'", rf"an int {_WHERE}"),
-        (r"Python int(?:eger)? .*too large to convert to C \w+|Maximum allowed dimension exceeded",
-         "a number is too large: it does not fit into 64 bits"),
-        (r"could not convert string to \w+: (.*)$", rf"a number {_WHERE}"),
-        (r"invalid literal for int\(\) with base 10: (.*)$", rf"an int {_WHERE}"),
-        (r"setting an array element with a sequence\..*$", "a nested list of unequal lengths makes no array"),
-        (r"(?:not enough|too many) values to unpack \(expected (\d+).*$", r"\1 items are needed in one of the arguments"),
-        (r"(?:tuple|list) index out of range", "one of the arguments has too few items"),
-        (r"The truth value of an array .*|Boolean value of Tensor with more than one value is ambiguous.*",
-         "a single value is needed where a Tensor or array of several was given"),
-        (r"only (?:0-dimensional|length-1|size-1) arrays can be converted to Python scalars",
-         "a single number is needed where an array was given"),
-    )
-]  # fmt: skip
+_SENTENCES = {
+    r"(?:\w+: )?Input operand \d has a mismatch in its core dimension \d, with gufunc signature \S+ "
+    r"\(size (\d+) is different from (\d+)\)": (
+        r"shapes cannot be multiplied: a dimension has size \1 where \2 is needed"
+    ),
+    r"(?:\w+: )?Input operand (\d) does not have enough dimensions \(has (\d+), gufunc core with signature \S+ "
+    r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed",
+    r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is no number: a \2",
+    r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
+    r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",
+    r"'([\w.]+)' object cannot be interpreted as an integer": rf"an int {_WHERE}",
+    r"(?:cannot unpack non-iterable |')(\w+)'? object(?: is not iterable)?$": rf"a tuple or list {_WHERE}",
+    r"'(\w+)' object is not (?:subscriptable|a sequence)": rf"a tuple or list {_WHERE}",
+    r"'(\w+)' object is not callable": rf"a function {_WHERE}",
+    r"^iteration over a 0-d array$": "a 1-d array is needed where a 0-d one was given",
+    r"object of type '([\w.]+)' has no len\(\)": rf"a tuple or list {_WHERE}",
+    r"'\S+' not supported between instances of '(\w+)' and '(\w+)'": r"\1 and \2 cannot be compared",
+    r"unsupported operand type\(s\) for (\S+): '(\S+)' and '(\S+)'": r"\2 and \3 cannot be combined by \1",
+    r"an integer is required": "an int is needed, and no bool",
+    r"int\(\) argument must be a .* not '([\w.]+)'": rf"an int {_WHERE}",
+    r"bad operand type for .*: '(\w+)'": rf"a number {_WHERE}",
+    r"must be real number, not (\w+)": rf"a number {_WHERE}",
+    r"unhashable type: '([\w.]+)'": r"\1 cannot stand here",
+    r"can't multiply sequence by non-int of type '(\w+)'": rf"an int {_WHERE}",
+    r"Python int(?:eger)? .*too large to convert to C \w+|Maximum allowed dimension exceeded": (
+        "a number is too large: it does not fit into 64 bits"
+    ),
+    r"could not convert string to \w+: (.*)$": rf"a number {_WHERE}",
+    r"invalid literal for int\(\) with base 10: (.*)$": rf"an int {_WHERE}",
+    r"setting an array element with a sequence\..*$": "a nested list of unequal lengths makes no array",
+    r"(?:not enough|too many) values to unpack \(expected (?:at least )?(\d+).*$": (
+        r"one of the arguments needs \1 items"
+    ),
+    r"mismatch in size of old and new data-descriptor": "one of the arguments is no dtype",
+    r"(?:tuple|list) index out of range": "one of the arguments has too few items",
+    r"The truth value of an (?:empty )?array .*|Boolean value of Tensor with more than one value is ambiguous.*": (
+        "a single value is needed where a Tensor or array of several was given"
+    ),
+    r"only (?:0-dimensional|length-1|size-1) arrays can be converted to Python scalars": (
+        "a single number is needed where an array was given"
+    ),
+}
+_PLAIN = [(re.compile(pattern, re.DOTALL), plain) for pattern, plain in _SENTENCES.items()]
 
 
 def out_of_range(dim: int, ndim: int) -> str:
@@ -401,4 +403,3 @@ def _dimension_too_far(given: Given) -> str | None:
                 if isinstance(dim, int) and not -max(ndim, 1) <= dim < max(ndim, 1):
                     return out_of_range(dim, ndim)
     return None
-

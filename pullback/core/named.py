@@ -23,7 +23,7 @@ def named(name: str, signature: str = "") -> Callable[[Function], Function]:
         def called(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - raised again, with what was called
                 from pullback.core import misuse
 
                 raise misuse.explained_call(name, function, args, kwargs, error, signature)  # noqa: B904

@@ -219,7 +219,7 @@ class Tensor:
             The dtype is neither floating nor complex, or the tensor is not a leaf.
         """
         if type(requires_grad) is not bool:
-            requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)
+            requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)  # type: ignore[unreachable]
         if requires_grad == self._requires_grad:
             return self
         if not requires_grad:

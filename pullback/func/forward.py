@@ -7,9 +7,9 @@ from pullback.arrays.dual.boundary import primal_part, tangent_part
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import modes
 from pullback.core.errors import GradientError, with_article
+from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.core.named import named
 from pullback.func.gradient import outward, split_aux
 
 

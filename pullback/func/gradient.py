@@ -8,10 +8,10 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.core import modes
 from pullback.core.errors import GradientError, with_article
+from pullback.core.named import named
 from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
-from pullback.core.named import named
 
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
 

@@ -6,8 +6,8 @@ from pullback.autograd.api import grad
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, OperatorError
-from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.named import named
+from pullback.core.tensor import Tensor, ndarray, wrap
 
 
 @named("linalg.matrix_function", "Tensor A, callable function, str UPLO='L'")

@@ -8,8 +8,8 @@ import numpy as np
 
 from pullback.core.errors import DetachingError, GradientError, UnsupportedError, with_article
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor, ndarray
 from pullback.core.named import named
+from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.operands import needs_grad
 
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)

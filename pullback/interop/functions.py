@@ -18,5 +18,5 @@ def array_function(self, function, types, args, kwargs):
         raise unsupported(numpy_name(function))
     try:
         return rule(*args, **kwargs)
-    except Exception as error:
-        raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904 - which says itself
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904

@@ -51,9 +51,9 @@ def array_ufunc(self, ufunc, method, *inputs, **kwargs):
                 raise unsupported(ufunc.__name__, ufunc_name(ufunc))
             return _call(ufunc, rule, inputs, **kwargs)
         return _METHODS[method](ufunc, *inputs, **kwargs)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
         name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
-        raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904 - which says itself what it comes from
+        raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
 
 
 def find_ufunc(ufunc):

@@ -191,9 +191,9 @@ def _cast(name, dtype):
     def cast(self, memory_format=None):
         try:
             return _in_dtype(self, dtype, memory_format=memory_format)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
             signature = "Tensor self, str? memory_format=None"
-            raise explained(f"Tensor.{name}", signature, (self, memory_format), error)  # noqa: B904 - which says itself
+            raise explained(f"Tensor.{name}", signature, (self, memory_format), error)  # noqa: B904
 
     cast.__name__, cast.__qualname__ = name, f"Tensor.{name}"
     cast.__doc__ = f"`self` as {dtype}."
@@ -267,6 +267,9 @@ def attach():
         "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip
+    for name, value in others.items():
+        if value is not object.__hash__:
+            value.__qualname__ = f"Tensor.{name}"  # which Python's own errors show
     for name, value in (*others.items(), *inspection.METHODS.items()):
         setattr(Tensor, name, value)
     for name, (operator, doc) in _PROPERTIES.items():

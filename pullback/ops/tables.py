@@ -61,7 +61,7 @@ def add(name, home, shown, overloads, *, function, method, aliases=(), numpy=(),
 
 
 def name_as_called(name, overloads, module=None):
-    """Give the functions of an operator the name by which users call it: Python's own errors show it, and pickle uses it."""
+    """Give the functions of an operator the name by which users call it: Python's own errors, and pickle, use it."""
     for overload in overloads:
         for function, called in ((overload.function, name), (overload.inplace, f"{name}_")):
             if function is not None:

@@ -2,6 +2,7 @@
 
 from numpy import asarray, ndarray
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
+from pullback.core.arguments import AN_INT, an_int
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -67,6 +68,8 @@ def langevin(input, order=0, *, out=None):
 
     langevin(Tensor self, int order=0) -> Tensor
     """
+    if type(order) not in AN_INT:
+        order = an_int("paramagnet.langevin", "order", order)
     if out is not None:
         return write_out(OP_langevin, (input, order), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -87,6 +90,8 @@ def langevin(input, order=0, *, out=None):
 
 def inplace_langevin(input, order=0):
     """In-place form of `langevin`."""
+    if type(order) not in AN_INT:
+        order = an_int("paramagnet.langevin_", "order", order)
     return inplace(OP_langevin, (input, order))
 
 

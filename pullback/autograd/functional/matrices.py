@@ -14,8 +14,8 @@ from pullback.autograd.functional.strict import check_gradient, check_outputs, i
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor
 from pullback.core.named import named
+from pullback.core.tensor import Tensor
 
 _STRATEGIES = ("reverse-mode", "forward-mode")
 

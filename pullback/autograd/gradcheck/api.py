@@ -16,8 +16,8 @@ from pullback.autograd.gradcheck.problem import Problem, as_tuple, values_of
 from pullback.autograd.gradcheck.report import GradcheckError, mismatch_message
 from pullback.autograd.gradcheck.undefined import check_undefined, check_zero_cotangent
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor
 from pullback.core.named import named
+from pullback.core.tensor import Tensor
 
 __all__ = ["gradcheck", "gradgradcheck"]
 

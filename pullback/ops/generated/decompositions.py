@@ -2,7 +2,19 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument, number_type, tensor_list
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    missing_argument,
+    number_type,
+    some_ints,
+    tensor_list,
+)
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -99,6 +111,8 @@ def linalg_inv_ex(A, *, check_errors=False, out=None):
 
     linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
     """
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.inv_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_inv_ex, (A, check_errors), out)
     return dispatch(OP_linalg_inv_ex, (A, check_errors))
@@ -202,6 +216,10 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
 
     linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
     """
+    if left is not False and left is not True:
+        left = a_flag("linalg.solve_ex", "left", left)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.solve_ex", "check_errors", check_errors)
     try:
         return (
             composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR)
@@ -226,6 +244,8 @@ def linalg_solve(A, B, *, left=True, out=None):
 
     linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
     """
+    if left is not False and left is not True:
+        left = a_flag("linalg.solve", "left", left)
     try:
         return (
             composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR)
@@ -302,6 +322,12 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
 
     linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("linalg.solve_triangular", "upper", upper)
+    if left is not False and left is not True:
+        left = a_flag("linalg.solve_triangular", "left", left)
+    if unitriangular is not False and unitriangular is not True:
+        unitriangular = a_flag("linalg.solve_triangular", "unitriangular", unitriangular)
     if out is not None:
         return write_out(OP_linalg_solve_triangular, (A, B, upper, left, unitriangular), out)
     a, b = type(A), type(B)
@@ -335,6 +361,12 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
 
     triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("triangular_solve", "upper", upper)
+    if transpose is not False and transpose is not True:
+        transpose = a_flag("triangular_solve", "transpose", transpose)
+    if unitriangular is not False and unitriangular is not True:
+        unitriangular = a_flag("triangular_solve", "unitriangular", unitriangular)
     try:
         return (
             composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR)
@@ -359,6 +391,8 @@ def linalg_tensorinv(input, ind=2, *, out=None):
 
     linalg_tensorinv(Tensor self, int ind=2) -> Tensor
     """
+    if type(ind) not in AN_INT:
+        ind = an_int("linalg.tensorinv", "ind", ind)
     try:
         return (
             composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR)
@@ -374,6 +408,8 @@ def linalg_tensorsolve(input, other, dims=None, *, out=None):
 
     linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor
     """
+    if dims is not None and type(dims) not in SOME_INTS:
+        dims = some_ints("linalg.tensorsolve", "dims", dims)
     try:
         return (
             composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR)
@@ -460,6 +496,8 @@ def linalg_pinv(input, rcond=None, hermitian=False, *, atol=None, rtol=None, out
 
     linalg_pinv(Tensor self, any rcond=None, bool hermitian=False, *, any atol=None, any rtol=None) -> Tensor
     """
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.pinv", "hermitian", hermitian)
     try:
         return (
             composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
@@ -484,6 +522,8 @@ def pinverse(input, rcond=1e-15):
 
     pinverse(Tensor self, float rcond=1e-15) -> Tensor
     """
+    if type(rcond) not in A_NUMBER:
+        rcond = a_number("pinverse", "rcond", rcond)
     try:
         return composite_decompositions.pinverse(input, rcond, ops=TENSOR)
     except Exception as error:
@@ -573,6 +613,8 @@ def linalg_lstsq(input, b, rcond=None, *, driver=None, out=None):
 
     linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
     """
+    if rcond is not None and type(rcond) not in A_NUMBER:
+        rcond = a_number("linalg.lstsq", "rcond", rcond)
     try:
         return (
             composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR)
@@ -637,6 +679,10 @@ def linalg_cholesky_ex(input, *, upper=False, check_errors=False, out=None):
 
     linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("linalg.cholesky_ex", "upper", upper)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.cholesky_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_cholesky_ex, (input, upper, check_errors), out)
     return dispatch(OP_linalg_cholesky_ex, (input, upper, check_errors))
@@ -647,6 +693,8 @@ def linalg_cholesky(input, *, upper=False, out=None):
 
     linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("linalg.cholesky", "upper", upper)
     try:
         return (
             composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR)
@@ -664,6 +712,8 @@ def cholesky(input, upper=False, *, out=None):
 
     cholesky(Tensor self, bool upper=False) -> Tensor
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("cholesky", "upper", upper)
     try:
         return (
             composite_decompositions.cholesky(input, upper, ops=TENSOR)
@@ -679,6 +729,8 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
 
     cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("cholesky_solve", "upper", upper)
     try:
         return (
             composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR)
@@ -698,6 +750,8 @@ def cholesky_inverse(input, upper=False, *, out=None):
 
     cholesky_inverse(Tensor self, bool upper=False) -> Tensor
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("cholesky_inverse", "upper", upper)
     try:
         return (
             composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR)
@@ -761,6 +815,10 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
 
     linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
     """
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("linalg.lu_factor_ex", "pivot", pivot)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.lu_factor_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_lu_factor_ex, (A, pivot, check_errors), out)
     return dispatch(OP_linalg_lu_factor_ex, (A, pivot, check_errors))
@@ -771,6 +829,8 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
 
     linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
     """
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("linalg.lu_factor", "pivot", pivot)
     try:
         return (
             composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR)
@@ -810,6 +870,10 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
 
     lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
     """
+    if unpack_data is not False and unpack_data is not True:
+        unpack_data = a_flag("lu_unpack", "unpack_data", unpack_data)
+    if unpack_pivots is not False and unpack_pivots is not True:
+        unpack_pivots = a_flag("lu_unpack", "unpack_pivots", unpack_pivots)
     try:
         return (
             composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR)
@@ -834,6 +898,8 @@ def linalg_lu(A, *, pivot=True, out=None):
 
     linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
     """
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("linalg.lu", "pivot", pivot)
     try:
         return (
             composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR)
@@ -849,6 +915,10 @@ def lu(A, pivot=True, get_infos=False, *, out=None):
 
     lu(Tensor A, bool pivot=True, bool get_infos=False) -> Tensor[]
     """
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("lu", "pivot", pivot)
+    if get_infos is not False and get_infos is not True:
+        get_infos = a_flag("lu", "get_infos", get_infos)
     try:
         return (
             composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR)
@@ -864,6 +934,10 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
     linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor
     """
+    if left is not False and left is not True:
+        left = a_flag("linalg.lu_solve", "left", left)
+    if adjoint is not False and adjoint is not True:
+        adjoint = a_flag("linalg.lu_solve", "adjoint", adjoint)
     try:
         return (
             composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR)
@@ -920,6 +994,10 @@ def linalg_ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None
 
     linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)
     """
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.ldl_factor_ex", "hermitian", hermitian)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.ldl_factor_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_ldl_factor_ex, (input, hermitian, check_errors), out)
     return dispatch(OP_linalg_ldl_factor_ex, (input, hermitian, check_errors))
@@ -930,6 +1008,8 @@ def linalg_ldl_factor(input, *, hermitian=False, out=None):
 
     linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)
     """
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.ldl_factor", "hermitian", hermitian)
     try:
         return (
             composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR)
@@ -1006,6 +1086,8 @@ def linalg_ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 
     linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor
     """
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.ldl_solve", "hermitian", hermitian)
     if out is not None:
         return write_out(OP_linalg_ldl_solve, (LD, pivots, B, hermitian), out)
     if (
@@ -1100,6 +1182,8 @@ def qr(input, some=True, *, out=None):
 
     qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)
     """
+    if some is not False and some is not True:
+        some = a_flag("qr", "some", some)
     try:
         return (
             composite_decompositions.qr(input, some, ops=TENSOR)
@@ -1168,6 +1252,10 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
 
     ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor
     """
+    if left is not False and left is not True:
+        left = a_flag("ormqr", "left", left)
+    if transpose is not False and transpose is not True:
+        transpose = a_flag("ormqr", "transpose", transpose)
     try:
         return (
             composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR)
@@ -1557,6 +1645,16 @@ def lobpcg(
 
     lobpcg(Tensor A, int? k=None, Tensor? B=None, Tensor? X=None, int? n=None, Tensor? iK=None, int? niter=None, float? tol=None, bool? largest=None, str? method=None, any tracker=None, any ortho_iparams=None, any ortho_fparams=None, any ortho_bparams=None) -> (Tensor eigenvalues, Tensor eigenvectors)
     """
+    if k is not None and type(k) not in AN_INT:
+        k = an_int("lobpcg", "k", k)
+    if n is not None and type(n) not in AN_INT:
+        n = an_int("lobpcg", "n", n)
+    if niter is not None and type(niter) not in AN_INT:
+        niter = an_int("lobpcg", "niter", niter)
+    if tol is not None and type(tol) not in A_NUMBER:
+        tol = a_number("lobpcg", "tol", tol)
+    if largest is not None and largest is not False and largest is not True:
+        largest = a_flag("lobpcg", "largest", largest)
     try:
         return composite_decompositions.lobpcg(
             A,
@@ -1903,6 +2001,8 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
 
     linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)
     """
+    if full_matrices is not False and full_matrices is not True:
+        full_matrices = a_flag("linalg.svd", "full_matrices", full_matrices)
     if out is not None:
         return write_out(OP_linalg_svd, (A, full_matrices, driver), out)
     return dispatch(OP_linalg_svd, (A, full_matrices, driver))
@@ -2211,6 +2311,10 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 
     svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
     """
+    if some is not False and some is not True:
+        some = a_flag("svd", "some", some)
+    if compute_uv is not False and compute_uv is not True:
+        compute_uv = a_flag("svd", "compute_uv", compute_uv)
     try:
         return (
             composite_decompositions.svd(input, some, compute_uv, ops=TENSOR)
@@ -2226,6 +2330,10 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
     svd_lowrank(Tensor A, int q=6, int niter=2, Tensor? M=None) -> (Tensor U, Tensor S, Tensor V)
     """
+    if type(q) not in AN_INT:
+        q = an_int("svd_lowrank", "q", q)
+    if type(niter) not in AN_INT:
+        niter = an_int("svd_lowrank", "niter", niter)
     try:
         return composite_decompositions.svd_lowrank(A, q, niter, M, ops=TENSOR)
     except Exception as error:
@@ -2237,6 +2345,12 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
     pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> (Tensor U, Tensor S, Tensor V)
     """
+    if q is not None and type(q) not in AN_INT:
+        q = an_int("pca_lowrank", "q", q)
+    if center is not False and center is not True:
+        center = a_flag("pca_lowrank", "center", center)
+    if type(niter) not in AN_INT:
+        niter = an_int("pca_lowrank", "niter", niter)
     try:
         return composite_decompositions.pca_lowrank(A, q, center, niter, ops=TENSOR)
     except Exception as error:
@@ -2925,6 +3039,8 @@ def linalg_matrix_power(input, n, *, out=None):
 
     linalg_matrix_power(Tensor self, int n) -> Tensor
     """
+    if type(n) not in AN_INT:
+        n = an_int("linalg.matrix_power", "n", n)
     try:
         return (
             composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR)
@@ -2942,6 +3058,8 @@ def matrix_power(input, n, *, out=None):
 
     matrix_power(Tensor self, int n) -> Tensor
     """
+    if type(n) not in AN_INT:
+        n = an_int("matrix_power", "n", n)
     try:
         return (
             composite_decompositions.matrix_power(input, n, ops=TENSOR)
@@ -2957,6 +3075,8 @@ def linalg_matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None
 
     linalg_matrix_rank(Tensor self, any tol=None, bool hermitian=False, *, any atol=None, any rtol=None) -> Tensor
     """
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.matrix_rank", "hermitian", hermitian)
     try:
         return (
             composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
@@ -3068,6 +3188,12 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("linalg.vector_norm", dtype)
+    if type(ord) not in A_NUMBER:
+        ord = a_number("linalg.vector_norm", "ord", ord)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("linalg.vector_norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("linalg.vector_norm", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_linalg_vector_norm, (input, ord, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -3099,6 +3225,10 @@ def linalg_matrix_norm(
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("linalg.matrix_norm", dtype)
+    if type(dim) not in SOME_INTS:
+        dim = some_ints("linalg.matrix_norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("linalg.matrix_norm", "keepdim", keepdim)
     try:
         return (
             composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
@@ -3129,6 +3259,10 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=UN
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("linalg.norm", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("linalg.norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("linalg.norm", "keepdim", keepdim)
     try:
         return (
             composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
@@ -3159,6 +3293,10 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=UNSET, kee
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("norm", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("norm", "keepdim", keepdim)
     try:
         return (
             composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR)
@@ -3179,6 +3317,8 @@ def dist(input, other, p=2):
 
     dist(Tensor self, Tensor other, Scalar p=2) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("dist", "p", p)
     try:
         return composite_decompositions.dist(input, other, p, ops=TENSOR)
     except Exception as error:
@@ -3240,6 +3380,12 @@ def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET, out=None):
         raise missing_argument("renorm", "dim")
     if maxnorm is UNSET:
         raise missing_argument("renorm", "maxnorm")
+    if type(p) not in A_NUMBER:
+        p = a_number("renorm", "p", p)
+    if type(dim) not in AN_INT:
+        dim = an_int("renorm", "dim", dim)
+    if type(maxnorm) not in A_NUMBER:
+        maxnorm = a_number("renorm", "maxnorm", maxnorm)
     if out is not None:
         return write_out(OP_renorm, (input, p, dim, maxnorm), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -3266,6 +3412,12 @@ def inplace_renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET):
         raise missing_argument("renorm_", "dim")
     if maxnorm is UNSET:
         raise missing_argument("renorm_", "maxnorm")
+    if type(p) not in A_NUMBER:
+        p = a_number("renorm_", "p", p)
+    if type(dim) not in AN_INT:
+        dim = an_int("renorm_", "dim", dim)
+    if type(maxnorm) not in A_NUMBER:
+        maxnorm = a_number("renorm_", "maxnorm", maxnorm)
     return inplace(OP_renorm, (input, p, dim, maxnorm))
 
 
@@ -3359,6 +3511,8 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
 
     cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("cdist", "p", p)
     try:
         return composite_decompositions.cdist(x1, x2, p, compute_mode, ops=TENSOR)
     except Exception as error:
@@ -3372,6 +3526,8 @@ def pdist(input, p=2.0):
 
     pdist(Tensor self, float p=2.0) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("pdist", "p", p)
     try:
         return composite_decompositions.pdist(input, p, ops=TENSOR)
     except Exception as error:
@@ -3383,6 +3539,8 @@ def pdist_functional(input, p=2.0):
 
     pdist.functional(Tensor input, float p=2.0) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.pdist", "p", p)
     try:
         return composite_decompositions.pdist_functional(input, p, ops=TENSOR)
     except Exception as error:
@@ -3438,6 +3596,8 @@ def linalg_vecdot(x, y, *, dim=-1, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("linalg.vecdot", "dim", dim)
     try:
         return (
             composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR)
@@ -3455,6 +3615,8 @@ def linalg_cross(input, other, *, dim=-1, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("linalg.cross", "dim", dim)
     try:
         return (
             composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR)
@@ -3472,6 +3634,12 @@ def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 
     linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)
     """
+    if type(offset) not in AN_INT:
+        offset = an_int("linalg.diagonal", "offset", offset)
+    if type(dim1) not in AN_INT:
+        dim1 = an_int("linalg.diagonal", "dim1", dim1)
+    if type(dim2) not in AN_INT:
+        dim2 = an_int("linalg.diagonal", "dim2", dim2)
     try:
         return composite_decompositions.linalg_diagonal(A, offset=offset, dim1=dim1, dim2=dim2, ops=TENSOR)
     except Exception as error:
@@ -3485,6 +3653,8 @@ def linalg_vander(x, *, N=None):
 
     linalg_vander(Tensor x, *, int? N=None) -> Tensor
     """
+    if N is not None and type(N) not in AN_INT:
+        N = an_int("linalg.vander", "N", N)
     try:
         return composite_decompositions.linalg_vander(x, N=N, ops=TENSOR)
     except Exception as error:
@@ -3496,6 +3666,10 @@ def vander(x, N=None, increasing=False):
 
     vander(Tensor x, int? N=None, bool increasing=False) -> Tensor
     """
+    if N is not None and type(N) not in AN_INT:
+        N = an_int("vander", "N", N)
+    if increasing is not False and increasing is not True:
+        increasing = a_flag("vander", "increasing", increasing)
     try:
         return composite_decompositions.vander(x, N, increasing, ops=TENSOR)
     except Exception as error:
@@ -3519,6 +3693,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
     cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
     """
+    if type(correction) not in AN_INT:
+        correction = an_int("cov", "correction", correction)
     try:
         return composite_decompositions.cov(
             input, correction=correction, fweights=fweights, aweights=aweights, ops=TENSOR

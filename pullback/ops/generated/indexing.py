@@ -3,7 +3,18 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
-from pullback.core.arguments import UNSET, int_list, missing_argument
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    int_list,
+    missing_argument,
+    some_ints,
+)
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
@@ -332,6 +343,8 @@ def index_put(input, indices, values, accumulate=False):
 
     index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor
     """
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("index_put", "accumulate", accumulate)
     try:
         return composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR)
     except Exception as error:
@@ -345,6 +358,8 @@ def index_put(input, indices, values, accumulate=False):
 
 def inplace_index_put(input, indices, values, accumulate=False):
     """In-place form of `index_put`."""
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("index_put_", "accumulate", accumulate)
     try:
         return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR), "index_put_")
     except Exception as error:
@@ -488,6 +503,10 @@ def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=
         raise missing_argument("gather", "dim")
     if index is UNSET:
         raise missing_argument("gather", "index")
+    if type(dim) not in AN_INT:
+        dim = an_int("gather", "dim", dim)
+    if sparse_grad is not False and sparse_grad is not True:
+        sparse_grad = a_flag("gather", "sparse_grad", sparse_grad)
     if out is not None:
         return write_out(OP_gather, (input, dim, index, sparse_grad), out)
     a, b = type(input), type(index)
@@ -679,6 +698,8 @@ def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=N
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter", "dim", dim)
     if out is not None:
         return write_out(OP_scatter, (input, dim, index, src), out)
     if (
@@ -716,6 +737,8 @@ def inplace_scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSE
         raise missing_argument("scatter_", "index")
     if src is UNSET:
         raise missing_argument("scatter_", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_", "dim", dim)
     return inplace(OP_scatter, (input, dim, index, src))
 
 
@@ -774,6 +797,10 @@ def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out
         raise missing_argument("scatter", "index")
     if value is UNSET:
         raise missing_argument("scatter", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter", "dim", dim)
+    if type(value) not in A_NUMBER:
+        value = a_number("scatter", "value", value)
     if out is not None:
         return write_out(OP_scatter_value, (input, dim, index, value), out)
     a, b = type(input), type(index)
@@ -814,6 +841,10 @@ def inplace_scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UN
         raise missing_argument("scatter_", "index")
     if value is UNSET:
         raise missing_argument("scatter_", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_", "dim", dim)
+    if type(value) not in A_NUMBER:
+        value = a_number("scatter_", "value", value)
     return inplace(OP_scatter_value, (input, dim, index, value))
 
 
@@ -843,6 +874,8 @@ def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter", "dim", dim)
     if out is not None:
         return write_out(OP_scatter_reduction, (input, dim, index, src, reduce), out)
     if (
@@ -880,6 +913,8 @@ def inplace_scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduc
         raise missing_argument("scatter_", "index")
     if src is UNSET:
         raise missing_argument("scatter_", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_", "dim", dim)
     return inplace(OP_scatter_reduction, (input, dim, index, src, reduce))
 
 
@@ -945,6 +980,8 @@ def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=Non
         raise missing_argument("scatter_add", "index")
     if src is UNSET:
         raise missing_argument("scatter_add", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_add", "dim", dim)
     if out is not None:
         return write_out(OP_scatter_add, (input, dim, index, src), out)
     if (
@@ -982,6 +1019,8 @@ def inplace_scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET)
         raise missing_argument("scatter_add_", "index")
     if src is UNSET:
         raise missing_argument("scatter_add_", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_add_", "dim", dim)
     return inplace(OP_scatter_add, (input, dim, index, src))
 
 
@@ -1038,6 +1077,8 @@ def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET, out=None):
         raise missing_argument("index_select", "dim")
     if index is UNSET:
         raise missing_argument("index_select", "index")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_select", "dim", dim)
     if out is not None:
         return write_out(OP_index_select, (input, dim, index), out)
     a, b = type(input), type(index)
@@ -1213,6 +1254,10 @@ def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSE
         raise missing_argument("index_add", "index")
     if source is UNSET:
         raise missing_argument("index_add", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_add", "dim", dim)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("index_add", "alpha", alpha)
     if out is not None:
         return write_out(OP_index_add, (input, dim, index, source, alpha), out)
     if (
@@ -1250,6 +1295,10 @@ def inplace_index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, a
         raise missing_argument("index_add_", "index")
     if source is UNSET:
         raise missing_argument("index_add_", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_add_", "dim", dim)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("index_add_", "alpha", alpha)
     return inplace(OP_index_add, (input, dim, index, source, alpha))
 
 
@@ -1314,6 +1363,8 @@ def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET, out=N
         raise missing_argument("index_copy", "index")
     if source is UNSET:
         raise missing_argument("index_copy", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_copy", "dim", dim)
     if out is not None:
         return write_out(OP_index_copy, (input, dim, index, source), out)
     if (
@@ -1351,6 +1402,8 @@ def inplace_index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSE
         raise missing_argument("index_copy_", "index")
     if source is UNSET:
         raise missing_argument("index_copy_", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_copy_", "dim", dim)
     return inplace(OP_index_copy, (input, dim, index, source))
 
 
@@ -1414,6 +1467,8 @@ def index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
         raise missing_argument("index_fill", "index")
     if value is UNSET:
         raise missing_argument("index_fill", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_fill", "dim", dim)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -1449,6 +1504,8 @@ def inplace_index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET
         raise missing_argument("index_fill_", "index")
     if value is UNSET:
         raise missing_argument("index_fill_", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_fill_", "dim", dim)
     return inplace(OP_index_fill, (input, dim, index, value))
 
 
@@ -1646,6 +1703,8 @@ def put(input, index, source, accumulate=False):
 
     put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor
     """
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("put", "accumulate", accumulate)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -1673,6 +1732,8 @@ def put(input, index, source, accumulate=False):
 
 def inplace_put(input, index, source, accumulate=False):
     """In-place form of `put`."""
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("put_", "accumulate", accumulate)
     return inplace(OP_put, (input, index, source, accumulate))
 
 
@@ -1683,6 +1744,8 @@ def take_along_dim(input, indices, dim=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("take_along_dim", "dim", dim)
     try:
         return (
             composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR)
@@ -2013,6 +2076,10 @@ def select_scatter(input, src, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("select_scatter", "dim")
     if index is UNSET:
         raise missing_argument("select_scatter", "index")
+    if type(dim) not in AN_INT:
+        dim = an_int("select_scatter", "dim", dim)
+    if type(index) not in AN_INT:
+        index = an_int("select_scatter", "index", index)
     try:
         return composite_indexing.select_scatter(input, src, dim, index, ops=TENSOR)
     except Exception as error:
@@ -2028,6 +2095,14 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=UNSET
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("slice_scatter", "dim", dim)
+    if start is not None and type(start) not in AN_INT:
+        start = an_int("slice_scatter", "start", start)
+    if end is not None and type(end) not in AN_INT:
+        end = an_int("slice_scatter", "end", end)
+    if type(step) not in AN_INT:
+        step = an_int("slice_scatter", "step", step)
     try:
         return (
             composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR)
@@ -2092,6 +2167,12 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
     diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor
     """
+    if type(offset) not in AN_INT:
+        offset = an_int("diagonal_scatter", "offset", offset)
+    if type(dim1) not in AN_INT:
+        dim1 = an_int("diagonal_scatter", "dim1", dim1)
+    if type(dim2) not in AN_INT:
+        dim2 = an_int("diagonal_scatter", "dim2", dim2)
     a, b = type(input), type(src)
     if (
         a is Tensor
@@ -2123,6 +2204,8 @@ def nonzero(input, *, as_tuple=False, out=None):
 
     nonzero(Tensor self, *, bool as_tuple=False) -> Tensor
     """
+    if as_tuple is not False and as_tuple is not True:
+        as_tuple = a_flag("nonzero", "as_tuple", as_tuple)
     try:
         return (
             composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR)
@@ -2204,6 +2287,12 @@ def sort(input, dim=-1, descending=False, *, stable=None, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("sort", "dim", dim)
+    if descending is not False and descending is not True:
+        descending = a_flag("sort", "descending", descending)
+    if stable is not None and stable is not False and stable is not True:
+        stable = a_flag("sort", "stable", stable)
     if out is not None:
         return write_out(OP_sort, (input, dim, descending, stable), out)
     return dispatch(OP_sort, (input, dim, descending, stable))
@@ -2221,6 +2310,12 @@ def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("argsort", "dim", dim)
+    if descending is not False and descending is not True:
+        descending = a_flag("argsort", "descending", descending)
+    if stable is not None and stable is not False and stable is not True:
+        stable = a_flag("argsort", "stable", stable)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.argsort(input._array, dim, descending, stable)
@@ -2299,6 +2394,14 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if type(k) not in AN_INT:
+        k = an_int("topk", "k", k)
+    if type(dim) not in AN_INT:
+        dim = an_int("topk", "dim", dim)
+    if largest is not False and largest is not True:
+        largest = a_flag("topk", "largest", largest)
+    if sorted is not False and sorted is not True:
+        sorted = a_flag("topk", "sorted", sorted)
     if out is not None:
         return write_out(OP_topk, (input, k, dim, largest, sorted), out)
     return dispatch(OP_topk, (input, k, dim, largest, sorted))
@@ -2311,6 +2414,14 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """
     if axis is not UNSET:
         dim = axis
+    if sorted is not False and sorted is not True:
+        sorted = a_flag("unique", "sorted", sorted)
+    if return_inverse is not False and return_inverse is not True:
+        return_inverse = a_flag("unique", "return_inverse", return_inverse)
+    if return_counts is not False and return_counts is not True:
+        return_counts = a_flag("unique", "return_counts", return_counts)
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("unique", "dim", dim)
     try:
         return composite_indexing.unique(input, sorted, return_inverse, return_counts, dim, ops=TENSOR)
     except Exception as error:
@@ -2329,6 +2440,12 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     """
     if axis is not UNSET:
         dim = axis
+    if return_inverse is not False and return_inverse is not True:
+        return_inverse = a_flag("unique_consecutive", "return_inverse", return_inverse)
+    if return_counts is not False and return_counts is not True:
+        return_counts = a_flag("unique_consecutive", "return_counts", return_counts)
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("unique_consecutive", "dim", dim)
     try:
         return composite_indexing.unique_consecutive(input, return_inverse, return_counts, dim, ops=TENSOR)
     except Exception as error:
@@ -2387,6 +2504,10 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
 
     isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
     """
+    if assume_unique is not False and assume_unique is not True:
+        assume_unique = a_flag("isin", "assume_unique", assume_unique)
+    if invert is not False and invert is not True:
+        invert = a_flag("isin", "invert", invert)
     try:
         return (
             composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
@@ -2457,6 +2578,10 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
     searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
     """
+    if out_int32 is not False and out_int32 is not True:
+        out_int32 = a_flag("searchsorted", "out_int32", out_int32)
+    if right is not False and right is not True:
+        right = a_flag("searchsorted", "right", right)
     try:
         return (
             composite_indexing.searchsorted(
@@ -2520,6 +2645,10 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 
     bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
     """
+    if out_int32 is not False and out_int32 is not True:
+        out_int32 = a_flag("bucketize", "out_int32", out_int32)
+    if right is not False and right is not True:
+        right = a_flag("bucketize", "right", right)
     try:
         return (
             composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
@@ -2574,6 +2703,10 @@ def nonzero_static(input, *, size, fill_value=-1):
 
     nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor
     """
+    if type(size) not in AN_INT:
+        size = an_int("nonzero_static", "size", size)
+    if type(fill_value) not in AN_INT:
+        fill_value = an_int("nonzero_static", "fill_value", fill_value)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.nonzero_static(input._array, size, fill_value)
@@ -2595,6 +2728,10 @@ def repeat_interleave_plain(input, repeats, dim=None, *, output_size=None, axis=
     """
     if axis is not UNSET:
         dim = axis
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("repeat_interleave", "dim", dim)
+    if output_size is not None and type(output_size) not in AN_INT:
+        output_size = an_int("repeat_interleave", "output_size", output_size)
     try:
         return composite_indexing.repeat_interleave(input, repeats, dim, output_size=output_size, ops=TENSOR)
     except Exception as error:
@@ -2611,6 +2748,8 @@ def repeat_interleave_Tensor(repeats, *, output_size=None):
 
     repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor
     """
+    if output_size is not None and type(output_size) not in AN_INT:
+        output_size = an_int("repeat_interleave", "output_size", output_size)
     try:
         return composite_indexing.repeat_interleave_Tensor(repeats, output_size=output_size, ops=TENSOR)
     except Exception as error:
@@ -2735,6 +2874,10 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, in
         raise missing_argument("scatter_reduce", "src")
     if reduce is UNSET:
         raise missing_argument("scatter_reduce", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_reduce", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("scatter_reduce", "include_self", include_self)
     if out is not None:
         return write_out(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), out)
     if (
@@ -2774,6 +2917,10 @@ def inplace_scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSE
         raise missing_argument("scatter_reduce_", "src")
     if reduce is UNSET:
         raise missing_argument("scatter_reduce_", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_reduce_", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("scatter_reduce_", "include_self", include_self)
     return inplace(OP_scatter_reduce, (input, dim, index, src, reduce, include_self))
 
 
@@ -2875,6 +3022,10 @@ def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, i
         raise missing_argument("index_reduce", "source")
     if reduce is UNSET:
         raise missing_argument("index_reduce", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_reduce", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("index_reduce", "include_self", include_self)
     if out is not None:
         return write_out(OP_index_reduce, (input, dim, index, source, reduce, include_self), out)
     if (
@@ -2914,6 +3065,10 @@ def inplace_index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNS
         raise missing_argument("index_reduce_", "source")
     if reduce is UNSET:
         raise missing_argument("index_reduce_", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_reduce_", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("index_reduce_", "include_self", include_self)
     return inplace(OP_index_reduce, (input, dim, index, source, reduce, include_self))
 
 
@@ -2922,6 +3077,12 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 
     segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor
     """
+    if type(axis) not in AN_INT:
+        axis = an_int("segment_reduce", "axis", axis)
+    if unsafe is not False and unsafe is not True:
+        unsafe = a_flag("segment_reduce", "unsafe", unsafe)
+    if initial is not None and type(initial) not in A_NUMBER:
+        initial = a_number("segment_reduce", "initial", initial)
     try:
         return composite_indexing.segment_reduce(
             data,
@@ -2948,6 +3109,12 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
     as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor
     """
+    if type(size) not in SOME_INTS:
+        size = some_ints("as_strided_scatter", "size", size)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("as_strided_scatter", "stride", stride)
+    if storage_offset is not None and type(storage_offset) not in AN_INT:
+        storage_offset = an_int("as_strided_scatter", "storage_offset", storage_offset)
     try:
         return composite_indexing.as_strided_scatter(input, src, size, stride, storage_offset, ops=TENSOR)
     except Exception as error:

@@ -2,7 +2,18 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument, number_type
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    missing_argument,
+    number_type,
+    some_ints,
+)
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -170,6 +181,10 @@ def native_dropout(input, p, train=True):
 
     native_dropout(Tensor input, float p, bool? train=True) -> (Tensor output, Tensor mask)
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("native_dropout", "p", p)
+    if train is not None and train is not False and train is not True:
+        train = a_flag("native_dropout", "train", train)
     return dispatch(OP_native_dropout, (input, p, train))
 
 
@@ -178,6 +193,12 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
     dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout", "inplace", inplace)
     try:
         return composite_nn.dropout(input, p, training, inplace, ops=TENSOR)
     except Exception as error:
@@ -375,6 +396,16 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
     embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
     """
+    if padding_idx is not None and type(padding_idx) not in AN_INT:
+        padding_idx = an_int("nn.functional.embedding", "padding_idx", padding_idx)
+    if max_norm is not None and type(max_norm) not in A_NUMBER:
+        max_norm = a_number("nn.functional.embedding", "max_norm", max_norm)
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.embedding", "norm_type", norm_type)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        scale_grad_by_freq = a_flag("nn.functional.embedding", "scale_grad_by_freq", scale_grad_by_freq)
+    if sparse is not False and sparse is not True:
+        sparse = a_flag("nn.functional.embedding", "sparse", sparse)
     try:
         return composite_nn.embedding(
             input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, ops=TENSOR
@@ -393,6 +424,10 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
 
     layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
     """
+    if type(normalized_shape) not in SOME_INTS:
+        normalized_shape = some_ints("nn.functional.layer_norm", "normalized_shape", normalized_shape)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.layer_norm", "eps", eps)
     try:
         return composite_nn.layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
     except Exception as error:
@@ -510,6 +545,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 
     group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
     """
+    if type(num_groups) not in AN_INT:
+        num_groups = an_int("nn.functional.group_norm", "num_groups", num_groups)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.group_norm", "eps", eps)
     try:
         return composite_nn.group_norm(input, num_groups, weight, bias, eps, ops=TENSOR)
     except Exception as error:
@@ -528,6 +567,10 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("cosine_similarity", "dim", dim)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("cosine_similarity", "eps", eps)
     try:
         return composite_nn.cosine_similarity(x1, x2, dim, eps, ops=TENSOR)
     except Exception as error:
@@ -546,6 +589,8 @@ def one_hot(input, num_classes=-1):
 
     one_hot(Tensor input, int num_classes=-1) -> Tensor
     """
+    if type(num_classes) not in AN_INT:
+        num_classes = an_int("nn.functional.one_hot", "num_classes", num_classes)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.one_hot(input._array, num_classes)
@@ -800,6 +845,10 @@ def softplus(input, beta=1, threshold=20, *, out=None):
 
     softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor
     """
+    if type(beta) not in A_NUMBER:
+        beta = a_number("nn.functional.softplus", "beta", beta)
+    if type(threshold) not in A_NUMBER:
+        threshold = a_number("nn.functional.softplus", "threshold", threshold)
     if out is not None:
         return write_out(OP_softplus, (input, beta, threshold), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -838,6 +887,10 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
     leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor
     """
+    if type(negative_slope) not in A_NUMBER:
+        negative_slope = a_number("nn.functional.leaky_relu", "negative_slope", negative_slope)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.leaky_relu", "inplace", inplace)
     try:
         return composite_nn.leaky_relu(input, negative_slope, inplace, ops=TENSOR)
     except Exception as error:
@@ -865,6 +918,10 @@ def elu(input, alpha=1.0, inplace=False):
 
     elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.elu", "alpha", alpha)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.elu", "inplace", inplace)
     try:
         return composite_nn.elu(input, alpha, inplace, ops=TENSOR)
     except Exception as error:
@@ -878,6 +935,8 @@ def selu(input, inplace=False):
 
     selu(Tensor input, bool inplace=False) -> Tensor
     """
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.selu", "inplace", inplace)
     try:
         return composite_nn.selu(input, inplace, ops=TENSOR)
     except Exception as error:
@@ -889,6 +948,10 @@ def celu(input, alpha=1.0, inplace=False):
 
     celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.celu", "alpha", alpha)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.celu", "inplace", inplace)
     try:
         return composite_nn.celu(input, alpha, inplace, ops=TENSOR)
     except Exception as error:
@@ -902,6 +965,8 @@ def silu(input, inplace=False):
 
     silu(Tensor input, bool inplace=False) -> Tensor
     """
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.silu", "inplace", inplace)
     try:
         return composite_nn.silu(input, inplace, ops=TENSOR)
     except Exception as error:
@@ -913,6 +978,8 @@ def mish(input, inplace=False):
 
     mish(Tensor input, bool inplace=False) -> Tensor
     """
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.mish", "inplace", inplace)
     try:
         return composite_nn.mish(input, inplace, ops=TENSOR)
     except Exception as error:
@@ -924,6 +991,12 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
     hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor
     """
+    if type(min_val) not in A_NUMBER:
+        min_val = a_number("nn.functional.hardtanh", "min_val", min_val)
+    if type(max_val) not in A_NUMBER:
+        max_val = a_number("nn.functional.hardtanh", "max_val", max_val)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.hardtanh", "inplace", inplace)
     try:
         return composite_nn.hardtanh(input, min_val, max_val, inplace, ops=TENSOR)
     except Exception as error:
@@ -940,6 +1013,8 @@ def relu6(input, inplace=False):
 
     relu6(Tensor input, bool inplace=False) -> Tensor
     """
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.relu6", "inplace", inplace)
     try:
         return composite_nn.relu6(input, inplace, ops=TENSOR)
     except Exception as error:
@@ -951,6 +1026,8 @@ def hardsigmoid(input, inplace=False):
 
     hardsigmoid(Tensor input, bool inplace=False) -> Tensor
     """
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.hardsigmoid", "inplace", inplace)
     try:
         return composite_nn.hardsigmoid(input, inplace, ops=TENSOR)
     except Exception as error:
@@ -962,6 +1039,8 @@ def hardswish(input, inplace=False):
 
     hardswish(Tensor input, bool inplace=False) -> Tensor
     """
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.hardswish", "inplace", inplace)
     try:
         return composite_nn.hardswish(input, inplace, ops=TENSOR)
     except Exception as error:
@@ -1048,6 +1127,8 @@ def softshrink(input, lambd=0.5, *, out=None):
 
     softshrink(Tensor input, float lambd=0.5) -> Tensor
     """
+    if type(lambd) not in A_NUMBER:
+        lambd = a_number("nn.functional.softshrink", "lambd", lambd)
     try:
         return (
             composite_nn.softshrink(input, lambd, ops=TENSOR)
@@ -1063,6 +1144,8 @@ def hardshrink(input, lambd=0.5, *, out=None):
 
     hardshrink(Tensor input, float lambd=0.5) -> Tensor
     """
+    if type(lambd) not in A_NUMBER:
+        lambd = a_number("hardshrink", "lambd", lambd)
     try:
         return (
             composite_nn.hardshrink(input, lambd, ops=TENSOR)
@@ -1078,6 +1161,12 @@ def threshold(input, threshold, value, inplace=False):
 
     threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor
     """
+    if type(threshold) not in A_NUMBER:
+        threshold = a_number("nn.functional.threshold", "threshold", threshold)
+    if type(value) not in A_NUMBER:
+        value = a_number("nn.functional.threshold", "value", value)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.threshold", "inplace", inplace)
     try:
         return composite_nn.threshold(input, threshold, value, inplace, ops=TENSOR)
     except Exception as error:
@@ -1096,6 +1185,8 @@ def glu(input, dim=-1, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.glu", "dim", dim)
     try:
         return composite_nn.glu(input, dim, ops=TENSOR)
     except Exception as error:
@@ -1107,6 +1198,8 @@ def celu_(input, alpha=1.0):
 
     celu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.celu_", "alpha", alpha)
     try:
         return composite_nn.celu_(input, alpha, ops=TENSOR)
     except Exception as error:
@@ -1118,6 +1211,8 @@ def elu_(input, alpha=1.0):
 
     elu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.elu_", "alpha", alpha)
     try:
         return composite_nn.elu_(input, alpha, ops=TENSOR)
     except Exception as error:
@@ -1129,6 +1224,10 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
 
     hardtanh_(Tensor(a!) input, float min_val=-1.0, float max_val=1.0) -> Tensor(a!)
     """
+    if type(min_val) not in A_NUMBER:
+        min_val = a_number("nn.functional.hardtanh_", "min_val", min_val)
+    if type(max_val) not in A_NUMBER:
+        max_val = a_number("nn.functional.hardtanh_", "max_val", max_val)
     try:
         return composite_nn.hardtanh_(input, min_val, max_val, ops=TENSOR)
     except Exception as error:
@@ -1145,6 +1244,8 @@ def leaky_relu_(input, negative_slope=0.01):
 
     leaky_relu_(Tensor(a!) input, float negative_slope=0.01) -> Tensor(a!)
     """
+    if type(negative_slope) not in A_NUMBER:
+        negative_slope = a_number("nn.functional.leaky_relu_", "negative_slope", negative_slope)
     try:
         return composite_nn.leaky_relu_(input, negative_slope, ops=TENSOR)
     except Exception as error:
@@ -1169,6 +1270,12 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
 
     rrelu_(Tensor(a!) input, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor(a!)
     """
+    if type(lower) not in A_NUMBER:
+        lower = a_number("nn.functional.rrelu_", "lower", lower)
+    if type(upper) not in A_NUMBER:
+        upper = a_number("nn.functional.rrelu_", "upper", upper)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.rrelu_", "training", training)
     try:
         return composite_nn.rrelu_(input, lower, upper, training, ops=TENSOR)
     except Exception as error:
@@ -1196,6 +1303,10 @@ def threshold_(input, threshold, value):
 
     threshold_(Tensor(a!) input, Scalar threshold, Scalar value) -> Tensor(a!)
     """
+    if type(threshold) not in A_NUMBER:
+        threshold = a_number("nn.functional.threshold_", "threshold", threshold)
+    if type(value) not in A_NUMBER:
+        value = a_number("nn.functional.threshold_", "value", value)
     try:
         return composite_nn.threshold_(input, threshold, value, ops=TENSOR)
     except Exception as error:
@@ -1254,6 +1365,8 @@ def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
         dtype = number_type("softmax", dtype)
     if dim is UNSET:
         raise missing_argument("softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("softmax", "dim", dim)
     if out is not None:
         return write_out(OP_softmax, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -1431,6 +1544,8 @@ def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
         dtype = number_type("log_softmax", dtype)
     if dim is UNSET:
         raise missing_argument("log_softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("log_softmax", "dim", dim)
     if out is not None:
         return write_out(OP_log_softmax, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -1561,6 +1676,8 @@ def softmin(input, dim=UNSET, dtype=None, *, axis=UNSET):
         dtype = number_type("nn.functional.softmin", dtype)
     if dim is UNSET:
         raise missing_argument("nn.functional.softmin", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.softmin", "dim", dim)
     try:
         return composite_nn.softmin(input, dim, dtype, ops=TENSOR)
     except Exception as error:
@@ -1683,6 +1800,8 @@ def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0):
 
     smooth_l1_loss(Tensor input, Tensor target, *, str reduction="mean", float beta=1.0) -> Tensor
     """
+    if type(beta) not in A_NUMBER:
+        beta = a_number("nn.functional.smooth_l1_loss", "beta", beta)
     try:
         return composite_nn.smooth_l1_loss(input, target, reduction=reduction, beta=beta, ops=TENSOR)
     except Exception as error:
@@ -1699,6 +1818,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
 
     huber_loss(Tensor input, Tensor target, str reduction="mean", float delta=1.0) -> Tensor
     """
+    if type(delta) not in A_NUMBER:
+        delta = a_number("nn.functional.huber_loss", "delta", delta)
     try:
         return composite_nn.huber_loss(input, target, reduction, delta, ops=TENSOR)
     except Exception as error:
@@ -1785,6 +1906,8 @@ def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100)
 
     nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
     """
+    if type(ignore_index) not in AN_INT:
+        ignore_index = an_int("nn.functional.nll_loss", "ignore_index", ignore_index)
     if (
         type(input) is Tensor
         and type(target) is Tensor
@@ -2120,6 +2243,10 @@ def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="m
 
     cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor
     """
+    if type(ignore_index) not in AN_INT:
+        ignore_index = an_int("nn.functional.cross_entropy", "ignore_index", ignore_index)
+    if type(label_smoothing) not in A_NUMBER:
+        label_smoothing = a_number("nn.functional.cross_entropy", "label_smoothing", label_smoothing)
     try:
         return composite_nn.cross_entropy(
             input,
@@ -2362,6 +2489,8 @@ def kl_div(input, target, *, reduction="mean", log_target=False):
 
     kl_div(Tensor input, Tensor target, *, str reduction="mean", bool log_target=False) -> Tensor
     """
+    if log_target is not False and log_target is not True:
+        log_target = a_flag("nn.functional.kl_div", "log_target", log_target)
     try:
         return composite_nn.kl_div(input, target, reduction=reduction, log_target=log_target, ops=TENSOR)
     except Exception as error:
@@ -2379,6 +2508,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor
     """
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.batch_norm", "training", training)
+    if type(momentum) not in A_NUMBER:
+        momentum = a_number("nn.functional.batch_norm", "momentum", momentum)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.batch_norm", "eps", eps)
     try:
         return composite_nn.batch_norm(
             input, running_mean, running_var, weight, bias, training, momentum, eps, ops=TENSOR
@@ -2397,6 +2532,12 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 
     native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor save_invstd)
     """
+    if training is not False and training is not True:
+        training = a_flag("native_batch_norm", "training", training)
+    if type(momentum) not in A_NUMBER:
+        momentum = a_number("native_batch_norm", "momentum", momentum)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("native_batch_norm", "eps", eps)
     try:
         return (
             composite_nn.native_batch_norm(
@@ -2427,6 +2568,12 @@ def instance_norm(
 
     instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
     """
+    if use_input_stats is not False and use_input_stats is not True:
+        use_input_stats = a_flag("nn.functional.instance_norm", "use_input_stats", use_input_stats)
+    if type(momentum) not in A_NUMBER:
+        momentum = a_number("nn.functional.instance_norm", "momentum", momentum)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.instance_norm", "eps", eps)
     try:
         return composite_nn.instance_norm(
             input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, ops=TENSOR
@@ -2445,6 +2592,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
     rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
     """
+    if type(normalized_shape) not in SOME_INTS:
+        normalized_shape = some_ints("rms_norm", "normalized_shape", normalized_shape)
+    if eps is not None and type(eps) not in A_NUMBER:
+        eps = a_number("rms_norm", "eps", eps)
     try:
         return composite_nn.rms_norm(input, normalized_shape, weight, eps, ops=TENSOR)
     except Exception as error:
@@ -2461,6 +2612,10 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
     native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
     """
+    if type(normalized_shape) not in SOME_INTS:
+        normalized_shape = some_ints("native_layer_norm", "normalized_shape", normalized_shape)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("native_layer_norm", "eps", eps)
     try:
         return composite_nn.native_layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
     except Exception as error:
@@ -2477,6 +2632,16 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
     native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
     """
+    if type(N) not in AN_INT:
+        N = an_int("native_group_norm", "N", N)
+    if type(C) not in AN_INT:
+        C = an_int("native_group_norm", "C", C)
+    if type(HxW) not in AN_INT:
+        HxW = an_int("native_group_norm", "HxW", HxW)
+    if type(group) not in AN_INT:
+        group = an_int("native_group_norm", "group", group)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("native_group_norm", "eps", eps)
     try:
         return composite_nn.native_group_norm(input, weight, bias, N, C, HxW, group, eps, ops=TENSOR)
     except Exception as error:
@@ -2493,6 +2658,14 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
 
     local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor
     """
+    if type(size) not in AN_INT:
+        size = an_int("nn.functional.local_response_norm", "size", size)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.local_response_norm", "alpha", alpha)
+    if type(beta) not in A_NUMBER:
+        beta = a_number("nn.functional.local_response_norm", "beta", beta)
+    if type(k) not in A_NUMBER:
+        k = a_number("nn.functional.local_response_norm", "k", k)
     try:
         return composite_nn.local_response_norm(input, size, alpha, beta, k, ops=TENSOR)
     except Exception as error:
@@ -2511,6 +2684,12 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.normalize", "p", p)
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.normalize", "dim", dim)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.normalize", "eps", eps)
     try:
         return (
             composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
@@ -2531,6 +2710,12 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
     dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout1d", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout1d", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout1d", "inplace", inplace)
     try:
         return composite_nn.dropout1d(input, p, training, inplace, ops=TENSOR)
     except Exception as error:
@@ -2547,6 +2732,12 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
     dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout2d", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout2d", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout2d", "inplace", inplace)
     try:
         return composite_nn.dropout2d(input, p, training, inplace, ops=TENSOR)
     except Exception as error:
@@ -2563,6 +2754,12 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
     dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout3d", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout3d", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout3d", "inplace", inplace)
     try:
         return composite_nn.dropout3d(input, p, training, inplace, ops=TENSOR)
     except Exception as error:
@@ -2579,6 +2776,12 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 
     alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.alpha_dropout", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.alpha_dropout", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.alpha_dropout", "inplace", inplace)
     try:
         return composite_nn.alpha_dropout(input, p, training, inplace, ops=TENSOR)
     except Exception as error:
@@ -2595,6 +2798,12 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 
     feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.feature_alpha_dropout", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.feature_alpha_dropout", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.feature_alpha_dropout", "inplace", inplace)
     try:
         return composite_nn.feature_alpha_dropout(input, p, training, inplace, ops=TENSOR)
     except Exception as error:
@@ -2611,6 +2820,14 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=
 
     rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor
     """
+    if type(lower) not in A_NUMBER:
+        lower = a_number("nn.functional.rrelu", "lower", lower)
+    if type(upper) not in A_NUMBER:
+        upper = a_number("nn.functional.rrelu", "upper", upper)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.rrelu", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.rrelu", "inplace", inplace)
     try:
         return composite_nn.rrelu(input, lower, upper, training, inplace, ops=TENSOR)
     except Exception as error:
@@ -2629,6 +2846,14 @@ def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1, *, axis=UNSET
     """
     if axis is not UNSET:
         dim = axis
+    if type(tau) not in A_NUMBER:
+        tau = a_number("nn.functional.gumbel_softmax", "tau", tau)
+    if hard is not False and hard is not True:
+        hard = a_flag("nn.functional.gumbel_softmax", "hard", hard)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.gumbel_softmax", "eps", eps)
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.gumbel_softmax", "dim", dim)
     try:
         return composite_nn.gumbel_softmax(logits, tau, hard, eps, dim, ops=TENSOR)
     except Exception as error:
@@ -2648,6 +2873,14 @@ def scaled_dot_product_attention(
 
     scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
     """
+    if type(dropout_p) not in A_NUMBER:
+        dropout_p = a_number("nn.functional.scaled_dot_product_attention", "dropout_p", dropout_p)
+    if is_causal is not False and is_causal is not True:
+        is_causal = a_flag("nn.functional.scaled_dot_product_attention", "is_causal", is_causal)
+    if scale is not None and type(scale) not in A_NUMBER:
+        scale = a_number("nn.functional.scaled_dot_product_attention", "scale", scale)
+    if enable_gqa is not False and enable_gqa is not True:
+        enable_gqa = a_flag("nn.functional.scaled_dot_product_attention", "enable_gqa", enable_gqa)
     try:
         return composite_nn.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, ops=TENSOR
@@ -2693,6 +2926,30 @@ def multi_head_attention_forward(
 
     multi_head_attention_forward(Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False) -> (Tensor attn_output, Tensor? attn_output_weights)
     """
+    if type(embed_dim_to_check) not in AN_INT:
+        embed_dim_to_check = an_int(
+            "nn.functional.multi_head_attention_forward", "embed_dim_to_check", embed_dim_to_check
+        )
+    if type(num_heads) not in AN_INT:
+        num_heads = an_int("nn.functional.multi_head_attention_forward", "num_heads", num_heads)
+    if add_zero_attn is not False and add_zero_attn is not True:
+        add_zero_attn = a_flag("nn.functional.multi_head_attention_forward", "add_zero_attn", add_zero_attn)
+    if type(dropout_p) not in A_NUMBER:
+        dropout_p = a_number("nn.functional.multi_head_attention_forward", "dropout_p", dropout_p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.multi_head_attention_forward", "training", training)
+    if need_weights is not False and need_weights is not True:
+        need_weights = a_flag("nn.functional.multi_head_attention_forward", "need_weights", need_weights)
+    if use_separate_proj_weight is not False and use_separate_proj_weight is not True:
+        use_separate_proj_weight = a_flag(
+            "nn.functional.multi_head_attention_forward", "use_separate_proj_weight", use_separate_proj_weight
+        )
+    if average_attn_weights is not False and average_attn_weights is not True:
+        average_attn_weights = a_flag(
+            "nn.functional.multi_head_attention_forward", "average_attn_weights", average_attn_weights
+        )
+    if is_causal is not False and is_causal is not True:
+        is_causal = a_flag("nn.functional.multi_head_attention_forward", "is_causal", is_causal)
     try:
         return composite_nn.multi_head_attention_forward(
             query,
@@ -2819,6 +3076,18 @@ def embedding_bag(
 
     embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode="mean", bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor
     """
+    if max_norm is not None and type(max_norm) not in A_NUMBER:
+        max_norm = a_number("nn.functional.embedding_bag", "max_norm", max_norm)
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.embedding_bag", "norm_type", norm_type)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        scale_grad_by_freq = a_flag("nn.functional.embedding_bag", "scale_grad_by_freq", scale_grad_by_freq)
+    if sparse is not False and sparse is not True:
+        sparse = a_flag("nn.functional.embedding_bag", "sparse", sparse)
+    if include_last_offset is not False and include_last_offset is not True:
+        include_last_offset = a_flag("nn.functional.embedding_bag", "include_last_offset", include_last_offset)
+    if padding_idx is not None and type(padding_idx) not in AN_INT:
+        padding_idx = an_int("nn.functional.embedding_bag", "padding_idx", padding_idx)
     try:
         return composite_nn.embedding_bag(
             input,
@@ -2862,6 +3131,12 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=UNSET
     """
     if keepdims is not UNSET:
         keepdim = keepdims
+    if type(p) not in A_NUMBER:
+        p = a_number("pairwise_distance", "p", p)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("pairwise_distance", "eps", eps)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("pairwise_distance", "keepdim", keepdim)
     try:
         return composite_nn.pairwise_distance(x1, x2, p, eps, keepdim, ops=TENSOR)
     except Exception as error:
@@ -2878,6 +3153,8 @@ def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean"):
 
     hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction="mean") -> Tensor
     """
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.hinge_embedding_loss", "margin", margin)
     try:
         return composite_nn.hinge_embedding_loss(input, target, margin=margin, reduction=reduction, ops=TENSOR)
     except Exception as error:
@@ -2894,6 +3171,8 @@ def cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction="mean
 
     cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
     """
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.cosine_embedding_loss", "margin", margin)
     try:
         return composite_nn.cosine_embedding_loss(
             input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR
@@ -2912,6 +3191,8 @@ def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean")
 
     margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
     """
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.margin_ranking_loss", "margin", margin)
     try:
         return composite_nn.margin_ranking_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
     except Exception as error:
@@ -2944,6 +3225,10 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction=
 
     multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, *, str reduction="mean") -> Tensor
     """
+    if type(p) not in AN_INT:
+        p = an_int("nn.functional.multi_margin_loss", "p", p)
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.multi_margin_loss", "margin", margin)
     try:
         return composite_nn.multi_margin_loss(input, target, p, margin, weight, reduction=reduction, ops=TENSOR)
     except Exception as error:
@@ -2993,6 +3278,14 @@ def triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e
 
     triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor
     """
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.triplet_margin_loss", "margin", margin)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.triplet_margin_loss", "p", p)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.triplet_margin_loss", "eps", eps)
+    if swap is not False and swap is not True:
+        swap = a_flag("nn.functional.triplet_margin_loss", "swap", swap)
     try:
         return composite_nn.triplet_margin_loss(
             anchor, positive, negative, margin=margin, p=p, eps=eps, swap=swap, reduction=reduction, ops=TENSOR
@@ -3013,6 +3306,10 @@ def triplet_margin_with_distance_loss(
 
     triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, any distance_function=None, float margin=1.0, bool swap=False, str reduction="mean") -> Tensor
     """
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.triplet_margin_with_distance_loss", "margin", margin)
+    if swap is not False and swap is not True:
+        swap = a_flag("nn.functional.triplet_margin_with_distance_loss", "swap", swap)
     try:
         return composite_nn.triplet_margin_with_distance_loss(
             anchor,
@@ -3039,6 +3336,12 @@ def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, re
 
     poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction="mean") -> Tensor
     """
+    if log_input is not False and log_input is not True:
+        log_input = a_flag("nn.functional.poisson_nll_loss", "log_input", log_input)
+    if full is not False and full is not True:
+        full = a_flag("nn.functional.poisson_nll_loss", "full", full)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.poisson_nll_loss", "eps", eps)
     try:
         return composite_nn.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction, ops=TENSOR)
     except Exception as error:
@@ -3055,6 +3358,10 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
 
     gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction="mean") -> Tensor
     """
+    if full is not False and full is not True:
+        full = a_flag("nn.functional.gaussian_nll_loss", "full", full)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.gaussian_nll_loss", "eps", eps)
     try:
         return composite_nn.gaussian_nll_loss(input, target, var, full, eps, reduction, ops=TENSOR)
     except Exception as error:
@@ -3244,6 +3551,10 @@ def linear_cross_entropy(
 
     linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction="mean", int? ignore_index=None, float label_smoothing=0.0, any options=None) -> Tensor
     """
+    if ignore_index is not None and type(ignore_index) not in AN_INT:
+        ignore_index = an_int("nn.functional.linear_cross_entropy", "ignore_index", ignore_index)
+    if type(label_smoothing) not in A_NUMBER:
+        label_smoothing = a_number("nn.functional.linear_cross_entropy", "label_smoothing", label_smoothing)
     try:
         return composite_nn.linear_cross_entropy(
             input,
@@ -3656,6 +3967,10 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
     ctc_loss(Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction="mean", bool zero_infinity=False) -> Tensor
     """
+    if type(blank) not in AN_INT:
+        blank = an_int("nn.functional.ctc_loss", "blank", blank)
+    if zero_infinity is not False and zero_infinity is not True:
+        zero_infinity = a_flag("nn.functional.ctc_loss", "zero_infinity", zero_infinity)
     try:
         return composite_nn.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, ops=TENSOR
@@ -3674,6 +3989,8 @@ def relu(input, inplace=False):
 
     relu.functional(Tensor input, bool inplace=False) -> Tensor
     """
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.relu", "inplace", inplace)
     try:
         return composite_nn.relu_functional(input, inplace, ops=TENSOR)
     except Exception as error:
@@ -3713,6 +4030,8 @@ def softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
         dtype = number_type("nn.functional.softmax", dtype)
     if dim is UNSET:
         raise missing_argument("nn.functional.softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.softmax", "dim", dim)
     try:
         return composite_nn.softmax_functional(input, dim, dtype, ops=TENSOR)
     except Exception as error:
@@ -3732,6 +4051,8 @@ def log_softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
         dtype = number_type("nn.functional.log_softmax", dtype)
     if dim is UNSET:
         raise missing_argument("nn.functional.log_softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.log_softmax", "dim", dim)
     try:
         return composite_nn.log_softmax_functional(input, dim, dtype, ops=TENSOR)
     except Exception as error:

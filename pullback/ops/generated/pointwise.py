@@ -4,7 +4,7 @@ from collections import namedtuple
 from math import nan, pi
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
-from pullback.core.arguments import number_type
+from pullback.core.arguments import AN_INT, A_NUMBER, a_flag, a_number, an_int, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -155,6 +155,8 @@ def add_alpha(input, other, *, alpha, out=None):
 
     add.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("add", "alpha", alpha)
     if out is not None:
         return write_out(OP_add_alpha, (input, other, alpha), out)
     a, b = type(input), type(other)
@@ -187,6 +189,8 @@ def add_alpha(input, other, *, alpha, out=None):
 
 def inplace_add_alpha(input, other, *, alpha):
     """In-place form of `add`."""
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("add_", "alpha", alpha)
     return inplace(OP_add_alpha, (input, other, alpha))
 
 
@@ -309,6 +313,8 @@ def sub_alpha(input, other, *, alpha, out=None):
 
     sub.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("sub", "alpha", alpha)
     if out is not None:
         return write_out(OP_sub_alpha, (input, other, alpha), out)
     a, b = type(input), type(other)
@@ -341,6 +347,8 @@ def sub_alpha(input, other, *, alpha, out=None):
 
 def inplace_sub_alpha(input, other, *, alpha):
     """In-place form of `sub`."""
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("sub_", "alpha", alpha)
     return inplace(OP_sub_alpha, (input, other, alpha))
 
 
@@ -386,6 +394,8 @@ def rsub(input, other, *, alpha=1):
 
     rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("rsub", "alpha", alpha)
     a, b = type(input), type(other)
     if (
         a is Tensor
@@ -1079,6 +1089,8 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
 
     addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
     """
+    if type(value) not in A_NUMBER:
+        value = a_number("addcmul", "value", value)
     if out is not None:
         return write_out(OP_addcmul, (input, tensor1, tensor2, value), out)
     if (
@@ -1108,6 +1120,8 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
 
 def inplace_addcmul(input, tensor1, tensor2, *, value=1):
     """In-place form of `addcmul`."""
+    if type(value) not in A_NUMBER:
+        value = a_number("addcmul_", "value", value)
     return inplace(OP_addcmul, (input, tensor1, tensor2, value))
 
 
@@ -1178,6 +1192,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
 
     addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
     """
+    if type(value) not in A_NUMBER:
+        value = a_number("addcdiv", "value", value)
     if out is not None:
         return write_out(OP_addcdiv, (input, tensor1, tensor2, value), out)
     if (
@@ -1207,6 +1223,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
 
 def inplace_addcdiv(input, tensor1, tensor2, *, value=1):
     """In-place form of `addcdiv`."""
+    if type(value) not in A_NUMBER:
+        value = a_number("addcdiv_", "value", value)
     return inplace(OP_addcdiv, (input, tensor1, tensor2, value))
 
 
@@ -4628,6 +4646,8 @@ def round(input, decimals=0, *, out=None):
 
     round(Tensor self, int decimals=0) -> Tensor
     """
+    if type(decimals) not in AN_INT:
+        decimals = an_int("round", "decimals", decimals)
     if out is not None:
         return write_out(OP_round, (input, decimals), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -4648,6 +4668,8 @@ def round(input, decimals=0, *, out=None):
 
 def inplace_round(input, decimals=0):
     """In-place form of `round`."""
+    if type(decimals) not in AN_INT:
+        decimals = an_int("round_", "decimals", decimals)
     return inplace(OP_round, (input, decimals))
 
 
@@ -5512,6 +5534,12 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 
     nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
     """
+    if nan is not None and type(nan) not in A_NUMBER:
+        nan = a_number("nan_to_num", "nan", nan)
+    if posinf is not None and type(posinf) not in A_NUMBER:
+        posinf = a_number("nan_to_num", "posinf", posinf)
+    if neginf is not None and type(neginf) not in A_NUMBER:
+        neginf = a_number("nan_to_num", "neginf", neginf)
     if out is not None:
         return write_out(OP_nan_to_num, (input, nan, posinf, neginf), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -5532,6 +5560,12 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 
 def inplace_nan_to_num(input, nan=None, posinf=None, neginf=None):
     """In-place form of `nan_to_num`."""
+    if nan is not None and type(nan) not in A_NUMBER:
+        nan = a_number("nan_to_num_", "nan", nan)
+    if posinf is not None and type(posinf) not in A_NUMBER:
+        posinf = a_number("nan_to_num_", "posinf", posinf)
+    if neginf is not None and type(neginf) not in A_NUMBER:
+        neginf = a_number("nan_to_num_", "neginf", neginf)
     return inplace(OP_nan_to_num, (input, nan, posinf, neginf))
 
 
@@ -5781,6 +5815,12 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
     isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
     """
+    if type(rtol) not in A_NUMBER:
+        rtol = a_number("isclose", "rtol", rtol)
+    if type(atol) not in A_NUMBER:
+        atol = a_number("isclose", "atol", atol)
+    if equal_nan is not False and equal_nan is not True:
+        equal_nan = a_flag("isclose", "equal_nan", equal_nan)
     a, b = type(input), type(other)
     if (
         a is Tensor
@@ -5819,6 +5859,12 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
     allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool
     """
+    if type(rtol) not in A_NUMBER:
+        rtol = a_number("allclose", "rtol", rtol)
+    if type(atol) not in A_NUMBER:
+        atol = a_number("allclose", "atol", atol)
+    if equal_nan is not False and equal_nan is not True:
+        equal_nan = a_flag("allclose", "equal_nan", equal_nan)
     return dispatch(OP_allclose, (input, other, rtol, atol, equal_nan))
 
 
@@ -6387,6 +6433,8 @@ def logit(input, eps=None, *, out=None):
 
     logit(Tensor self, float? eps=None) -> Tensor
     """
+    if eps is not None and type(eps) not in A_NUMBER:
+        eps = a_number("logit", "eps", eps)
     if out is not None:
         return write_out(OP_logit, (input, eps), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -6407,6 +6455,8 @@ def logit(input, eps=None, *, out=None):
 
 def inplace_logit(input, eps=None):
     """In-place form of `logit`."""
+    if eps is not None and type(eps) not in A_NUMBER:
+        eps = a_number("logit_", "eps", eps)
     return inplace(OP_logit, (input, eps))
 
 
@@ -7759,6 +7809,10 @@ def fill_diagonal(input, fill_value, wrap=False):
 
     fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor
     """
+    if type(fill_value) not in A_NUMBER:
+        fill_value = a_number("fill_diagonal", "fill_value", fill_value)
+    if wrap is not False and wrap is not True:
+        wrap = a_flag("fill_diagonal", "wrap", wrap)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.fill_diagonal(input._array, fill_value, wrap)
@@ -7777,6 +7831,10 @@ def fill_diagonal(input, fill_value, wrap=False):
 
 def inplace_fill_diagonal(input, fill_value, wrap=False):
     """In-place form of `fill_diagonal`."""
+    if type(fill_value) not in A_NUMBER:
+        fill_value = a_number("fill_diagonal_", "fill_value", fill_value)
+    if wrap is not False and wrap is not True:
+        wrap = a_flag("fill_diagonal_", "wrap", wrap)
     return inplace(OP_fill_diagonal, (input, fill_value, wrap))
 
 

@@ -3,7 +3,18 @@
 from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.arrays.numpy.quiet import expect_nans
-from pullback.core.arguments import UNSET, missing_argument, number_type
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    missing_argument,
+    number_type,
+    some_ints,
+)
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
@@ -81,6 +92,10 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSE
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("sum", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("sum", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("sum", "keepdim", keepdim)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.sum(input._array, dim, keepdim, dtype)
@@ -154,6 +169,10 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=U
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("nansum", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("nansum", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nansum", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_nansum, (input, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -221,6 +240,10 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("mean", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("mean", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("mean", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_mean, (input, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -250,6 +273,10 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("nanmean", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("nanmean", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nanmean", "keepdim", keepdim)
     try:
         return (
             composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
@@ -321,6 +348,10 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("prod", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("prod", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("prod", "keepdim", keepdim)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.prod(input._array, dim, keepdim, dtype)
@@ -357,6 +388,8 @@ def var_unbiased(input, unbiased, *, out=None):
 
     var.unbiased(Tensor self, bool unbiased) -> Tensor
     """
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var", "unbiased", unbiased)
     try:
         return (
             composite_reductions.var_unbiased(input, unbiased, ops=TENSOR)
@@ -380,6 +413,12 @@ def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("var", "dim")
     if unbiased is UNSET:
         raise missing_argument("var", "unbiased")
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var", "keepdim", keepdim)
     try:
         return (
             composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR)
@@ -449,6 +488,12 @@ def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("var", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_var_correction, (input, dim, correction, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -472,6 +517,8 @@ def std_unbiased(input, unbiased, *, out=None):
 
     std.unbiased(Tensor self, bool unbiased) -> Tensor
     """
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std", "unbiased", unbiased)
     try:
         return (
             composite_reductions.std_unbiased(input, unbiased, ops=TENSOR)
@@ -495,6 +542,12 @@ def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("std", "dim")
     if unbiased is UNSET:
         raise missing_argument("std", "unbiased")
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std", "keepdim", keepdim)
     try:
         return (
             composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR)
@@ -581,6 +634,12 @@ def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("std", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_std_correction, (input, dim, correction, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -604,6 +663,8 @@ def var_mean_unbiased(input, unbiased):
 
     var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)
     """
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var_mean", "unbiased", unbiased)
     try:
         return composite_reductions.var_mean_unbiased(input, unbiased, ops=TENSOR)
     except Exception as error:
@@ -623,6 +684,12 @@ def var_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET,
         raise missing_argument("var_mean", "dim")
     if unbiased is UNSET:
         raise missing_argument("var_mean", "unbiased")
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var_mean", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var_mean", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var_mean", "keepdim", keepdim)
     try:
         return composite_reductions.var_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
     except Exception as error:
@@ -643,6 +710,12 @@ def var_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var_mean", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("var_mean", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var_mean", "keepdim", keepdim)
     try:
         return composite_reductions.var_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
     except Exception as error:
@@ -659,6 +732,8 @@ def std_mean_unbiased(input, unbiased):
 
     std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)
     """
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std_mean", "unbiased", unbiased)
     try:
         return composite_reductions.std_mean_unbiased(input, unbiased, ops=TENSOR)
     except Exception as error:
@@ -678,6 +753,12 @@ def std_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET,
         raise missing_argument("std_mean", "dim")
     if unbiased is UNSET:
         raise missing_argument("std_mean", "unbiased")
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std_mean", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std_mean", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std_mean", "keepdim", keepdim)
     try:
         return composite_reductions.std_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
     except Exception as error:
@@ -698,6 +779,12 @@ def std_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std_mean", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("std_mean", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std_mean", "keepdim", keepdim)
     try:
         return composite_reductions.std_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
     except Exception as error:
@@ -766,6 +853,10 @@ def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("amax", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("amax", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_amax, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -841,6 +932,10 @@ def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("amin", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("amin", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_amin, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -868,6 +963,10 @@ def aminmax(input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=N
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("aminmax", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("aminmax", "keepdim", keepdim)
     try:
         return (
             composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR)
@@ -995,6 +1094,10 @@ def max_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("max", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("max", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("max", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_max_dim, (input, dim, keepdim), out)
     return dispatch(OP_max_dim, (input, dim, keepdim))
@@ -1132,6 +1235,10 @@ def min_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("min", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("min", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("min", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_min_dim, (input, dim, keepdim), out)
     return dispatch(OP_min_dim, (input, dim, keepdim))
@@ -1263,6 +1370,10 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("argmax", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("argmax", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_argmax, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
@@ -1291,6 +1402,10 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("argmin", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("argmin", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_argmin, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
@@ -1319,6 +1434,10 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("all", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("all", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_all, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
@@ -1347,6 +1466,10 @@ def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("any", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("any", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_any, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
@@ -1373,6 +1496,8 @@ def count_nonzero(input, dim=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("count_nonzero", "dim", dim)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.count_nonzero(input._array, dim)
@@ -1451,6 +1576,10 @@ def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, ou
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("logsumexp", "dim")
+    if type(dim) not in SOME_INTS:
+        dim = some_ints("logsumexp", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("logsumexp", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_logsumexp, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -1588,6 +1717,8 @@ def cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         dtype = number_type("cumsum", dtype)
     if dim is UNSET:
         raise missing_argument("cumsum", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumsum", "dim", dim)
     if out is not None:
         return write_out(OP_cumsum, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -1614,6 +1745,8 @@ def inplace_cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET):
         dtype = number_type("cumsum_", dtype)
     if dim is UNSET:
         raise missing_argument("cumsum_", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumsum_", "dim", dim)
     return inplace(OP_cumsum, (input, dim, dtype))
 
 
@@ -1736,6 +1869,8 @@ def cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         dtype = number_type("cumprod", dtype)
     if dim is UNSET:
         raise missing_argument("cumprod", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumprod", "dim", dim)
     if out is not None:
         return write_out(OP_cumprod, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -1762,6 +1897,8 @@ def inplace_cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET):
         dtype = number_type("cumprod_", dtype)
     if dim is UNSET:
         raise missing_argument("cumprod_", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumprod_", "dim", dim)
     return inplace(OP_cumprod, (input, dim, dtype))
 
 
@@ -1824,6 +1961,8 @@ def logcumsumexp(input, dim=UNSET, *, axis=UNSET, out=None):
         dim = axis
     if dim is UNSET:
         raise missing_argument("logcumsumexp", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("logcumsumexp", "dim", dim)
     if out is not None:
         return write_out(OP_logcumsumexp, (input, dim), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -1892,6 +2031,8 @@ def cummax(input, dim=UNSET, *, axis=UNSET, out=None):
         dim = axis
     if dim is UNSET:
         raise missing_argument("cummax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cummax", "dim", dim)
     if out is not None:
         return write_out(OP_cummax, (input, dim), out)
     return dispatch(OP_cummax, (input, dim))
@@ -1947,6 +2088,8 @@ def cummin(input, dim=UNSET, *, axis=UNSET, out=None):
         dim = axis
     if dim is UNSET:
         raise missing_argument("cummin", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cummin", "dim", dim)
     if out is not None:
         return write_out(OP_cummin, (input, dim), out)
     return dispatch(OP_cummin, (input, dim))
@@ -2117,6 +2260,12 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if type(k) not in AN_INT:
+        k = an_int("kthvalue", "k", k)
+    if type(dim) not in AN_INT:
+        dim = an_int("kthvalue", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("kthvalue", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_kthvalue, (input, k, dim, keepdim), out)
     return dispatch(OP_kthvalue, (input, k, dim, keepdim))
@@ -2237,6 +2386,10 @@ def median_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("median", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("median", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("median", "keepdim", keepdim)
     return dispatch(OP_median_dim, (input, dim, keepdim))
 
 
@@ -2357,6 +2510,10 @@ def nanmedian_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("nanmedian", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nanmedian", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nanmedian", "keepdim", keepdim)
     return dispatch(OP_nanmedian_dim, (input, dim, keepdim))
 
 
@@ -2412,6 +2569,10 @@ def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if type(dim) not in AN_INT:
+        dim = an_int("mode", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("mode", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_mode, (input, dim, keepdim), out)
     return dispatch(OP_mode, (input, dim, keepdim))
@@ -2426,6 +2587,10 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("quantile", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("quantile", "keepdim", keepdim)
     try:
         return (
             composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
@@ -2454,6 +2619,10 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ax
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("nanquantile", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nanquantile", "keepdim", keepdim)
     try:
         return (
             composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
@@ -2480,6 +2649,10 @@ def trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dx) not in A_NUMBER:
+        dx = a_number("trapezoid", "dx", dx)
+    if type(dim) not in AN_INT:
+        dim = an_int("trapezoid", "dim", dim)
     try:
         return composite_reductions.trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
     except Exception as error:
@@ -2493,6 +2666,10 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dx) not in A_NUMBER:
+        dx = a_number("cumulative_trapezoid", "dx", dx)
+    if type(dim) not in AN_INT:
+        dim = an_int("cumulative_trapezoid", "dim", dim)
     try:
         return composite_reductions.cumulative_trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
     except Exception as error:
@@ -2508,6 +2685,10 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET, out=None)
     """
     if axis is not UNSET:
         dim = axis
+    if type(n) not in AN_INT:
+        n = an_int("diff", "n", n)
+    if type(dim) not in AN_INT:
+        dim = an_int("diff", "dim", dim)
     try:
         return (
             composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
@@ -2530,6 +2711,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if type(edge_order) not in AN_INT:
+        edge_order = an_int("gradient", "edge_order", edge_order)
     try:
         return composite_reductions.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order, ops=TENSOR)
     except Exception as error:
@@ -2587,6 +2770,8 @@ def bincount(input, weights=None, minlength=0):
 
     bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor
     """
+    if type(minlength) not in AN_INT:
+        minlength = an_int("bincount", "minlength", minlength)
     if (
         type(input) is Tensor
         and (weights is None or type(weights) is Tensor and weights._level == input._level)
@@ -2617,6 +2802,12 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
     histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
     """
+    if type(bins) not in AN_INT:
+        bins = an_int("histc", "bins", bins)
+    if type(min) not in A_NUMBER:
+        min = a_number("histc", "min", min)
+    if type(max) not in A_NUMBER:
+        max = a_number("histc", "max", max)
     if out is not None:
         return write_out(OP_histc, (input, bins, min, max), out)
     if type(input) is Tensor and current().plain:
@@ -2638,6 +2829,8 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
 
     histogram(Tensor self, any bins, *, any range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
     """
+    if density is not False and density is not True:
+        density = a_flag("histogram", "density", density)
     try:
         return (
             composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
@@ -2662,6 +2855,8 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
 
     histogramdd(Tensor self, any bins, any range=None, Tensor? weight=None, bool density=False) -> any
     """
+    if density is not False and density is not True:
+        density = a_flag("histogramdd", "density", density)
     try:
         return composite_reductions.histogramdd(input, bins, range, weight, density, ops=TENSOR)
     except Exception as error:
@@ -2717,6 +2912,12 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UN
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if type(dim) not in SOME_INTS:
+        dim = some_ints("hash_tensor", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("hash_tensor", "keepdim", keepdim)
+    if type(mode) not in AN_INT:
+        mode = an_int("hash_tensor", "mode", mode)
     if out is not None:
         return write_out(OP_hash_tensor, (input, dim, keepdim, mode), out)
     if type(input) is Tensor and current().plain:

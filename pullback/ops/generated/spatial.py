@@ -2,6 +2,7 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
+from pullback.core.arguments import AN_INT, A_NUMBER, SOME_INTS, a_flag, a_number, an_int, some_ints
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.node import MultiNode, Node, port, start_multi
@@ -111,6 +112,18 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
     convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("convolution", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("convolution", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("convolution", "dilation", dilation)
+    if transposed is not False and transposed is not True:
+        transposed = a_flag("convolution", "transposed", transposed)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("convolution", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("convolution", "groups", groups)
     if (
         type(input) is Tensor
         and type(weight) is Tensor
@@ -416,6 +429,12 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv1d", "stride", stride)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv1d", "dilation", dilation)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv1d", "groups", groups)
     try:
         return composite_spatial.conv1d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
     except Exception as error:
@@ -432,6 +451,12 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv2d", "stride", stride)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv2d", "dilation", dilation)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv2d", "groups", groups)
     try:
         return composite_spatial.conv2d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
     except Exception as error:
@@ -448,6 +473,12 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv3d", "stride", stride)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv3d", "dilation", dilation)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv3d", "groups", groups)
     try:
         return composite_spatial.conv3d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
     except Exception as error:
@@ -464,6 +495,16 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv_transpose1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("conv_transpose1d", "padding", padding)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("conv_transpose1d", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv_transpose1d", "groups", groups)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv_transpose1d", "dilation", dilation)
     try:
         return composite_spatial.conv_transpose1d(
             input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
@@ -482,6 +523,16 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv_transpose2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("conv_transpose2d", "padding", padding)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("conv_transpose2d", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv_transpose2d", "groups", groups)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv_transpose2d", "dilation", dilation)
     try:
         return composite_spatial.conv_transpose2d(
             input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
@@ -500,6 +551,16 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv_transpose3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("conv_transpose3d", "padding", padding)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("conv_transpose3d", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv_transpose3d", "groups", groups)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv_transpose3d", "dilation", dilation)
     try:
         return composite_spatial.conv_transpose3d(
             input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
@@ -639,6 +700,14 @@ def nn_functional_unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
     nn_functional_unfold(Tensor input, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1) -> Tensor
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.unfold", "kernel_size", kernel_size)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("nn.functional.unfold", "dilation", dilation)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.unfold", "padding", padding)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.unfold", "stride", stride)
     try:
         return composite_spatial.unfold(input, kernel_size, dilation, padding, stride, ops=TENSOR)
     except Exception as error:
@@ -655,6 +724,16 @@ def nn_functional_fold(input, output_size, kernel_size, dilation=1, padding=0, s
 
     nn_functional_fold(Tensor input, int[1] output_size, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1) -> Tensor
     """
+    if type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.fold", "output_size", output_size)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.fold", "kernel_size", kernel_size)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("nn.functional.fold", "dilation", dilation)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.fold", "padding", padding)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.fold", "stride", stride)
     try:
         return composite_spatial.fold(input, output_size, kernel_size, dilation, padding, stride, ops=TENSOR)
     except Exception as error:
@@ -721,6 +800,10 @@ def constant_pad_nd(input, pad, value=0):
 
     constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor
     """
+    if type(pad) not in SOME_INTS:
+        pad = some_ints("constant_pad_nd", "pad", pad)
+    if type(value) not in A_NUMBER:
+        value = a_number("constant_pad_nd", "value", value)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.constant_pad_nd(input._array, pad, value)
@@ -742,6 +825,10 @@ def pad(input, pad, mode="constant", value=None):
 
     pad(Tensor input, int[] pad, str mode="constant", float? value=None) -> Tensor
     """
+    if type(pad) not in SOME_INTS:
+        pad = some_ints("nn.functional.pad", "pad", pad)
+    if value is not None and type(value) not in A_NUMBER:
+        value = a_number("nn.functional.pad", "value", value)
     try:
         return composite_spatial.pad(input, pad, mode, value, ops=TENSOR)
     except Exception as error:
@@ -809,6 +896,16 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
     avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("avg_pool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("avg_pool1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("avg_pool1d", "padding", padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("avg_pool1d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        count_include_pad = a_flag("avg_pool1d", "count_include_pad", count_include_pad)
     try:
         return composite_spatial.avg_pool1d(
             input, kernel_size, stride, padding, ceil_mode, count_include_pad, ops=TENSOR
@@ -837,6 +934,18 @@ def avg_pool2d(
 
     avg_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.avg_pool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.avg_pool2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.avg_pool2d", "padding", padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.avg_pool2d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        count_include_pad = a_flag("nn.functional.avg_pool2d", "count_include_pad", count_include_pad)
+    if divisor_override is not None and type(divisor_override) not in AN_INT:
+        divisor_override = an_int("nn.functional.avg_pool2d", "divisor_override", divisor_override)
     try:
         return (
             composite_spatial.avg_pool2d(
@@ -875,6 +984,18 @@ def avg_pool3d(
 
     avg_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.avg_pool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.avg_pool3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.avg_pool3d", "padding", padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.avg_pool3d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        count_include_pad = a_flag("nn.functional.avg_pool3d", "count_include_pad", count_include_pad)
+    if divisor_override is not None and type(divisor_override) not in AN_INT:
+        divisor_override = an_int("nn.functional.avg_pool3d", "divisor_override", divisor_override)
     try:
         return (
             composite_spatial.avg_pool3d(
@@ -903,6 +1024,18 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("max_pool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("max_pool1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("max_pool1d", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("max_pool1d", "dilation", dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("max_pool1d", "ceil_mode", ceil_mode)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("max_pool1d", "return_indices", return_indices)
     try:
         return composite_spatial.max_pool1d(
             input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
@@ -921,6 +1054,18 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("max_pool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("max_pool2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("max_pool2d", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("max_pool2d", "dilation", dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("max_pool2d", "ceil_mode", ceil_mode)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("max_pool2d", "return_indices", return_indices)
     try:
         return composite_spatial.max_pool2d(
             input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
@@ -939,6 +1084,18 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("max_pool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("max_pool3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("max_pool3d", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("max_pool3d", "dilation", dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("max_pool3d", "ceil_mode", ceil_mode)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("max_pool3d", "return_indices", return_indices)
     try:
         return composite_spatial.max_pool3d(
             input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
@@ -957,6 +1114,14 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.max_unpool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.max_unpool1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.max_unpool1d", "padding", padding)
+    if output_size is not None and type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.max_unpool1d", "output_size", output_size)
     try:
         return composite_spatial.max_unpool1d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
     except Exception as error:
@@ -973,6 +1138,14 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool2d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.max_unpool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.max_unpool2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.max_unpool2d", "padding", padding)
+    if output_size is not None and type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.max_unpool2d", "output_size", output_size)
     try:
         return composite_spatial.max_unpool2d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
     except Exception as error:
@@ -989,6 +1162,14 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool3d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.max_unpool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.max_unpool3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.max_unpool3d", "padding", padding)
+    if output_size is not None and type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.max_unpool3d", "output_size", output_size)
     try:
         return composite_spatial.max_unpool3d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
     except Exception as error:
@@ -1005,6 +1186,14 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool1d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.lp_pool1d", "norm_type", norm_type)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.lp_pool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.lp_pool1d", "stride", stride)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.lp_pool1d", "ceil_mode", ceil_mode)
     try:
         return composite_spatial.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
     except Exception as error:
@@ -1021,6 +1210,14 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool2d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.lp_pool2d", "norm_type", norm_type)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.lp_pool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.lp_pool2d", "stride", stride)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.lp_pool2d", "ceil_mode", ceil_mode)
     try:
         return composite_spatial.lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
     except Exception as error:
@@ -1037,6 +1234,14 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool3d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.lp_pool3d", "norm_type", norm_type)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.lp_pool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.lp_pool3d", "stride", stride)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.lp_pool3d", "ceil_mode", ceil_mode)
     try:
         return composite_spatial.lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
     except Exception as error:
@@ -1090,6 +1295,8 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 
     adaptive_max_pool1d(Tensor input, any output_size, bool return_indices=False) -> any
     """
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.adaptive_max_pool1d", "return_indices", return_indices)
     try:
         return composite_spatial.adaptive_max_pool1d(input, output_size, return_indices, ops=TENSOR)
     except Exception as error:
@@ -1106,6 +1313,8 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 
     adaptive_max_pool2d(Tensor input, any output_size, bool return_indices=False) -> any
     """
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.adaptive_max_pool2d", "return_indices", return_indices)
     try:
         return composite_spatial.adaptive_max_pool2d(input, output_size, return_indices, ops=TENSOR)
     except Exception as error:
@@ -1122,6 +1331,8 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 
     adaptive_max_pool3d(Tensor input, any output_size, bool return_indices=False) -> any
     """
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.adaptive_max_pool3d", "return_indices", return_indices)
     try:
         return composite_spatial.adaptive_max_pool3d(input, output_size, return_indices, ops=TENSOR)
     except Exception as error:
@@ -1140,6 +1351,10 @@ def fractional_max_pool2d(
 
     fractional_max_pool2d(Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.fractional_max_pool2d", "kernel_size", kernel_size)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.fractional_max_pool2d", "return_indices", return_indices)
     try:
         return composite_spatial.fractional_max_pool2d(
             input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
@@ -1160,6 +1375,10 @@ def fractional_max_pool3d(
 
     fractional_max_pool3d(Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any
     """
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.fractional_max_pool3d", "kernel_size", kernel_size)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.fractional_max_pool3d", "return_indices", return_indices)
     try:
         return composite_spatial.fractional_max_pool3d(
             input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
@@ -1272,6 +1491,12 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
 
     roi_align(Tensor input, any boxes, any output_size, float spatial_scale=1.0, int sampling_ratio=-1, bool aligned=False) -> Tensor
     """
+    if type(spatial_scale) not in A_NUMBER:
+        spatial_scale = a_number("nn.functional.roi_align", "spatial_scale", spatial_scale)
+    if type(sampling_ratio) not in AN_INT:
+        sampling_ratio = an_int("nn.functional.roi_align", "sampling_ratio", sampling_ratio)
+    if aligned is not False and aligned is not True:
+        aligned = a_flag("nn.functional.roi_align", "aligned", aligned)
     try:
         return composite_spatial.roi_align(
             input, boxes, output_size, spatial_scale, sampling_ratio, aligned, ops=TENSOR
@@ -1290,6 +1515,8 @@ def roi_pool(input, boxes, output_size, spatial_scale=1.0):
 
     roi_pool(Tensor input, any boxes, any output_size, float spatial_scale=1.0) -> Tensor
     """
+    if type(spatial_scale) not in A_NUMBER:
+        spatial_scale = a_number("nn.functional.roi_pool", "spatial_scale", spatial_scale)
     try:
         return composite_spatial.roi_pool(input, boxes, output_size, spatial_scale, ops=TENSOR)
     except Exception as error:
@@ -1579,6 +1806,16 @@ def interpolate(
 
     interpolate(Tensor input, any size=None, any scale_factor=None, str mode="nearest", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor
     """
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.interpolate", "align_corners", align_corners)
+    if (
+        recompute_scale_factor is not None
+        and recompute_scale_factor is not False
+        and recompute_scale_factor is not True
+    ):
+        recompute_scale_factor = a_flag("nn.functional.interpolate", "recompute_scale_factor", recompute_scale_factor)
+    if antialias is not False and antialias is not True:
+        antialias = a_flag("nn.functional.interpolate", "antialias", antialias)
     try:
         return composite_spatial.interpolate(
             input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, ops=TENSOR
@@ -1597,6 +1834,8 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 
     upsample(Tensor input, any size=None, any scale_factor=None, str mode="nearest", bool? align_corners=None) -> Tensor
     """
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.upsample", "align_corners", align_corners)
     try:
         return composite_spatial.upsample(input, size, scale_factor, mode, align_corners, ops=TENSOR)
     except Exception as error:
@@ -1645,6 +1884,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
     grid_sample(Tensor input, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool? align_corners=None) -> Tensor
     """
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.grid_sample", "align_corners", align_corners)
     try:
         return composite_spatial.grid_sample(input, grid, mode, padding_mode, align_corners, ops=TENSOR)
     except Exception as error:
@@ -1661,6 +1902,12 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 
     grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
+    if type(interpolation_mode) not in AN_INT:
+        interpolation_mode = an_int("grid_sampler", "interpolation_mode", interpolation_mode)
+    if type(padding_mode) not in AN_INT:
+        padding_mode = an_int("grid_sampler", "padding_mode", padding_mode)
+    if align_corners is not False and align_corners is not True:
+        align_corners = a_flag("grid_sampler", "align_corners", align_corners)
     try:
         return composite_spatial.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
     except Exception as error:
@@ -1677,6 +1924,12 @@ def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners
 
     grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
+    if type(interpolation_mode) not in AN_INT:
+        interpolation_mode = an_int("grid_sampler_2d", "interpolation_mode", interpolation_mode)
+    if type(padding_mode) not in AN_INT:
+        padding_mode = an_int("grid_sampler_2d", "padding_mode", padding_mode)
+    if align_corners is not False and align_corners is not True:
+        align_corners = a_flag("grid_sampler_2d", "align_corners", align_corners)
     try:
         return composite_spatial.grid_sampler_2d(
             input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR
@@ -1695,6 +1948,12 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
 
     grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
+    if type(interpolation_mode) not in AN_INT:
+        interpolation_mode = an_int("grid_sampler_3d", "interpolation_mode", interpolation_mode)
+    if type(padding_mode) not in AN_INT:
+        padding_mode = an_int("grid_sampler_3d", "padding_mode", padding_mode)
+    if align_corners is not False and align_corners is not True:
+        align_corners = a_flag("grid_sampler_3d", "align_corners", align_corners)
     try:
         return composite_spatial.grid_sampler_3d(
             input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR
@@ -2031,6 +2290,10 @@ def affine_grid(theta, size, align_corners=None):
 
     affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor
     """
+    if type(size) not in SOME_INTS:
+        size = some_ints("nn.functional.affine_grid", "size", size)
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.affine_grid", "align_corners", align_corners)
     try:
         return composite_spatial.affine_grid(theta, size, align_corners, ops=TENSOR)
     except Exception as error:
@@ -2047,6 +2310,8 @@ def pixel_shuffle(input, upscale_factor):
 
     pixel_shuffle(Tensor self, int upscale_factor) -> Tensor
     """
+    if type(upscale_factor) not in AN_INT:
+        upscale_factor = an_int("pixel_shuffle", "upscale_factor", upscale_factor)
     try:
         return composite_spatial.pixel_shuffle(input, upscale_factor, ops=TENSOR)
     except Exception as error:
@@ -2058,6 +2323,8 @@ def pixel_unshuffle(input, downscale_factor):
 
     pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor
     """
+    if type(downscale_factor) not in AN_INT:
+        downscale_factor = an_int("pixel_unshuffle", "downscale_factor", downscale_factor)
     try:
         return composite_spatial.pixel_unshuffle(input, downscale_factor, ops=TENSOR)
     except Exception as error:
@@ -2069,6 +2336,8 @@ def channel_shuffle(input, groups):
 
     channel_shuffle(Tensor self, int groups) -> Tensor
     """
+    if type(groups) not in AN_INT:
+        groups = an_int("channel_shuffle", "groups", groups)
     try:
         return composite_spatial.channel_shuffle(input, groups, ops=TENSOR)
     except Exception as error:

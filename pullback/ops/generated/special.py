@@ -2,6 +2,7 @@
 
 from math import inf
 from numpy import asarray, ndarray
+from pullback.core.arguments import AN_INT, an_int
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
@@ -184,6 +185,8 @@ def polygamma_plain(n, input, *, out=None):
 
     polygamma(int n, Tensor self) -> Tensor
     """
+    if type(n) not in AN_INT:
+        n = an_int("polygamma", "n", n)
     if out is not None:
         return write_out(OP_polygamma, (n, input), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -251,6 +254,8 @@ def polygamma_self(input, n, *, out=None):
 
     polygamma.self(Tensor self, int n) -> Tensor
     """
+    if type(n) not in AN_INT:
+        n = an_int("polygamma", "n", n)
     if out is not None:
         return write_out(OP_polygamma_self, (input, n), out)
     if type(input) is Tensor and (state := current()).plain:
@@ -271,6 +276,8 @@ def polygamma_self(input, n, *, out=None):
 
 def inplace_polygamma_self(input, n):
     """In-place form of `polygamma`."""
+    if type(n) not in AN_INT:
+        n = an_int("polygamma_", "n", n)
     return inplace(OP_polygamma_self, (input, n))
 
 
@@ -279,6 +286,8 @@ def mvlgamma(input, p, *, out=None):
 
     mvlgamma(Tensor self, int p) -> Tensor
     """
+    if type(p) not in AN_INT:
+        p = an_int("mvlgamma", "p", p)
     try:
         return (
             composite_special.mvlgamma(input, p, ops=TENSOR)
@@ -291,6 +300,8 @@ def mvlgamma(input, p, *, out=None):
 
 def inplace_mvlgamma(input, p):
     """In-place form of `mvlgamma`."""
+    if type(p) not in AN_INT:
+        p = an_int("mvlgamma_", "p", p)
     try:
         return assign(input, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma_")
     except Exception as error:
