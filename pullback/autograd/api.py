@@ -11,6 +11,7 @@ from pullback.autograd.gradient_edge import GradientEdge
 from pullback.autograd.run import Box, Output, Roots
 from pullback.autograd.starts import Cotangents, Tensors, roots_of, tensors_of
 from pullback.core import modes, slots
+from pullback.core.arguments import a_flag
 from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
@@ -50,6 +51,10 @@ def backward(
     RuntimeError
         A tensor does not require grad, a cotangent is missing or does not fit, or the graph was released.
     """
+    if retain_graph is not None and retain_graph is not False and retain_graph is not True:
+        retain_graph = a_flag("backward", "retain_graph", retain_graph)  # type: ignore[unreachable]
+    if create_graph is not False and create_graph is not True:
+        create_graph = a_flag("backward", "create_graph", create_graph)  # type: ignore[unreachable]
     if grad_variables is not None:
         grad_tensors = _by_old_name(grad_tensors, grad_variables)
     tensors = tensors_of(tensors, "tensors")
@@ -116,6 +121,18 @@ def grad(
     ValueError
         Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
     """
+    if retain_graph is not None and retain_graph is not False and retain_graph is not True:
+        retain_graph = a_flag("grad", "retain_graph", retain_graph)  # type: ignore[unreachable]
+    if create_graph is not False and create_graph is not True:
+        create_graph = a_flag("grad", "create_graph", create_graph)  # type: ignore[unreachable]
+    if only_inputs is not False and only_inputs is not True:
+        only_inputs = a_flag("grad", "only_inputs", only_inputs)  # type: ignore[unreachable]
+    if allow_unused is not None and allow_unused is not False and allow_unused is not True:
+        allow_unused = a_flag("grad", "allow_unused", allow_unused)  # type: ignore[unreachable]
+    if is_grads_batched is not False and is_grads_batched is not True:
+        is_grads_batched = a_flag("grad", "is_grads_batched", is_grads_batched)  # type: ignore[unreachable]
+    if materialize_grads is not False and materialize_grads is not True:
+        materialize_grads = a_flag("grad", "materialize_grads", materialize_grads)  # type: ignore[unreachable]
     if not only_inputs:
         warnings.warn(
             "only_inputs=False is ignored: grad() returns gradients and accumulates none. Use autograd.backward to "
@@ -261,8 +278,12 @@ def tensor_backward(
 ) -> None:
     """Accumulate the gradients of this tensor in the leaves; see `pullback.autograd.backward`."""
     data = self._array
-    plain = gradient is None and inputs is None and not create_graph and self._extra is None and self._fn is not None
+    plain = (
+        gradient is None and inputs is None and create_graph is False and self._extra is None and self._fn is not None
+    )
     if plain and type(data) is ndarray and data.shape == () and data.dtype.kind == "f":  # a loss: nothing to check
+        if retain_graph is not None and retain_graph is not False and retain_graph is not True:
+            retain_graph = a_flag("backward", "retain_graph", retain_graph)  # type: ignore[unreachable]
         one = data.dtype.type(1)
         engine.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
         return

@@ -19,6 +19,7 @@ from pullback.arrays.dual.boundary import at_level
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.blocks import Block, Steps
 from pullback.core.errors import GradientError
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
 from pullback.core.view import Origin, make_view
@@ -110,6 +111,7 @@ def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
         )
 
 
+@named("autograd.forward_ad.make_dual", "Tensor tensor, Tensor tangent, *, int? level=None")
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A tensor with a tangent: operators on it compute the Jacobian-vector product beside the value.
 
@@ -195,6 +197,7 @@ def _check_parts(tensor: Any, tangent: Any) -> None:
         )
 
 
+@named("autograd.forward_ad.unpack_dual", "Tensor tensor, *, int? level=None")
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """Take a dual tensor apart.
 

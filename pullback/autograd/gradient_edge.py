@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core.errors import GradientError
+from pullback.core.named import named
 from pullback.core.node import AccumulateGrad, Edge, MultiNode, Node, Port, port
 from pullback.core.tensor import Tensor, wrap
 
@@ -30,6 +31,7 @@ class GradientEdge(NamedTuple):
     ownership_token: Node | None = None
 
 
+@named("autograd.graph.get_gradient_edge", "Tensor tensor")
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge at which the gradient of `tensor` arrives: `grad(loss, edge)` gives what `grad(loss, tensor)` gives.
 

@@ -14,6 +14,7 @@ from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
 from pullback.core import slots
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, UnsupportedError
+from pullback.core.named import named
 from pullback.core.node import InputMetadata, Node
 from pullback.core.saved import tensor_unpacker
 from pullback.core.tensor import Tensor
@@ -21,6 +22,7 @@ from pullback.core.types import Version
 from pullback.core.version import bump
 
 
+@named("autograd.graph.increment_version")
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Say that the memory of a tensor, or of several, was modified in a way that pullback cannot see.
 
@@ -57,6 +59,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
             bump(x, "a write announced by increment_version()")
 
 
+@named("autograd.graph.call_node")
 def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     """The gradients of the inputs of `node` for these gradients of its outputs, as Tensors."""
     metadata = node.input_metadata
@@ -84,6 +87,7 @@ def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> Non
         raise GradientError(f"{node.name()}: gradient {i} has shape {g.shape}; expected {tuple(expected.shape)}.")
 
 
+@named("autograd.graph.show_saved", "any node, str name")
 def show_saved(node: Node, name: str) -> Any:
     """What `node` saved under `name`, as a Tensor where it was one, checked as in a backward."""
     saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)

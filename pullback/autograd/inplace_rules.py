@@ -136,7 +136,7 @@ def _refused_memory(name: str) -> Callable[..., NoReturn]:
             ".data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
         )
 
-    refuse.__name__ = name
+    refuse.__name__, refuse.__qualname__ = name, f"Tensor.{name}"
     refuse.__doc__ = "Refused, and says why: what shares the memory would be left behind."
     return refuse
 

@@ -14,6 +14,7 @@ from pullback.autograd.node_hooks import RunHook
 from pullback.autograd.run import Run
 from pullback.core.errors import GradientError
 from pullback.core.hook_dict import RemovableHandle
+from pullback.core.named import named
 from pullback.core.node import Node
 from pullback.core.tensor import Tensor
 
@@ -87,6 +88,7 @@ class _Any(RunHook):
             self.function(grad)
 
 
+@named("autograd.graph.register_multi_grad_hook", "any tensors, callable fn")
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: Literal["all", "any"] = "all"
 ) -> RemovableHandle:

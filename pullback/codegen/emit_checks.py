@@ -15,7 +15,28 @@ _BUILTINS = frozenset({"Exception", "any", "len", "tuple", "type", "zip"})  # th
 _MATH = frozenset(CORE["math"])  # formulas read an argument of such a name as the argument
 _CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
 _OF_COMPOSITES = frozenset(
-    {"TENSOR", "UNSET", "assign", "assign_out", "created", "int_list", "missing_argument", "tensor_list"}
+    {
+        "TENSOR",
+        "UNSET",
+        "assign",
+        "Exception",
+        "assign_out",
+        "created",
+        "error",
+        "explained",
+        "int_list",
+        "missing_argument",
+        "some_ints",
+        "tensor_list",
+        "unknown_keyword",
+        "AN_INT",
+        "A_NUMBER",
+        "SOME_INTS",
+        "a_flag",
+        "a_number",
+        "an_int",
+        "type",
+    }
 )
 _OF_PRIMITIVES = _CORE | _BUILTINS | {"error", "kernels", "node", "out"}
 

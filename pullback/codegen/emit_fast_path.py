@@ -85,7 +85,7 @@ def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -
         "try:",
         f"    result = kernels.{native.kernel}({', '.join(args)})",
         "except Exception as error:",
-        f"    raise explain({operator}, {given}, error) from error",
+        f"    raise explain({operator}, {given}, error)",
     ]
 
 

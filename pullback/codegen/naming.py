@@ -12,10 +12,14 @@ CORE: dict[str, tuple[str, ...]] = {
     "collections": ("namedtuple",),
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
-    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
+    "pullback.core.arguments": (
+        "AN_INT", "A_NUMBER", "SOME_INTS", "UNSET", "a_flag", "a_number", "an_int", "int_list", "missing_argument",
+        "number_type", "some_ints", "tensor_list", "unknown_keyword",
+    ),
     "pullback.core.cuts": ("WATCHED", "note_operator"),
     "pullback.core.dispatch": (
-        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "is_whole",
+        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "explained",
+        "is_whole",
         "wrap_result",
     ),
     "pullback.core.inplace_views": ("become_view",),
@@ -49,6 +53,13 @@ def parameter(arg: str) -> str:
 def public_name(name: str, home: str) -> str:
     """What an operator is called in its public home: linalg_svd is linalg.svd."""
     return name.removeprefix(home.replace(".", "_") + "_") if home else name
+
+
+def shown_name(native: NativeFunction, registry: Registry) -> str:
+    """What users write to call an operator, and errors say: linalg.svd."""
+    home = native.python_module
+    name = public_name(native.name, home) if home else native.name
+    return qualified(f"{home}.{name}" if home else name, registry)
 
 
 def local(name: str) -> str:

@@ -43,8 +43,8 @@ def as_list(shape: Any) -> str:
 
 def out_of_range(dim: int, ndim: int) -> str:
     """What PyTorch says of a dimension that is not there."""
-    low, high = (-1, 0) if ndim == 0 else (-ndim, ndim - 1)
-    return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+    last = max(ndim, 1)
+    return f"Dimension out of range (expected to be in range of [{-last}, {last - 1}], but got {dim})"
 
 
 def _numbers(text: str) -> tuple[int, ...]:

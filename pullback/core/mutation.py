@@ -63,9 +63,9 @@ def _inplace_any(op: Operator, args: Sequence[Any]) -> Any:
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
     elif type(target._array) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
         _check_writeable(op.inplace_name, target._array)
-        run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
+        run_kernel(op, raws, args, f"{op.kernel}_", op.inplace_name)  # writes into the array itself
     else:
-        write_result(op, target, run_kernel(op, raws, args))
+        write_result(op, target, run_kernel(op, raws, args, called=op.inplace_name))
     bump(target, op.inplace_name)
     if records:
         _record(op, target, given)
@@ -96,7 +96,7 @@ def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -
         return False
     try:
         kernel(*raws, out=data)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False  # nothing was written; the general way says what is wrong
     bump(target, op.inplace_name)
     return True
@@ -126,8 +126,8 @@ def _prepare(op: Operator, args: Sequence[Any], name: str) -> tuple[Tensor, int,
     """(target, level, whether a node is recorded) after all checks."""
     target = args[op.tensors[0][0]]
     if not isinstance(target, Tensor):
-        raise TypeError(f"{name} writes into a Tensor, got {type(target).__name__}.")
-    level, tensors = survey(op, args)
+        raise TypeError(f"{name}() writes into argument 'input', which must be a Tensor, got {type(target).__name__}.")
+    level, tensors = survey(op, args, name)
     if target._level != level:
         raise InplaceError(
             f"{name} would write a value that is being differentiated (level {level}) into a tensor of level "
@@ -271,5 +271,5 @@ def copy_into(target: Tensor, value: Any, name: str) -> Tensor:
 def _copying(name: str) -> Operator:
     """The operator `copy`, under the name of the one that makes the values."""
     made = copy(OPERATORS["copy"])
-    made.name = made.inplace_name = name
+    made.name = made.shown = made.inplace_name = name
     return made

@@ -26,18 +26,18 @@ def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
 
 def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     from_graph = any(a._requires_grad for a in survey(op, args)[1])
-    targets = _targets(op.name, out)
-    _refuse_graph(op.name, from_graph, targets)
+    targets = _targets(op.shown, out)
+    _refuse_graph(op.shown, from_graph, targets)
     raws, _ = raw_arguments(op, args, 0)
-    _refuse_tangents(op.name, list(flat_arguments(op, raws)))
+    _refuse_tangents(op.shown, list(flat_arguments(op, raws)))
     results = run_kernel(op, raws, args)
     results = results if op.multi is not None or op.returns_list else (results,)
-    _check_fit(op.name, targets, results, out)
+    _check_fit(op.shown, targets, results, out)
     for target, result in zip(targets, results, strict=True):
         for instrument in modes.current().instruments:
             instrument.mutating(target, op.name)
         write_result(op, target, result)
-        bump(target, f"{op.name}(out=...)")
+        bump(target, f"{op.shown}(out=...)")
     return out
 
 

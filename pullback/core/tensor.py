@@ -7,6 +7,7 @@ here: operators become methods when `pullback.ops` is imported, `backward` and h
 
 from __future__ import annotations
 
+import operator
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -184,7 +185,7 @@ class Tensor:
     def stride(self, dim: int | None = None) -> Shape | int:
         """Strides in elements, of all dimensions or of one."""
         strides = tuple(s // self._array.itemsize for s in self._array.strides)  # type: ignore[attr-defined]
-        return strides if dim is None else strides[dim]
+        return strides if dim is None else _one_of("Tensor.stride", strides, dim)
 
     def is_contiguous(self, memory_format: str | None = None) -> bool:
         """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for."""
@@ -221,6 +222,8 @@ class Tensor:
         RuntimeError
             The dtype is neither floating nor complex, or the tensor is not a leaf.
         """
+        if type(requires_grad) is not bool:
+            requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)  # type: ignore[unreachable]
         if requires_grad == self._requires_grad:
             return self
         if not requires_grad:
@@ -461,7 +464,27 @@ class Size(int):
         return made
 
     def __call__(self, dim: int | None = None) -> Shape | int:
-        return self._shape if dim is None else self._shape[dim]
+        return self._shape if dim is None else _one_of("Tensor.size", self._shape, dim)
+
+
+def _flag(name: str, argument: str, value: Any) -> bool:
+    """`value` as a bool, refused if it is none."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}(): argument {argument!r} must be True or False, got {type(value).__name__}.")
+    return bool(value)
+
+
+def _one_of(name: str, values: Shape, dim: Any) -> int:
+    """The entry of one dimension."""
+    try:
+        return values[operator.index(dim)]
+    except IndexError:
+        last = max(len(values), 1)
+        raise IndexError(
+            f"{name}(): Dimension out of range (expected to be in range of [{-last}, {last - 1}], but got {dim})"
+        ) from None
+    except TypeError:
+        raise TypeError(f"{name}(): argument 'dim' must be an int or None, got {type(dim).__name__}.") from None
 
 
 def wrap(data: RawArray, level: int = 0) -> Tensor:
@@ -549,9 +572,8 @@ def mismatch(tensor: Tensor, value: Any, attribute: str, phrase: str = "") -> Gr
 def not_one_element(tensor: Tensor) -> GradientError:
     """The error of item() on anything but one element."""
     return GradientError(
-        f"a Tensor with {tensor.numel()} elements cannot be converted to Scalar: item() needs one element, and the "
-        "shape "
-        f"is {tensor.shape}. Use tolist() for all of them."
+        f"item(): a Tensor with {tensor.numel()} elements cannot be converted to Scalar: item() needs one element, and "
+        f"the shape is {tensor.shape}. Use tolist() for all of them."
     )
 
 

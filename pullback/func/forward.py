@@ -7,11 +7,13 @@ from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
 from pullback.core.errors import GradientError, with_article
+from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.gradient import outward, split_aux
 
 
+@named("func.jvp", "callable function")
 def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     """The value of `function` and its Jacobian-vector product, by forward mode.
 

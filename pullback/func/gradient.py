@@ -9,6 +9,7 @@ from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
 from pullback.core.dispatch import table_of
 from pullback.core.errors import DtypeError, GradientError, with_article
+from pullback.core.named import named
 from pullback.core.node import port
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
@@ -16,6 +17,7 @@ from pullback.core.tensor import Extra, Tensor, ndarray, wrap
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
 
 
+@named("func.grad", "callable function")
 def grad(function, argnums=0, has_aux=False):
     """A function that computes the gradient of `function`.
 
@@ -57,6 +59,7 @@ def grad(function, argnums=0, has_aux=False):
     return gradient
 
 
+@named("func.value_and_grad", "callable function")
 def value_and_grad(function, argnums=0, has_aux=False):
     """A function that computes the value and the gradient of `function`; see `grad`.
 

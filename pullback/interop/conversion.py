@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
 from pullback.core.factory import from_numpy
+from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.operands import needs_grad
 
@@ -97,6 +98,7 @@ def dlpack_device(self):
     return self.numpy(force=True).__dlpack_device__()
 
 
+@named("from_dlpack")
 def from_dlpack(x, *, copy=None):
     """A Tensor that shares memory with another library's array.
 

@@ -6,7 +6,7 @@ from pullback.core import inspection
 from pullback.core.arguments import number_type
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name, names_device
-from pullback.core.dispatch import TENSOR
+from pullback.core.dispatch import TENSOR, explained
 from pullback.core.errors import GradientError
 from pullback.core.hooks import (
     register_hook,
@@ -15,6 +15,7 @@ from pullback.core.hooks import (
     register_prehook,
     retain_grad,
 )
+from pullback.core.named import named
 from pullback.core.node import Node
 from pullback.core.tensor import Tensor
 from pullback.ops.index import is_basic_index, plain_index
@@ -27,11 +28,11 @@ def _plain(name):
     return OPERATORS[name][0].function
 
 
-def _swapped(function):
+def _swapped(function, name):
     def reflected(self, other):
         return function(other, self)
 
-    reflected.__name__ = f"reflected_{function.__name__}"
+    reflected.__name__, reflected.__qualname__ = name, f"Tensor.{name}"
     return reflected
 
 
@@ -49,7 +50,7 @@ def _operators():
     for python, name in binary.items():
         function = _plain(name)
         methods[f"__{python}__"] = function
-        methods[f"__r{python}__"] = function if name in _COMMUTATIVE else _swapped(function)
+        methods[f"__r{python}__"] = function if name in _COMMUTATIVE else _swapped(function, f"__r{python}__")
         in_place = OPERATORS[name][0].inplace
         if in_place is not None:
             methods[f"__i{python}__"] = in_place
@@ -87,6 +88,7 @@ def iterate(self):
     return iter(TENSOR.unbind(self, 0))
 
 
+@named("Tensor.__contains__", "Tensor self, any item")
 def contains(self, item):
     """Whether any element equals `item`."""
     return bool((self == item).any().item())
@@ -191,12 +193,17 @@ def _only_flags(given):
         )
 
 
-def _cast(dtype):
+def _cast(name, dtype):
     dtype = np.dtype(dtype)
 
     def cast(self, memory_format=None):
-        return _in_dtype(self, dtype, memory_format=memory_format)
+        try:
+            return _in_dtype(self, dtype, memory_format=memory_format)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            signature = "Tensor self, str? memory_format=None"
+            raise explained(f"Tensor.{name}", signature, (self, memory_format), error)  # noqa: B904
 
+    cast.__name__, cast.__qualname__ = name, f"Tensor.{name}"
     cast.__doc__ = f"`self` as {dtype}."
     return cast
 
@@ -207,31 +214,37 @@ _CASTS = {
 }  # fmt: skip
 
 
+@named("Tensor.where", "Tensor self, Tensor condition, Tensor other")
 def where(self, condition, other):
     """`self` where condition holds, `other` elsewhere: `pullback.where(condition, self, other)`."""
     return TENSOR.where(condition, self, other)
 
 
+@named("Tensor.astype", "Tensor self, ScalarType dtype, bool copy=True")
 def astype(self, dtype, copy=True):
     """NumPy's name of `to`; differentiable."""
     return to(self, dtype, copy=copy)
 
 
+@named("Tensor.cpu", "Tensor self, str? memory_format=None")
 def cpu(self, memory_format=None):
     """`self`: everything is on the CPU."""
     return to(self, memory_format=memory_format)
 
 
+@named("Tensor.cuda")
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """Refused: there is no such device yet."""
     return to(self, "cuda" if device is None else f"cuda:{device}")
 
 
+@named("Tensor.type_as", "Tensor self, Tensor other")
 def type_as(self, other):
     """`self` in the dtype of `other`."""
     return to(self, other.dtype)
 
 
+@named("Tensor.type", "Tensor self, ScalarType dtype")
 def type_to(self, dtype=None, non_blocking=False):
     """`self` in another dtype, as `to(dtype)`.
 
@@ -260,7 +273,7 @@ def attach():
     for name, function in _operators().items():
         setattr(Tensor, name, function)
     for name, code in _CASTS.items():
-        setattr(Tensor, name, _cast(code))
+        setattr(Tensor, name, _cast(name, code))
     others = {
         "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__contains__": contains,
         "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype,
@@ -269,6 +282,9 @@ def attach():
         "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip
+    for name, value in others.items():
+        if value is not object.__hash__:
+            value.__qualname__ = f"Tensor.{name}"  # which Python's own errors show
     for name, value in (*others.items(), *inspection.METHODS.items()):
         setattr(Tensor, name, value)
     for name, (operator, doc) in _PROPERTIES.items():

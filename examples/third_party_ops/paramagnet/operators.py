@@ -2,7 +2,8 @@
 
 from numpy import asarray, ndarray
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.arguments import AN_INT, an_int
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import Node, port
@@ -51,7 +52,12 @@ def record_langevin(out, input, order):
 
 
 OP_langevin = Operator(
-    "paramagnet.langevin", "paramagnet.langevin", ((0, "input"),), record=record_langevin, saves_self=True
+    "paramagnet.langevin",
+    "paramagnet.langevin",
+    ((0, "input"),),
+    "Tensor input, int order=0",
+    record=record_langevin,
+    saves_self=True,
 )
 
 
@@ -61,13 +67,15 @@ def langevin(input, order=0, *, out=None):
 
     langevin(Tensor self, int order=0) -> Tensor
     """
+    if type(order) not in AN_INT:
+        order = an_int("paramagnet.langevin", "order", order)
     if out is not None:
         return write_out(OP_langevin, (input, order), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.langevin(input._array, order)
         except Exception as error:
-            raise explain(OP_langevin, (input, order), error) from error
+            raise explain(OP_langevin, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -81,6 +89,8 @@ def langevin(input, order=0, *, out=None):
 
 def inplace_langevin(input, order=0):
     """In-place form of `langevin`."""
+    if type(order) not in AN_INT:
+        order = an_int("paramagnet.langevin_", "order", order)
     return inplace(OP_langevin, (input, order))
 
 
@@ -117,7 +127,11 @@ def record_inverse_langevin(out, input):
 
 
 OP_inverse_langevin = Operator(
-    "paramagnet.inverse_langevin", "paramagnet.inverse_langevin", ((0, "input"),), record=record_inverse_langevin
+    "paramagnet.inverse_langevin",
+    "paramagnet.inverse_langevin",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_inverse_langevin,
 )
 
 
@@ -130,7 +144,7 @@ def inverse_langevin(input):
         try:
             result = kernels.inverse_langevin(input._array)
         except Exception as error:
-            raise explain(OP_inverse_langevin, (input,), error) from error
+            raise explain(OP_inverse_langevin, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -189,6 +203,7 @@ OP_brillouin = Operator(
     "paramagnet.brillouin",
     "paramagnet.brillouin",
     ((0, "input"), (1, "spin")),
+    "Tensor input, Tensor spin",
     record=record_brillouin,
     saves_self=True,
 )
@@ -209,7 +224,7 @@ def brillouin(input, spin):
         try:
             result = kernels.brillouin(input._array if a is Tensor else input, spin._array if b is Tensor else spin)
         except Exception as error:
-            raise explain(OP_brillouin, (input, spin), error) from error
+            raise explain(OP_brillouin, (input, spin), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -228,7 +243,15 @@ def magnetization(field, temperature, spin, g):
 
     magnetization(Tensor field, Tensor temperature, Tensor spin, Tensor g) -> Tensor
     """
-    return composite_paramagnet.magnetization(field, temperature, spin, g, ops=TENSOR)
+    try:
+        return composite_paramagnet.magnetization(field, temperature, spin, g, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "paramagnet.magnetization",
+            "Tensor field, Tensor temperature, Tensor spin, Tensor g",
+            (field, temperature, spin, g),
+            error,
+        )
 
 
 def langevin_tangent(self_p, self_t, order_p, result, *, ops):

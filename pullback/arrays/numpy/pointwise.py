@@ -180,6 +180,9 @@ def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise ValueError(f"{name} must be at least 0, but it is {value}.")
+    rtol, atol = (
+        x if isinstance(x, np.ndarray) else float(x) for x in (rtol, atol)
+    )  # np.isclose(Tensor) comes back here
     return np.isclose(self, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 

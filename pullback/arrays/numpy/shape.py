@@ -63,7 +63,7 @@ def is_contiguous(self):
 
 def permute(self, dims):
     """self with its dimensions in the order dims."""
-    return self.transpose(dims)
+    return self.transpose((dims,) if isinstance(dims, (int, np.integer)) else dims)
 
 
 def transpose(self, dim0, dim1):

@@ -14,11 +14,13 @@ from pullback.autograd.functional.strict import check_gradient, check_outputs, i
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import from_numpy
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 
 _STRATEGIES = ("reverse-mode", "forward-mode")
 
 
+@named("autograd.functional.jacobian", "callable func")
 def jacobian(
     func: Function,
     inputs: Arrays,
@@ -91,6 +93,7 @@ def jacobian(
         return _assembled(point, outputs, names, conjugate=vectorize)
 
 
+@named("autograd.functional.hessian", "callable func")
 def hessian(
     func: Function,
     inputs: Arrays,

@@ -16,11 +16,13 @@ from pullback.autograd.gradcheck.problem import Problem, as_tuple, values_of
 from pullback.autograd.gradcheck.report import GradcheckError, mismatch_message
 from pullback.autograd.gradcheck.undefined import check_undefined, check_zero_cotangent
 from pullback.core.factory import from_numpy
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
 
+@named("autograd.gradcheck", "callable func")
 def gradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -115,6 +117,7 @@ def gradcheck(
     return _checked(problem, raise_exception, checks)
 
 
+@named("autograd.gradgradcheck", "callable func")
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],

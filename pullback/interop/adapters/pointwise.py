@@ -138,7 +138,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 @rule("allclose")
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """np.allclose."""
-    return bool(np.allclose(frozen(a, "allclose"), frozen(b, "allclose"), rtol, atol, equal_nan))
+    a, b, rtol, atol = (frozen(x, "allclose") for x in (a, b, rtol, atol))
+    return bool(np.allclose(a, b, rtol, atol, equal_nan))
 
 
 @rule("array_equal")
