@@ -6,7 +6,7 @@ from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import primal_part, tangent_part
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import modes
-from pullback.core.errors import GradientError, with_article
+from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.gradient import outward, split_aux
@@ -58,13 +58,17 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     leaves, structure = _paired(primals, tangents)
     state = modes.current()
     level, forward = state.level + 1, ForwardLevel()
-    before = modes.set_modes(state.deeper())
+    before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
         duals = [wrap(DualArray(p, t, forward), level) for p, t in leaves]
         output = function(*unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
         value, tangent = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
+    except Exception as error:
+        if (better := explained(error, refused)) is error:
+            raise
+        raise better from None
     finally:
         forward.open = False
         modes.set_modes(before)

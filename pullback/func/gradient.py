@@ -7,7 +7,7 @@ import numpy as np
 
 from pullback.autograd.engine import execute
 from pullback.core import modes
-from pullback.core.errors import GradientError, with_article
+from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
@@ -80,12 +80,16 @@ def value_and_grad(function, argnums=0, has_aux=False):
     def compute(*args, **kwargs):
         state = modes.current()
         level = state.level + 1
-        before = modes.set_modes(state.deeper())
+        before, refused = modes.set_modes(state.deeper()), refusals.last
         try:
             args, leaves, structures = _enter(args, numbers, level)
             output = function(*args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
             gradients = _gradients(value, leaves, level)
+        except Exception as error:
+            if (better := explained(error, refused)) is error:
+                raise
+            raise better from None
         finally:
             modes.restore(before)
         if any(structures):
