@@ -9,7 +9,7 @@ from pullback.core import modes
 from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.func.gradient import outward, split_aux
+from pullback.func.gradient import floating_argument, note_on_lists, outward, split_aux
 
 
 def jvp(function, primals, tangents, *, strict=False, has_aux=False):
@@ -66,6 +66,7 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
         value, tangent = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
     except Exception as error:
+        note_on_lists(error, primals)
         if (better := explained(error, refused)) is error:
             raise
         raise better from None
@@ -96,10 +97,7 @@ def _paired(primals, tangents):
 def _pair(i, primal, tangent):
     parts = []
     for name, x in (("primal", primal), ("tangent", tangent)):
-        if not isinstance(x, (ndarray, Tensor)):
-            if not isinstance(x, (float, complex, np.generic)):
-                raise TypeError(f"jvp: {name} {i} is {with_article(x)}; pass a floating-point array.")
-            x = np.asarray(x)
+        x = floating_argument(x, f"jvp: {name} {i} is")
         if x.dtype.kind not in "fc":
             raise TypeError(
                 f"jvp: {name} {i} has dtype {x.dtype}, along which nothing varies: convert it, for example with "
