@@ -76,6 +76,6 @@ def test_the_comparison_sees_what_is_wrong_and_shrinks_it(name, wrong, monkeypat
 def test_programs_meet_every_kind_of_step():
     met = " ".join(" ".join(Run(steps_of(seed)).names) for seed in range(300))
     for word in ("view", "where(", "rescue", "relu", "clamp", "maximum", "pattern", "index_select", "unbind", "sort(",
-                 "+=", "copy_", "masked_fill_", "index_put_", "hooked by", "to(float32)", "detach()", "softmax", "inner",
-                 "sum(", "cat(", "div("):  # fmt: skip
+                 "+=", "copy_", "masked_fill_", "index_put_", "hooked by", "to(float32)", "detach()", "softmax",
+                 "inner", "sum(", "cat(", "div("):  # fmt: skip
         assert word in met, word
