@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray
 
@@ -69,7 +69,7 @@ def _batch(output: Any, given: Any, i: int) -> Tensor:
             f"an output of one element pass ones of shape (rows, *outputs[{i}].shape)."
         )
     if not isinstance(given, (Tensor, ndarray, np.generic, int, float, complex)):
-        raise TypeError(f"grad_outputs[{i}] must be a Tensor or an ndarray, got {type(given).__name__}.")
+        raise TypeError(f"grad_outputs[{i}] must be a Tensor or an ndarray, got {type_name(given)}.")
     batch = asarray(given)
     if batch.ndim == 0 or batch.shape[1:] != tuple(output.shape):
         raise GradientError(

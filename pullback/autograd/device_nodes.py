@@ -14,7 +14,7 @@ from typing import Any
 from pullback.core import modes
 from pullback.core.devices import device_name
 from pullback.core.dispatch import TENSOR, lift
-from pullback.core.errors import OperatorError
+from pullback.core.errors import OperatorError, type_name
 from pullback.core.node import MultiNode, Node, Unpack, port, start_multi, start_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
@@ -184,7 +184,7 @@ def _tell(node: Node, level: int) -> None:
 
 def _refuse_other_than_tensor(function: str, name: str, x: object) -> None:
     if not isinstance(x, Tensor):
-        raise TypeError(f"{function}: {name} must be a Tensor, got {type(x).__name__}.")
+        raise TypeError(f"{function}: {name} must be a Tensor, got {type_name(x)}.")
 
 
 def _sequence(function: str, name: str, given: Any) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import at_level
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.blocks import Block, Steps
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
@@ -178,9 +178,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def _check_parts(tensor: Any, tangent: Any) -> None:
     for name, x in (("primal", tensor), ("tangent", tangent)):
         if not isinstance(x, Tensor):
-            raise TypeError(
-                f"make_dual: the {name} must be a Tensor, got {type(x).__name__}; use pullback.tensor(...)."
-            )
+            raise TypeError(f"make_dual: the {name} must be a Tensor, got {type_name(x)}; use pullback.tensor(...).")
         if x.dtype.kind not in "fc":
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {x.dtype}. Convert it first, for example "

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.node import AccumulateGrad, Edge, MultiNode, Node, Port, port
 from pullback.core.tensor import Tensor, wrap
@@ -60,7 +60,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     (tensor(12.),)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"get_gradient_edge takes a Tensor, got {type(tensor).__name__}.")
+        raise TypeError(f"get_gradient_edge takes a Tensor, got {type_name(tensor)}.")
     edge = port(tensor)
     if edge is None:
         raise GradientError(

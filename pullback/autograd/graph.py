@@ -13,7 +13,7 @@ from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_c
 from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
 from pullback.core import slots
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError, UnsupportedError
+from pullback.core.errors import GradientError, UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.node import InputMetadata, Node
 from pullback.core.saved import tensor_unpacker
@@ -47,9 +47,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """
     tensors: Any = (tensor,) if isinstance(tensor, Tensor) else tensor
     if not isinstance(tensors, Iterable):
-        raise UnsupportedError(
-            f"increment_version takes a Tensor or an iterable of Tensors, got {type(tensor).__name__}."
-        )
+        raise UnsupportedError(f"increment_version takes a Tensor or an iterable of Tensors, got {type_name(tensor)}.")
     tensors = tuple(tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
@@ -82,7 +80,7 @@ def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> Non
     if g is None:
         return
     if not isinstance(g, Tensor):
-        raise TypeError(f"{node.name()}: gradient {i} must be a Tensor or None, got {type(g).__name__}.")
+        raise TypeError(f"{node.name()}: gradient {i} must be a Tensor or None, got {type_name(g)}.")
     if expected.shape is not None and g.shape != tuple(expected.shape):
         raise GradientError(f"{node.name()}: gradient {i} has shape {g.shape}; expected {tuple(expected.shape)}.")
 

@@ -37,7 +37,7 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
         if records and extra.steps is None and type(whole) is ndarray and whole.base is not None:
             Places(whole, target._array)  # raises where the view lies in memory around its base
     if target._requires_grad and target.grad_fn is None:
-        raise _leaf(name, "a leaf Variable")
+        raise _leaf(target, name, "a leaf Variable")
     data = memory_of(target._array)
     if records and type(data) is ndarray and not data.flags.forc and overlaps_itself(data):
         raise InplaceError(
@@ -60,7 +60,7 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
     if extra.made_by is not None and extra.made_by.kind == "function":
         raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES['function']}")
     if base._requires_grad and port(base) is not None and base.grad_fn is None:
-        raise _leaf(name, "a view of a leaf Variable")
+        raise _leaf(target, name, "a view of a leaf Variable")
     if target._requires_grad and target._fn is not None and base.grad_fn is None:
         raise InplaceError(
             f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation: the view "
@@ -77,10 +77,16 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
         )
 
 
-def _leaf(name: str, what: str) -> InplaceError:
+def _leaf(target: Tensor, name: str, what: str) -> InplaceError:
+    said = f"{name}: {what} that requires grad is being used in an in-place operation. "
+    if target._level:  # an argument of func.grad's function: the user has no Tensor, no no_grad() in mind
+        return InplaceError(
+            f"{said}It is an argument of the function that is being differentiated: write into a copy of it "
+            "(x = x.copy() first), or use an expression that writes nowhere (np.where, np.concatenate)."
+        )
     return InplaceError(
-        f"{name}: {what} that requires grad is being used in an in-place operation. Do it under pullback.no_grad() to "
-        "change a parameter; to differentiate, use the out-of-place form, or write into a copy (t = t.clone())."
+        f"{said}Do it under pullback.no_grad() to change a parameter; to differentiate, use the out-of-place form, or "
+        "write into a copy (t = t.clone())."
     )
 
 

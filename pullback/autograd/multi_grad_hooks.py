@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from pullback.autograd.node_hooks import RunHook
 from pullback.autograd.run import Run
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.hook_dict import RemovableHandle
 from pullback.core.named import named
 from pullback.core.node import Node
@@ -143,7 +143,7 @@ def register_multi_grad_hook(
     tensors = tuple(tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"tensors[{i}] must be a Tensor, got {type(x).__name__}.")
+            raise TypeError(f"tensors[{i}] must be a Tensor, got {type_name(x)}.")
         if mode == "all" and not x._requires_grad:
             raise GradientError(
                 f"tensors[{i}] (shape {x.shape}) does not require grad, so a hook would never see a gradient of it. "

@@ -15,6 +15,7 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
+from pullback.core.errors import type_name
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -304,7 +305,7 @@ def _sequence(op: Operator, name: str, value: Any) -> Any:
         return value
     if type(value) is ndarray and value.ndim:
         return value
-    raise TypeError(f"{op.shown}(): argument {name!r} must be a list or tuple of Tensors, got {type(value).__name__}.")
+    raise TypeError(f"{op.shown}(): argument {name!r} must be a list or tuple of Tensors, got {type_name(value)}.")
 
 
 def refuse_argument(called: str, name: str, x: object) -> NoReturn:
@@ -312,7 +313,9 @@ def refuse_argument(called: str, name: str, x: object) -> NoReturn:
     hint = ""
     if isinstance(x, (list, tuple)):
         hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
-    given = type(x).__name__
+    given = type_name(x)
+    if given.endswith(".Tensor"):
+        hint = " Convert it first: pullback.from_dlpack(t.detach())."
     if type(x) is ndarray:
         given, hint = f"an ndarray of dtype {x.dtype}", " Convert it first: x.astype(float)."
     raise TypeError(f"{called}(): argument {name!r} must be a Tensor, an ndarray or a number, got {given}.{hint}")

@@ -21,6 +21,8 @@ mode and declarations raise besides stands with them; docs/errors.md has the pub
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from pullback.core.types import DType, Shape
@@ -135,5 +137,34 @@ class UnsupportedError(RuntimeError, TypeError):
 
 def with_article(value: object) -> str:
     """The name of the type of `value` as a text goes on with it: 'an int', 'a str', 'an ndarray'."""
-    name = type(value).__name__
+    name = type_name(value)
     return f"{'an' if name.startswith((*'aeioAEIO', 'nd')) else 'a'} {name}"
+
+
+class _Refusals(threading.local):
+    """The text of the last DetachingError that was raised into a library, which may go on without telling."""
+
+    last = ""
+
+
+refusals = _Refusals()
+
+
+def explained(error: Exception, before: str) -> Exception:
+    """The error of a user's function, with what C code left out of it: `before` is `refusals.last` of its beginning.
+
+    SciPy's solvers in C run on after an error in the function that they call, and end in a SystemError or a ValueError.
+    """
+    cause = error.__cause__
+    if isinstance(error, SystemError) and isinstance(cause, (DetachingError, UnsupportedError)):
+        return cause
+    if refusals.last is not before and not isinstance(error, (DetachingError, UnsupportedError)):
+        error.add_note(f"Before that: {refusals.last}")
+    return error
+
+
+def type_name(value: object) -> str:
+    """The name of the type of `value`: "int", "ndarray"; with its package where it is another library's Tensor."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return f"{package}.Tensor" if kind.__name__ == "Tensor" and package != "pullback" else kind.__name__

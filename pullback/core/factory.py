@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 
@@ -73,7 +73,7 @@ def from_numpy(array: ndarray) -> Tensor:
         `array` is no ndarray of numbers.
     """
     if not isinstance(array, ndarray):
-        raise TypeError(f"expected an ndarray, got {type(array).__name__}; use pullback.tensor for other data.")
+        raise TypeError(f"expected an ndarray, got {type_name(array)}; use pullback.tensor for other data.")
     return wrap(_checked("from_numpy", np.asarray(array)))
 
 

@@ -27,7 +27,7 @@ from pullback.core.dispatch import (
     survey,
     table_of,
 )
-from pullback.core.errors import DtypeError, InplaceError, OperatorError
+from pullback.core.errors import DtypeError, InplaceError, OperatorError, type_name
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -126,7 +126,7 @@ def _prepare(op: Operator, args: Sequence[Any], name: str) -> tuple[Tensor, int,
     """(target, level, whether a node is recorded) after all checks."""
     target = args[op.tensors[0][0]]
     if not isinstance(target, Tensor):
-        raise TypeError(f"{name}() writes into argument 'input', which must be a Tensor, got {type(target).__name__}.")
+        raise TypeError(f"{name}() writes into argument 'input', which must be a Tensor, got {type_name(target)}.")
     level, tensors = survey(op, args, name)
     if target._level != level:
         raise InplaceError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.dispatch import Operator, flat_arguments, raw_arguments, run_kernel, survey
-from pullback.core.errors import GradientError, OperatorError
+from pullback.core.errors import GradientError, OperatorError, type_name
 from pullback.core.mutation import copy_into, run_watched, write_result
 from pullback.core.tensor import Tensor
 from pullback.core.version import bump
@@ -57,7 +57,7 @@ def _targets(name: str, out: Any) -> Sequence[Any]:
     targets = out if isinstance(out, (tuple, list)) else (out,)
     for target in targets:
         if not isinstance(target, Tensor):
-            raise TypeError(f"{name}(out=...) must be a Tensor, got {type(target).__name__}.")
+            raise TypeError(f"{name}(out=...) must be a Tensor, got {type_name(target)}.")
     return targets
 
 

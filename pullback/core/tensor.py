@@ -17,7 +17,7 @@ import numpy as np
 
 from pullback.core import modes, slots
 from pullback.core.cuts import WATCHED, note
-from pullback.core.errors import DetachingError, DtypeError, GradientError, InplaceError
+from pullback.core.errors import DetachingError, DtypeError, GradientError, InplaceError, type_name
 from pullback.core.familiar import as_list
 from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
@@ -433,10 +433,7 @@ class Tensor:
         if WATCHED:
             note("pickle", self)
         if not self.is_leaf:
-            raise GradientError(
-                f"a tensor computed by {self.grad_fn.name()} cannot be pickled or copied with its graph; pickle "
-                "t.detach() (and call requires_grad_() on what is loaded), copy t.clone() or t.detach()."
-            )
+            raise _cannot_be_copied(self)
         extra = self._extra
         if extra is not None:
             for hooks in filter(None, (extra.hooks, extra.post_accumulate_hooks)):
@@ -514,6 +511,21 @@ def _values_of(data: Any, force: bool) -> Any:
     return data.values()
 
 
+def _cannot_be_copied(tensor: Tensor) -> GradientError:
+    from pullback.core.users_call import users_call  # for errors alone
+
+    call = users_call()
+    if call.library not in ("", "copy", "pickle"):  # as matplotlib's plot copies what it draws
+        return GradientError(
+            f"{call.name or call.library} would copy a tensor computed by {tensor.grad_fn.name()}, which cannot be "
+            f"copied with its graph.{call.where()}Give it plain values: t.detach().numpy()."
+        )
+    return GradientError(
+        f"a tensor computed by {tensor.grad_fn.name()} cannot be pickled or copied with its graph; pickle t.detach() "
+        "(and call requires_grad_() on what is loaded), copy t.clone() or t.detach()."
+    )
+
+
 def _say_that_nothing_fills_grad(tensor: Tensor) -> None:
     warnings.warn(
         f"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed (it was computed by "
@@ -580,9 +592,9 @@ def not_one_element(tensor: Tensor) -> GradientError:
 def _check_new_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(
-            f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}: grad must be "
+            f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}: grad must be "
             "a "
-            f"Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy."
+            f"Tensor or None, got {type_name(value)}; wrap it in pullback.from_numpy."
         )
     if value is tensor:
         raise GradientError("can't assign Variable as its own grad: assign a detach() or clone() of the Tensor.")

@@ -6,11 +6,11 @@ from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.errors import GradientError, with_article
+from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.func.gradient import outward, split_aux
+from pullback.func.gradient import floating_argument, note_on_lists, outward, split_aux
 
 
 @named("func.jvp", "callable function")
@@ -60,7 +60,7 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     leaves, structure = _paired(primals, tangents)
     state = modes.current()
     level, forward = state.level + 1, ForwardLevel()
-    before = modes.set_modes(state.deeper())
+    before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
         duals = [wrap(pack(p, t, forward, False), level) for p, t in leaves]
         with cuts.Run(level) as run:
@@ -68,6 +68,11 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
         output, aux = split_aux(output) if has_aux else (output, None)
         value, tangent, depends = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
+    except Exception as error:
+        note_on_lists(error, primals)
+        if (better := explained(error, refused)) is error:
+            raise
+        raise better from None
     finally:
         forward.open = False
         modes.restore(before)
@@ -100,10 +105,7 @@ def _paired(primals, tangents):
 def _pair(i, primal, tangent):
     parts = []
     for name, x in (("primal", primal), ("tangent", tangent)):
-        if not isinstance(x, (ndarray, Tensor)):
-            if not isinstance(x, (float, complex, np.generic)):
-                raise TypeError(f"jvp: {name} {i} is {with_article(x)}; pass a floating-point array.")
-            x = np.asarray(x)
+        x = floating_argument(x, f"jvp: {name} {i} is")
         if x.dtype.kind not in "fc":
             raise TypeError(
                 f"jvp: {name} {i} has dtype {x.dtype}, along which nothing varies: convert it, for example with "

@@ -1,5 +1,6 @@
 """grad and value_and_grad: the gradient of a function of arrays, as a function of arrays."""
 
+import dataclasses
 import functools
 import math
 
@@ -8,7 +9,7 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
 from pullback.core.dispatch import table_of
-from pullback.core.errors import DtypeError, GradientError, with_article
+from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
 from pullback.core.named import named
 from pullback.core.node import port
 from pullback.core.pytree import flatten, paths_of, unflatten
@@ -82,15 +83,21 @@ def value_and_grad(function, argnums=0, has_aux=False):
 
     @functools.wraps(function)
     def compute(*args, **kwargs):
+        given = args
         state = modes.current()
         level = state.level + 1
-        before = modes.set_modes(state.deeper())
+        before, refused = modes.set_modes(state.deeper()), refusals.last
         try:
             args, leaves, structures = _enter(args, numbers, level)
             with cuts.Run(level) as run:
                 output = function(*args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
             gradients, unused = _gradients(value, leaves, level)
+        except Exception as error:
+            note_on_lists(error, given)
+            if (better := explained(error, refused)) is error:
+                raise
+            raise better from None
         finally:
             modes.restore(before)
         if cuts.WATCHED:
@@ -120,6 +127,8 @@ def _enter(args, numbers, level):
             leaves.append(args[n])
             structures.append(None)
             continue
+        if args[n] is None:
+            raise TypeError(f"cannot differentiate with respect to argument {n}, which is None; choose with argnums.")
         found, structure = flatten(args[n])
         own = [_leaf(x, level) for x in found]
         args[n] = unflatten(structure, own)
@@ -143,13 +152,8 @@ def _rebuild(gradients, structures):
 
 
 def _leaf(x, level):
-    if type(x) is not ndarray and not isinstance(x, (ndarray, Tensor)):
-        if not isinstance(x, (float, complex, np.generic)):
-            raise TypeError(
-                f"cannot differentiate with respect to {with_article(x)}: pass a floating-point number (2.0 for 2) or "
-                "array, or choose other arguments with argnums."
-            )
-        x = np.asarray(x)
+    if type(x) is not ndarray:
+        x = floating_argument(x, "cannot differentiate with respect to", ", or choose other arguments with argnums")
     if x.dtype.kind not in "fc":
         raise DtypeError(
             "only Tensors of floating point dtype can require gradients: "
@@ -160,6 +164,43 @@ def _leaf(x, level):
     leaf._requires_grad = True
     leaf._extra = Extra()
     return leaf
+
+
+def floating_argument(x, refusal, otherwise=""):
+    """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        instead = "x.filled(value) and the mask apart" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
+        raise TypeError(f"{refusal} {with_article(x)}, whose meaning of operators would be lost; pass {instead}.")
+    if isinstance(x, (ndarray, Tensor)):
+        return x
+    if isinstance(x, (float, complex, np.generic)):
+        return np.asarray(x)
+    if isinstance(x, (bool, int)):
+        instead = "pass a floating-point number (2.0 for 2)"
+    elif dataclasses.is_dataclass(x):
+        instead = "pass its fields in a dict, such as dataclasses.asdict gives"
+    elif type_name(x).endswith(".Tensor"):
+        instead = "pass an array, such as t.detach().numpy()"
+    else:
+        instead = "pass an array, a floating-point number, or a dict, list or tuple of these"
+    raise TypeError(f"{refusal} {with_article(x)}: {instead}{otherwise}.")
+
+
+def note_on_lists(error, args):
+    """Say, with the error of a user's function, that a list of numbers is not one array in it."""
+    for n, x in enumerate(args):
+        if isinstance(x, (list, tuple)) and x and not hasattr(x, "_fields") and _only_numbers(x):
+            kind = type(x).__name__
+            error.add_note(
+                f"Argument {n} is a {kind}, and the function gets a {kind} of as many scalars. If it means one array, "
+                f"pass np.array(...) of it."
+            )
+
+
+def _only_numbers(items):
+    return all(
+        _only_numbers(x) if isinstance(x, (list, tuple)) else isinstance(x, (int, float, complex)) for x in items
+    )
 
 
 def split_aux(output):

@@ -15,7 +15,7 @@ def array_function(self, function, types, args, kwargs):
             return NotImplemented  # another library's array: its turn
     rule = FUNCTIONS.get(function) or find_function(function)
     if rule is None:
-        raise unsupported(numpy_name(function))
+        raise unsupported(f"np.{numpy_name(function)}")
     try:
         return rule(*args, **kwargs)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called

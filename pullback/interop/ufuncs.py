@@ -48,7 +48,7 @@ def array_ufunc(self, ufunc, method, *inputs, **kwargs):
             return NotImplemented
         if method == "__call__":
             if rule is None:
-                raise unsupported(ufunc.__name__, ufunc_name(ufunc))
+                raise unsupported(ufunc_name(ufunc))
             return _call(ufunc, rule, inputs, **kwargs)
         return _METHODS[method](ufunc, *inputs, **kwargs)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
