@@ -42,7 +42,7 @@ class Mask:
 
     __slots__ = ("found", "sources")
     found: Any
-    sources: tuple[Mask | None, ...]
+    sources: Sequence[Mask | None]
 
     def find(self, *found: Any) -> Any:
         """The mask, from those of the sources."""
@@ -104,22 +104,25 @@ class _Summed(Mask):
 
 
 class _Pulled(Mask):
-    """Those of the inputs of a structural node, a list: what its formula makes of 1 for touched and 0 for the rest."""
+    """That of the only input of a structural node, or a list of those of all: what its formula makes of the masks."""
 
-    __slots__ = ("node", "saved", "shapes")
+    __slots__ = ("grads", "node", "only", "saved")
 
-    def __init__(self, node: Node, saved: Sequence[Any], grads: Sequence[Gradient], masks: Sequence[Mask | None]):
-        self.found, self.sources = None, tuple(masks)
-        self.node, self.saved = node, saved
-        self.shapes = [None if g is None else (g.shape, g.dtype) for g in grads]
+    def __init__(
+        self, node: Node, saved: Sequence[Any], grads: Sequence[Gradient], masks: Sequence[Mask | None], only: bool
+    ) -> None:
+        self.found, self.sources = None, masks
+        self.node, self.saved, self.only = node, saved, only
+        self.grads = [None if g is None else (g.shape, g.dtype) for g in grads]
 
     def find(self, *found: Any) -> Any:
-        numbers = [None if of is None else _numbers(mask, *of) for mask, of in zip(found, self.shapes, strict=True)]
+        numbers = [None if g is None else _numbers(mask, *g) for mask, g in zip(found, self.grads, strict=True)]
         # In the order of the first run: the node may have been released since, and hooks unpack a tensor only once.
         saved = iter(self.saved)
         node, self.saved = self.node, ()
-        one = numbers if node.outputs != 1 else numbers[0]
-        return node.pull_touched(NUMPY, one, lambda *_: _values(next(saved)))
+        given = numbers if node.outputs != 1 else numbers[0]
+        pulled = node.pull_touched(NUMPY, given, lambda *_: _values(next(saved)))
+        return pulled[0] != 0 if self.only else pulled
 
 
 class _Taken(Mask):
@@ -290,7 +293,9 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
             return found
 
         grads = node.apply(ops, value, remember)
-    pulled = _Pulled(node, saved, parts, masks)
+    pulled = _Pulled(node, saved, parts, masks, len(grads) == 1)
+    if len(grads) == 1:
+        return (Masked(grads[0], pulled, dirty),) if grads[0] is not None else grads
     return [None if g is None else Masked(g, _Taken(pulled, nr), dirty) for nr, g in enumerate(grads)]
 
 
