@@ -1,14 +1,11 @@
-"""A derivative in a direction that is exactly 0 is 0, even where the function has no finite slope.
+"""A tangent in a direction that is exactly 0 is 0, even where the function has no finite slope.
 
-`where(x > 0, sqrt(x), 0)` does not depend on sqrt at x = 0 and below: the cotangent that reaches sqrt there is 0. As
-numbers, though, 0/0 and 0*inf are NaN. Such an element is put back to 0, in element-by-element operators, whose
-derivative in one element belongs to the direction of that element alone.
+As numbers 0/0 and 0*inf are NaN. In element-by-element operators, whose derivative in one element belongs to the
+direction of that element alone, such an element is put back to 0. (Reverse mode knows more, see
+`pullback.autograd.structural_zeros`.)
 
 The common path pays nothing: the processor raises its invalid flag for 0/0 and 0*inf, NumPy looks at that flag anyway,
-and only once it was raised (see `pullback.arrays.numpy.quiet`) does anyone search for NaNs. A NaN that was there
-before, as the square root of -1 or a missing value, raises no flag when it is multiplied by 0. Therefore operators that
-are used to mask such elements (where, masked_fill, an index by a mask, nansum, ...: tagged `masking` in
-native_functions.yaml) start the search too.
+and only once it was raised (see `pullback.arrays.numpy.quiet`) does anyone search for NaNs.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def add(held: Gradient, grad: Gradient) -> Gradient:
         held += grad
         return held
     if type(held) is Masked or type(grad) is Masked:
-        return summed(held, grad)  # type: ignore[no-any-return]
+        return summed(held, grad)
     return held + grad
 
 

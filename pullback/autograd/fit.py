@@ -33,8 +33,8 @@ def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
 
 def _fit_masked(g: Masked, edge: Edge, node: Node, run: Run | None) -> Gradient:
     if g.shape == edge._shape:
-        return Masked(fit(g.value, edge, node, run), g.mask, g.dirty)  # type: ignore[return-value]  # as it flows
-    return summed_to(g, fit(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type, no-any-return]
+        return Masked(fit(g.value, edge, node, run), g.mask, g.dirty)
+    return summed_to(g, fit(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type]  # known, of edges
 
 
 def _index_of(edge: Edge, node: Node) -> int | str:

@@ -87,3 +87,12 @@ def test_a_write_into_the_argument_is_refused_with_a_remedy_that_works(write):
     leaf = pb.ones(2, requires_grad=True)  # outside, a parameter of the user's
     with pytest.raises(RuntimeError, match=r"no_grad\(\)"):
         write(leaf)
+
+
+def test_an_infinite_loss_does_not_spoil_the_derivative_of_its_gradient():
+    def inner(x):
+        return pb.func.grad(lambda y: y.log().sum())(x).sum()
+
+    with np.errstate(divide="ignore"):
+        found = pb.func.grad(inner)(np.array([0.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(found, [-np.inf, -0.25, -0.0625])
