@@ -385,6 +385,12 @@ def test_refuses_what_cannot_be_written(case):
     assert raised.value.line > 0
 
 
+def test_refuses_a_method_whose_tensor_is_not_the_first_argument():
+    schema = "f(Tensor condition, Tensor self) -> Tensor"
+    with pytest.raises(DeclarationError, match="has a method, but self is not its first argument"):
+        load(schema, entry="kernel: f\nvariants: method\ntags: nondifferentiable")
+
+
 def test_refuses_two_definitions_of_one_name():
     text = declared("f_o(Tensor self) -> Tensor", entry="kernel: half").replace("func: f_o", "func: {}")
     both = text.format("f_o") + "  - func: fO(Tensor self) -> Tensor\n    kernel: half\nderivatives:\n"
