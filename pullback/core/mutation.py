@@ -19,6 +19,7 @@ from pullback.core.dispatch import (
     NUMPY,
     OPERATORS,
     Operator,
+    flat_arguments,
     has_table,
     is_constant,
     prepared,
@@ -30,6 +31,7 @@ from pullback.core.dispatch import (
 from pullback.core.errors import DtypeError, InplaceError, OperatorError, type_name
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
+from pullback.core.outer_levels import constant_part, hold_outer_levels
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import bump, counter_of
@@ -57,11 +59,20 @@ def run_watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any
 def _inplace_any(op: Operator, args: Sequence[Any]) -> Any:
     target, level, records = _prepare(op, args, op.inplace_name)
     args = _with_room(op, args, target, level)
+    if level:
+        hold_outer_levels(op, op.inplace_name, target, args)
     raws, lifted = raw_arguments(op, args, level)
+    if level and type(target._array) is ndarray:  # beside which tensors of lower levels are constants
+        for position, _ in op.tensors:
+            raws[position] = constant_part(raws[position])
     given = _before_the_write(op, target, lifted) if records else lifted
     if isinstance(target._array, Tensor):
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
-    elif type(target._array) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
+    elif (
+        type(target._array) is ndarray
+        and f"{op.kernel}_" in NUMPY.kernels
+        and (not level or table_of(flat_arguments(op, raws)) is NUMPY)
+    ):
         _check_writeable(op.inplace_name, target._array)
         run_kernel(op, raws, args, f"{op.kernel}_", op.inplace_name)  # writes into the array itself
     else:

@@ -285,9 +285,11 @@ def _gradient_function(first: Problem, count: int) -> Callable[..., tuple[Tensor
     """(inputs, cotangents) -> gradients of the inputs, with their graph; without those that are None."""
 
     def gradient(*arguments: Any) -> tuple[Tensor, ...]:
+        wrt = [arguments[i] for i in first.wrt]
+        for x in wrt:
+            x.requires_grad_()  # the check of forward mode hands over what is in no graph
         outputs = as_tuple(first.func(*arguments[:count]))
         chosen = [outputs[k] for k in first.chosen]
-        wrt = [arguments[i] for i in first.wrt]
         grads = grad(chosen, wrt, arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
