@@ -115,7 +115,8 @@ def add_pending(run: Run) -> None:
             )
     with one_thread:
         steps = [step for variable, box in run.pending for step in _steps_to_add(run, variable, box)]
-        steps.append((setattr, run, "replaced", None))  # from here on there is nothing to put back
+        if run.replaced is not None:
+            steps.append((setattr, run, "replaced", None))  # from here on there is nothing to put back
         _commit(steps)
 
 
@@ -127,6 +128,8 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
     """
     extra: Any = variable._extra
     held: Any = extra.grad  # read once: another thread may set it to None
+    if held is None and not extra.grad_is_given and not run.create_graph:
+        return [(setattr, extra, "grad", wrap(owned(box), run.level))]
     replace = [(setattr, extra, "grad_is_given", False)] if extra.grad_is_given else []
     if run.create_graph:
         grad = slots.leaving_gradient(box[0])
@@ -158,6 +161,10 @@ def _takes_in_place(held: Tensor, data: Gradient, grad: Gradient) -> bool:
 
 def _commit(steps: list[Step]) -> None:
     """Take all of these steps or none: one call of C, in the midst of which no signal's exception can come."""
+    if len(steps) == 1:
+        ((do, *given),) = steps
+        do(*given)
+        return
     if any(step[0] is np.add for step in steps):
         steps.insert(0, (restore, UNHEARD))  # inf - inf would call a function of Python's
     deque(starmap(call, steps), 0)

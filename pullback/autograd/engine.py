@@ -200,8 +200,13 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
         while True:
             if node._extra is not None or grad is None or (special is not None and node in special):
                 if node._extra is MASKING and grad is not None and (special is None or node not in special):
-                    run.masks = masks = True
-                    grads = run_masked(node, grad, ops, unpack)
+                    edge = node._next0
+                    alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
+                    if alone and type(grad) is ndarray and edge._extra is LEAF:  # type: ignore[union-attr]
+                        grads = node.apply(ops, grad, unpack)  # a mask would end at the leaf, where nothing asks for it
+                    else:
+                        run.masks = masks = True
+                        grads = run_masked(node, grad, ops, unpack)
                     if release:
                         node.release()
                 else:
