@@ -349,14 +349,15 @@ def explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
         f"{name}: {_describe(args[position])}" for position, name in (*op.tensors, *op.lists) if position < len(args)
     )
     name = CALLED.get(op.name, op.name)
-    said = str(error).removeprefix(f"{op.name}(): ")
+    said = str(error).removeprefix(f"{op.name.partition('.')[0]}(): ")
     shapes = [tuple(args[i].shape) for i, _ in op.tensors if i < len(args) and hasattr(args[i], "shape")]
     text = f"{name}({given}): {familiar(said, shapes)}{said}"
     explained: Any
     if isinstance(error, IndexError):
         explained = IndexError(text)
     elif isinstance(error, TypeError):
-        explained = DtypeError(text) if "ufunc" in said or "numpy boolean" in said else TypeError(text)
+        of_dtype = isinstance(error, DtypeError) or "ufunc" in said or "numpy boolean" in said
+        explained = DtypeError(text) if of_dtype else TypeError(text)
     else:
         explained = OperatorError(text)
     explained.explained = True
