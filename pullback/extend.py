@@ -32,6 +32,7 @@ from pullback.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from pullback.core.errors import (
     BackwardTwiceError,
     DetachingError,
+    DtypeError,
     GradientError,
     InplaceError,
     NonFiniteError,
@@ -51,6 +52,7 @@ __all__ = [
     "DeclarationError",
     "DerivativeNotImplementedError",
     "DetachingError",
+    "DtypeError",
     "Function",
     "GradcheckError",
     "GradientError",

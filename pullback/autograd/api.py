@@ -251,9 +251,10 @@ def _finished(
             return TENSOR.zeros_like(tensor).requires_grad_(create_graph)  # type: ignore[no-any-return]
         if not allow_unused:
             raise GradientError(
-                f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{i}], of shape "
-                f"{tensor.shape}. The differentiated Tensor at index {i} appears to not have been used in the graph. "
-                "Set allow_unused=True if this is the desired behavior."
+                f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "
+                f"{tensor.shape}). The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                "Set "
+                "allow_unused=True if this is the desired behavior."
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level

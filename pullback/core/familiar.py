@@ -141,8 +141,8 @@ _PHRASES: list[tuple[str, _Phrase]] = [
     (
         r"boolean negative",
         (
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-            "`~` or `logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         ),
     ),
 ]

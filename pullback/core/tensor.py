@@ -382,7 +382,7 @@ class Tensor:
         while isinstance(data, Tensor):
             if data._requires_grad and not force and modes.current().records(data._level):
                 raise DetachingError(
-                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() (or "
+                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead (or "
                     "numpy(force=True)) to plot or store values; inside a model keep the Tensor and call NumPy's "
                     "functions on it directly."
                 )

@@ -127,9 +127,9 @@ def test_a_view_of_an_inference_tensor_is_one():
     assert inside.is_inference()
     assert outside.is_inference()
     for write in (lambda: t.add_(1), lambda: inside.add_(1), lambda: outside.add_(1), lambda: outside.t_()):
-        refused(write, "inference tensor outside inference_mode", "clone()")
+        refused(write, "inference tensor outside InferenceMode", "clone()")
         with pb.no_grad():
-            refused(write, "inference tensor outside inference_mode", "clone()")
+            refused(write, "inference tensor outside InferenceMode", "clone()")
     assert t.tolist() == [[1] * 3] * 2
 
 

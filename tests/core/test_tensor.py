@@ -327,7 +327,7 @@ def test_item_and_tolist_give_python_numbers():
 
 @pytest.mark.parametrize("shape", [(2,), (0,), (1, 2)])
 def test_item_of_anything_but_one_element_is_refused(shape):
-    with pytest.raises(RuntimeError, match=r"cannot be converted to a scalar"):
+    with pytest.raises(RuntimeError, match=r"cannot be converted to Scalar"):
         pb.zeros(*shape).item()
 
 
