@@ -48,9 +48,12 @@ def svd(A, **how):
         return np.linalg.svd(A, **how)
     lost = ~finite.all((-2, -1))
     found = np.linalg.svd(np.where(lost[..., None, None], A.dtype.type(0), A), **how)
-    for part in (found,) if isinstance(found, np.ndarray) else found:
-        part[lost] = math.nan
-    return found
+    if isinstance(found, np.ndarray):  # of values alone
+        found[lost] = math.nan
+        return found
+    U, S, Vh = found
+    U[lost] = S[lost] = Vh[lost] = math.nan
+    return U, S, Vh
 
 
 def adjoint(x):
