@@ -355,6 +355,8 @@ class Tensor:
         RuntimeError
             The tensor requires grad, or has a tangent, and `force` is False.
         """
+        if force is not False and force is not True:
+            force = _flag("numpy", "force", force)  # type: ignore[unreachable]
         data: RawArray = self
         while isinstance(data, Tensor):
             if data._requires_grad and not force:
