@@ -89,6 +89,8 @@ def _other_names(name, function):
     names = {getattr(function, "__qualname__", name).rpartition(".")[2]}
     if name == "Tensor.__iter__":
         return {"iteration over"}
+    if name in ("Tensor.__getitem__", "Tensor.__setitem__"):
+        return {*names, "indices"}
     if not name.startswith("Tensor.__"):
         return names
     bare = name.removeprefix("Tensor.").strip("_")
@@ -218,16 +220,24 @@ class Calls:
 
 
 # -- the judge -----------------------------------------------------------------------------------------------------
-EXPECTED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, np.linalg.LinAlgError)
+EXPECTED = (
+    TypeError,
+    ValueError,
+    RuntimeError,
+    IndexError,
+    NotImplementedError,
+    MemoryError,
+    BufferError,
+    np.linalg.LinAlgError,
+)
 # What NumPy and Python say when they have been handed what nobody has looked at.
 VAGUE = re.compile(
     r"has no attribute|object is not|is not defined|unsupported operand|not enough values to unpack|too many values to "
-    r"unpack|(tuple|list) index out of range|^$|unhashable|can't multiply sequence|must be real number, not|bad "
-    r"operand type|cannot unpack|cannot be interpreted as|'NoneType'|has no len\(\)|setting an array element|inhomogeneous|not "
-    r"supported between instances|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|"
-    r"descriptor|comprehension|"
-    r"<locals>|_kernel|Cannot cast ufunc|did not contain a loop|loop of ufunc|gufunc|an integer is required|"
-    r"inplace_[a-z]|_plain|recursion|too large to convert|base-10|could not convert string|AxisError|__array"
+    r"unpack|(tuple|list) index out of range|^$|unhashable|can't multiply sequence|must be real number, not|bad operand"
+    r"|cannot unpack|cannot be interpreted as|'NoneType'|has no len\(\)|setting an array element|inhomogeneous|not "
+    r"supported between|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|descriptor|"
+    r"comprehension|<locals>|_kernel|Cannot cast ufunc|did not contain a loop|loop of ufunc|gufunc|an integer is "
+    r"required|inplace_[a-z]|_plain|recursion|too large to convert|base-10|AxisError|__array"
 )
 
 
@@ -244,6 +254,8 @@ def verdict(name, names, error):
     text = str(error)
     if isinstance(error, RecursionError) or not isinstance(error, EXPECTED):
         return f"class {type(error).__name__}"
+    if name.startswith("np.") and re.search(r"\bnp\.\w", text):
+        names = {*names, "np"}  # a function of NumPy that called another
     about_the_graph = type(error) in (GradientError, InplaceError, DetachingError) or name in ENTRIES
     if not about_the_graph and not any(re.search(rf"(?<![\w']){re.escape(n)}(?!\w)", text) for n in names):
         return "does not name the function"

@@ -49,7 +49,7 @@ def tensor(
             _say_that_copies_are_detached(data)
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
-        data = _plain(data)
+        data = _plain("tensor", data)
     return _leaf("tensor", _array("tensor", data, dtype, copy=True), requires_grad)
 
 
@@ -105,6 +105,7 @@ def asarray(
     _only_cpu("asarray", device)
     if copy is not None:
         copy = a_flag("asarray", "copy", copy)
+    requires_grad = a_flag("asarray", "requires_grad", requires_grad)
     if isinstance(data, Tensor):
         if copy:
             data = data.clone()
@@ -112,7 +113,7 @@ def asarray(
             data = data.to(dtype)
         return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
     if isinstance(data, (list, tuple)):
-        data = _plain(data)
+        data = _plain("asarray", data)
     return _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
 
 
@@ -136,17 +137,17 @@ def _checked(name: str, array: ndarray) -> ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _plain(data: Any) -> Any:
+def _plain(name: str, data: Any) -> Any:
     """A nested sequence with the Tensors in it (0-d or not) turned into arrays; those that require grad are refused."""
     if isinstance(data, Tensor):
         if data._requires_grad or data._level:
             raise UnsupportedError(
-                "pullback.tensor([...]) would detach a Tensor that requires grad. To build a tensor of tensors, use "
+                f"pullback.{name}([...]) would detach a Tensor that requires grad. To build a tensor of tensors, use "
                 "pullback.stack(list); to copy values, call .detach() on them."
             )
         return data.numpy()
     if isinstance(data, (list, tuple)):
-        return [_plain(x) for x in data]
+        return [_plain(name, x) for x in data]
     return data
 
 

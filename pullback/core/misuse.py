@@ -212,6 +212,7 @@ def _hint(argument: Declared, value: object) -> str:
 # What may be about arguments. Other errors (of modes, hooks, saved tensors, warnings made errors) stay as they are.
 _BARE = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, NameError, AssertionError, MemoryError,
+    BufferError,
 )  # fmt: skip
 _OURS = frozenset({
     RuntimeError, OperatorError, LinAlgError, UnsupportedError, InplaceError, GradientError, DetachingError,
@@ -246,7 +247,7 @@ def _explained(name: str, given: Given, error: Exception, takes_over: bool = Fal
     meant = bool(said or (frames and frames[-1][1])) and not isinstance(error, RecursionError)
     meant = meant and not str(error).startswith("Boolean value of Tensor")  # where a function expected a flag
     wrong = None
-    if not meant or (said and type(error) is TypeError):
+    if not meant or type(error) is TypeError:
         wrong = misfit(given) or (_number_for_tensor(given, error) if not meant else None)
     if wrong is not None:
         return _from(error, wrong, f"{name}(): {wrong}", TypeError)
@@ -333,6 +334,8 @@ def _in_plain_words(
         return text, kind
     if isinstance(error, MemoryError):
         return text or "there is not enough memory for the result.", MemoryError
+    if isinstance(error, BufferError):
+        return text, BufferError
     if isinstance(error, IndexError):
         return (None if meant else _dimension_too_far(given)) or _translated(text), IndexError
     text = text if meant else _translated(text)
@@ -363,19 +366,20 @@ _SENTENCES = {
     r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
     r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",
     r"'([\w.]+)' object cannot be interpreted as an integer": rf"an int {_WHERE}",
-    r"(?:cannot unpack non-iterable |')(\w+)'? object(?: is not iterable)?$": rf"a tuple or list {_WHERE}",
-    r"'(\w+)' object is not (?:subscriptable|a sequence)": rf"a tuple or list {_WHERE}",
-    r"'(\w+)' object is not callable": rf"a function {_WHERE}",
+    r"(?:cannot unpack non-iterable |')([\w.]+)'? object(?: is not iterable)?$": rf"a tuple or list {_WHERE}",
+    r"'([\w.]+)' object is not (?:subscriptable|a sequence|reversible)": rf"a tuple or list {_WHERE}",
+    r"'([\w.]+)' object is not callable": rf"a function {_WHERE}",
     r"^iteration over a 0-d array$": "a 1-d array is needed where a 0-d one was given",
+    r"argument \d must be numpy.ndarray, not <class '([\w.]+)'>": rf"an ndarray {_WHERE}",
     r"object of type '([\w.]+)' has no len\(\)": rf"a tuple or list {_WHERE}",
-    r"'\S+' not supported between instances of '(\w+)' and '(\w+)'": r"\1 and \2 cannot be compared",
+    r"'\S+' not supported between instances of '([\w.]+)' and '([\w.]+)'": r"\1 and \2 cannot be compared",
     r"unsupported operand type\(s\) for (\S+): '(\S+)' and '(\S+)'": r"\2 and \3 cannot be combined by \1",
     r"an integer is required": "an int is needed, and no bool",
     r"int\(\) argument must be a .* not '([\w.]+)'": rf"an int {_WHERE}",
-    r"bad operand type for .*: '(\w+)'": rf"a number {_WHERE}",
-    r"must be real number, not (\w+)": rf"a number {_WHERE}",
+    r"bad operand type for .*: '([\w.]+)'": rf"a number {_WHERE}",
+    r"must be real number, not ([\w.]+)": rf"a number {_WHERE}",
     r"unhashable type: '([\w.]+)'": r"\1 cannot stand here",
-    r"can't multiply sequence by non-int of type '(\w+)'": rf"an int {_WHERE}",
+    r"can't multiply sequence by non-int of type '([\w.]+)'": rf"an int {_WHERE}",
     r"Python int(?:eger)? .*too large to convert to C \w+|Maximum allowed dimension exceeded": (
         "a number is too large: it does not fit into 64 bits"
     ),

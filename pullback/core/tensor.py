@@ -376,6 +376,8 @@ class Tensor:
         RuntimeError
             The tensor requires grad and recording is on, or it has a tangent, and `force` is False.
         """
+        if force is not False and force is not True:
+            force = _flag("numpy", "force", force)  # type: ignore[unreachable]
         if WATCHED:
             note("numpy()", self, by_user=True)
         data: RawArray = self

@@ -21,6 +21,7 @@ def rule(*names):
     """
 
     def enter(function):
+        function.__qualname__ = f"np.{names[0]}"  # which Python's own errors show
         for name in names:
             target = numpy_object(name)
             if target is not None:

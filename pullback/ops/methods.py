@@ -3,7 +3,7 @@
 import numpy as np
 
 from pullback.core import inspection
-from pullback.core.arguments import number_type
+from pullback.core.arguments import a_flag, number_type
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name, names_device
 from pullback.core.dispatch import TENSOR, explained
@@ -72,13 +72,20 @@ def getitem(self, index):
     kind = type(index)
     if kind is slice or kind is int:
         return slice_view(self, index)
-    index = plain_index(index)
+    try:
+        index = plain_index(index)
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
     return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
 
 
 def setitem(self, index, value):
     """self[index] = value, recorded like any in-place operation."""
-    _setitem(self, plain_index(index), value)
+    try:
+        index = plain_index(index)
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
+    _setitem(self, index, value)
 
 
 def iterate(self):
@@ -168,8 +175,10 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     _only_flags(given)
     if len(given) == 2:
         copy = given[1]
+    if copy is not False and copy is not True:
+        copy = a_flag("to", "copy", copy)
     if device is not None:
-        device_name(device)
+        device_name(device, "to")
     dtype = self.dtype if dtype is None else number_type("to", dtype)
     return _in_dtype(self, dtype, copy, memory_format)
 
