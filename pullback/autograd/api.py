@@ -121,18 +121,14 @@ def grad(
     ValueError
         Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
     """
-    if retain_graph is not None and retain_graph is not False and retain_graph is not True:
-        retain_graph = a_flag("grad", "retain_graph", retain_graph)  # type: ignore[unreachable]
-    if create_graph is not False and create_graph is not True:
-        create_graph = a_flag("grad", "create_graph", create_graph)  # type: ignore[unreachable]
-    if only_inputs is not False and only_inputs is not True:
-        only_inputs = a_flag("grad", "only_inputs", only_inputs)  # type: ignore[unreachable]
-    if allow_unused is not None and allow_unused is not False and allow_unused is not True:
-        allow_unused = a_flag("grad", "allow_unused", allow_unused)  # type: ignore[unreachable]
-    if is_grads_batched is not False and is_grads_batched is not True:
-        is_grads_batched = a_flag("grad", "is_grads_batched", is_grads_batched)  # type: ignore[unreachable]
-    if materialize_grads is not False and materialize_grads is not True:
-        materialize_grads = a_flag("grad", "materialize_grads", materialize_grads)  # type: ignore[unreachable]
+    if not all(type(flag) is bool for flag in (create_graph, only_inputs, is_grads_batched, materialize_grads)):
+        create_graph, only_inputs = (
+            a_flag("grad", "create_graph", create_graph),
+            a_flag("grad", "only_inputs", only_inputs),
+        )
+        is_grads_batched = a_flag("grad", "is_grads_batched", is_grads_batched)
+        materialize_grads = a_flag("grad", "materialize_grads", materialize_grads)
+    retain_graph, allow_unused = _maybe("retain_graph", retain_graph), _maybe("allow_unused", allow_unused)
     if not only_inputs:
         warnings.warn(
             "only_inputs=False is ignored: grad() returns gradients and accumulates none. Use autograd.backward to "
@@ -196,6 +192,11 @@ def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, cre
     captured = engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, captures=captures)
     keys = [captures[edge.node(), edge.output_nr] for edge in places]
     return [captured.get(key) for key in keys]
+
+
+def _maybe(name: str, flag: Any) -> bool | None:
+    """A flag that may be None."""
+    return flag if flag is None or type(flag) is bool else a_flag("grad", name, flag)
 
 
 def _edges_towards(inputs: Sequence[Tensor], function: str) -> list[Edge]:

@@ -33,9 +33,8 @@ def would_detach(what, otherwise="", phrase=""):
     """The DetachingError for what would lose a gradient: `what` says how, after the name of the function."""
     call = users_call()
     subject = call.name or "this line"
-    error = DetachingError(
-        f"{phrase}{subject} would {what}, and so lose its gradient.{call.where()}{otherwise or advice(call.library, call.name)}"
-    )
+    instead = otherwise or advice(call.library, call.name)
+    error = DetachingError(f"{phrase}{subject} would {what}, and so lose its gradient.{call.where()}{instead}")
     refusals.last = str(error)
     return error
 
