@@ -1,14 +1,11 @@
-"""A derivative in a direction that is exactly 0 is 0, even where the function has no finite slope.
+"""A tangent in a direction that is exactly 0 is 0, even where the function has no finite slope.
 
-`where(x > 0, sqrt(x), 0)` does not depend on sqrt at x = 0 and below: the cotangent that reaches sqrt there is 0. As
-numbers, though, 0/0 and 0*inf are NaN. Such an element is put back to 0, in element-by-element operators, whose
-derivative in one element belongs to the direction of that element alone.
+As numbers 0/0 and 0*inf are NaN. In element-by-element operators, whose derivative in one element belongs to the
+direction of that element alone, such an element is put back to 0. (Reverse mode knows more, see
+`pullback.autograd.structural_zeros`.)
 
 The common path pays nothing: the processor raises its invalid flag for 0/0 and 0*inf, NumPy looks at that flag anyway,
-and only once it was raised (see `pullback.arrays.numpy.quiet`) does anyone search for NaNs. A NaN that was there
-before, as the square root of -1 or a missing value, raises no flag when it is multiplied by 0. Therefore operators that
-are used to mask such elements (where, masked_fill, an index by a mask, nansum, ...: tagged `masking` in
-native_functions.yaml) start the search too.
+and only once it was raised (see `pullback.arrays.numpy.quiet`) does anyone search for NaNs.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy import vdot
 
-from pullback.arrays.numpy.quiet import is_careful
 from pullback.core.tensor import Tensor, ndarray
 
 
@@ -55,10 +51,3 @@ def _has_nan(x: Any) -> bool:
     # One number tells: infinities give inf here, or a NaN too many for complex ones, which does no harm.
     squares = vdot(x, x)
     return bool(squares != squares)  # noqa: PLR0124 - in a tenth of np.isnan's time
-
-
-def settled_gradients(node: Any, grads: Sequence[Any], cotangent: Any, ops: Any) -> Sequence[Any]:
-    """What the node of an operator makes of a cotangent, with 0 for NaN where the cotangent is 0."""
-    if not node.pointwise or cotangent is None or not is_careful():
-        return grads
-    return [g if g is None or g.shape != cotangent.shape else settled(g, (cotangent,), ops) for g in grads]

@@ -14,7 +14,7 @@ from typing import Any
 from pullback.core import modes
 from pullback.core.devices import device_name
 from pullback.core.dispatch import TENSOR, lift
-from pullback.core.errors import OperatorError
+from pullback.core.errors import OperatorError, type_name
 from pullback.core.node import MultiNode, Node, Unpack, port, start_multi, start_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
@@ -25,6 +25,7 @@ class Gather(MultiNode):
 
     __slots__ = ("device", "dim")
     arity = 1
+    structural = True
     device: str
     dim: int
 
@@ -39,6 +40,7 @@ class Scatter(Node):
     """The node of what `gather` gave: deals the gradient out to the devices of the inputs."""
 
     __slots__ = ("devices", "dim", "sizes")
+    structural = True
     devices: tuple[str, ...]
     dim: int
     sizes: tuple[int, ...] | None  # None: the inputs were numbers
@@ -168,11 +170,11 @@ def gather(tensors: Iterable[Tensor], dim: int = 0, device: str = "cpu") -> Tens
 def _unrecorded(run: Callable[[], Any], level: int) -> Any:
     """What `run()` gives without recording at `level`; lower levels record."""
     before = modes.current()
-    modes.set_modes(before.with_recording(False, level))
     try:
+        modes.set_modes(before.with_recording(False, level))
         return run()
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
 
 
 def _tell(node: Node, level: int) -> None:
@@ -182,7 +184,7 @@ def _tell(node: Node, level: int) -> None:
 
 def _refuse_other_than_tensor(function: str, name: str, x: object) -> None:
     if not isinstance(x, Tensor):
-        raise TypeError(f"{function}: {name} must be a Tensor, got {type(x).__name__}.")
+        raise TypeError(f"{function}: {name} must be a Tensor, got {type_name(x)}.")
 
 
 def _sequence(function: str, name: str, given: Any) -> tuple[Any, ...]:

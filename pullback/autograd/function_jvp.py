@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pullback.arrays.dual import DualArray, ForwardLevel
+from pullback.arrays.dual.array import plain_part
+from pullback.arrays.dual.boundary import at_level
+from pullback.arrays.dual.kernels import overlap
 from pullback.arrays.dual.lifting import innermost, lift_plain, settle_all
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
@@ -26,6 +29,7 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
         return cls.apply(*args)
     if cls.jvp is Function.jvp:
         raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD: "
             f"you are trying to use forward-mode AD on {cls.__name__}, a custom Function that does not implement jvp. "
             f"Give {cls.__name__} a static method jvp(ctx, *tangents) that returns the tangent of each output, and "
             "keep what it needs with ctx.save_for_forward."
@@ -42,8 +46,9 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
     single = not isinstance(output, tuple)
     check_forward(ctx, primals, versions, output)
     outputs = (output,) if single else output
-    tangents = _tangents(cls, ctx, args, outputs, top, state)
-    duals = [_dual(ctx, o, t, primals, args, given, top) for o, t in zip(outputs, tangents, strict=True)]
+    directions = [_tangent(ctx, x, top) for x in args]
+    tangents = _tangents(cls, ctx, directions, outputs, state)
+    duals = [_dual(ctx, o, t, primals, directions, args, given, top) for o, t in zip(outputs, tangents, strict=True)]
     _exchange(ctx, (*primals, *outputs), (*args, *duals))
     _exchange(ctx, args, given, dirty_alone=True)
     results = finish(ctx, args, tuple(duals), edges, records)
@@ -63,13 +68,11 @@ def _stand_in(x: Tensor, given: Tensor, top: ForwardLevel) -> Tensor:
 def _tangents(
     cls: type[Function],
     ctx: FunctionNode,
-    args: Sequence[Any],
+    given: Sequence[Tensor | None],
     outputs: Sequence[Any],
-    top: ForwardLevel,
     state: modes.Modes,
 ) -> Sequence[Any]:
     """What jvp gives, one for each output, checked."""
-    given = [_tangent(ctx, x, top) for x in args]
     before = modes.set_modes(state.with_recording(False, ctx._level))
     ctx._in_jvp = True
     try:
@@ -124,6 +127,7 @@ def _dual(
     out: Any,
     tangent: Tensor | None,
     primals: Sequence[Any],
+    directions: Sequence[Tensor | None],
     args: Sequence[Any],
     given: Sequence[Any],
     top: ForwardLevel,
@@ -137,8 +141,13 @@ def _dual(
         return _written(ctx, given[of], raw, top)
     if out.dtype.kind not in "fc":
         return out
-    if type(raw) is ndarray:
+    shared = _shared_with(out, primals)
+    if shared is not None and raw is not None:
+        raw = _view_of_tangent(ctx, out, raw, primals[shared], directions[shared], given[shared], top)
+    elif type(raw) is ndarray:
         raw = raw.copy()  # jvp may return what others hold
+    elif raw is not None and any(overlap(plain_part(raw), plain_part(t)) for t in directions if t is not None):
+        raw = wrap(raw, ctx._level).clone()._array
     result = wrap(DualArray(out._array if out._level == ctx._level else out, raw, top), ctx._level)
     result._counter = counter_of(out)
     if of is None and out._extra is not None and out._extra.base is not None:
@@ -148,6 +157,40 @@ def _dual(
     if any(out is x for x in ctx._non_differentiable):
         ctx._non_differentiable = (*ctx._non_differentiable, result)
     return result
+
+
+def _shared_with(out: Tensor, primals: Sequence[Any]) -> int | None:
+    """Which argument's memory the output is in, that it is or is a view of."""
+    memory = plain_part(out)
+    return next((i for i, p in enumerate(primals) if out is p or overlap(memory, plain_part(p))), None)
+
+
+def _view_of_tangent(
+    ctx: FunctionNode, out: Tensor, raw: Any, primal: Tensor, direction: Tensor | None, given: Any, top: ForwardLevel
+) -> Any:
+    """The tangent of an output in the memory of an argument: that part of the argument's, so that one write is both's.
+
+    None where the argument has no tangent, and jvp gave that part of the zeros that it got.
+    """
+    parts = [plain_part(x) for x in (out, primal, raw, direction)]
+    if all(type(x) is ndarray for x in parts):
+        here, whole, moved, moving = parts
+        if _lies(moved, moving) == _lies(here, whole):
+            held = at_level(given, top)
+            return None if held is None or held.tangent is None else raw
+    name = ctx.name().removesuffix("Backward")
+    raise GradientError(
+        f"{name}: a custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a "
+        "view: a write into the one would leave the other's tangent as it was. Let jvp return the same view of the "
+        "argument's tangent (t.view(-1) for x.view(-1)), or forward a copy (x.clone())."
+    )
+
+
+def _lies(part: ndarray, whole: ndarray) -> tuple[Any, ...]:
+    """Where one array lies in the memory of another: where it begins, and the steps of both."""
+    start, of = part.__array_interface__["data"][0], whole.__array_interface__["data"][0]
+    steps = [step for x in (part, whole) for size, step in zip(x.shape, x.strides, strict=True) if size > 1]
+    return (start - of if part.size else 0, *steps)
 
 
 def _written(ctx: FunctionNode, target: Tensor, tangent: Any, top: ForwardLevel) -> Tensor:

@@ -41,14 +41,17 @@ Written once, in pullback/codegen/emit_calls.py; edit there.
 
 from numpy import asarray, ndarray
 
-from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole
 from pullback.core.modes import current
-from pullback.core.node import port
+from pullback.core.node import MASKING, port
 from pullback.core.operator import plain_node, saves_something
 from pullback.core.out import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
-from pullback.core.view import describe_view, make_view, shares_memory'''
+from pullback.core.view import describe_view, make_view, shares_memory
+
+FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers'''
 
 # core.tensor.wrap written out, because a call costs a tenth of a small operator.
 _WRAP = """{out} = new(Tensor)
@@ -60,7 +63,8 @@ _WRAP = """{out} = new(Tensor)
 # core.node.start_node and the edges written out, for the same reason.
 _RECORD = """node = new(node_type)
 node._sequence_nr = next_sequence_nr()
-node._nexts = node._extra = None
+node._nexts = None
+node._extra = extra
 data = out._array
 node._shape, node._dtype = data.shape, data.dtype
 out._fn, out._requires_grad = node, True
@@ -76,11 +80,14 @@ def _one_result(tensors: int, further: int | None) -> str:
     args = ", ".join([*xs, *extra])
     given = f"({args})" if "," in args else f"({args},)"
     prepare, condition, data, level, needs = (_one, _two, _three)[tensors - 1](xs)
+    fractions = "input._array.dtype.kind in FRACTIONS"  # what is seen at once
+    if tensors > 1:
+        fractions = f"{'a is Tensor and ' if tensors == 2 else ''}{fractions} or not is_whole({', '.join(data)})"
     body = [
         "try:",
         f"    result = kernel({', '.join([*data, *extra])})",
         "except Exception as error:",
-        f"    raise explain(op, {given}, error) from error",
+        f"    raise explain(op, {given}, error)",
         _WRAP.format(out="out", result="result", level=level),
         f"if ({needs}) and record is not None and (state.records_all or state.records({level})):",
     ]
@@ -103,20 +110,22 @@ def _one_result(tensors: int, further: int | None) -> str:
             "if view and (out._array.base is input._array or shares_memory(result, input._array)):",
             "    make_view(out, input)",
         ]
-    body.append("return out")
+    # Nothing is recorded: should a transform find that its result depends on nothing, this may be why.
+    body += ["if record is None and WATCHED:", f"    note_operator(op.name, {', '.join(xs)})", "return out"]
     lines = [
         f"def run({args}, {'' if further is None else '*, '}out=None):",
         "    if out is not None:",
         f"        return write_out(op, {given}, out)",
         *(f"    {line}" for line in prepare),
-        f"    if ({condition}) and (state := current()).plain:",
+        f"    if ({condition}) and (not floating or {fractions}) and (state := current()).plain:",
         indent("\n".join(body), "        "),
         f"    return dispatch(op, {given})",
     ]
-    head = ["record = op.record"]
+    head = ["record, floating = op.record, op.floating"]
     if tensors < 3:
         head += [f"node_type = op.node if plain_node(op, {tuple(range(tensors))!r}) else None"]
         head += ["saves = node_type is not None and saves_something(node_type)"]
+        head += ["extra = MASKING if node_type is not None and node_type.masking else None"]
     if tensors == 1:
         head.append("view = op.view")
     return _factory(call_name(tensors, further), _said(tensors, further), head, lines)
@@ -192,6 +201,8 @@ def _several_results() -> str:
         "        made = tuple(made) if multi is None else multi._make(made)",
         "        if input._requires_grad and record is not None and (state.records_all or state.records(level)):",
         "            record(made, input, *rest)",
+        "        elif record is None and WATCHED:",
+        "            note_operator(op.name, input)",
         "        if view:",
         "            for nr, out in enumerate(made):",
         "                if shares_memory(out._array, input._array):",
@@ -224,6 +235,8 @@ def _listed() -> str:
         indent(_WRAP.format(out="out", result="result", level="level"), " " * 12),
         "            if needs and record is not None and (state.records_all or state.records(level)):",
         "                record(out, tensors, *rest)",
+        "            elif record is None and WATCHED:",
+        "                note_operator(op.name, *tensors)",
         "            return out",
         "    return dispatch(op, (tensors, *rest))",
     ]

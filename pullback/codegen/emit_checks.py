@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pullback.codegen.emit_row import RowEmitter
@@ -13,9 +14,10 @@ from pullback.codegen.node_layout import NodeLayout
 _BUILTINS = frozenset({"any", "len", "tuple", "type", "zip"})  # those that generated code calls
 _MATH = frozenset(CORE["math"])  # formulas read an argument of such a name as the argument
 _CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
-_OF_COMPOSITES = frozenset(
-    {"TENSOR", "UNSET", "assign", "assign_out", "created", "int_list", "missing_argument", "tensor_list"}
-)
+_OF_COMPOSITES = frozenset({
+    "AN_INT", "A_NUMBER", "SOME_INTS", "TENSOR", "UNSET", "a_flag", "a_number", "an_int", "int_list",
+    "missing_argument", "number_type", "run", "some_ints", "tensor_list", "type", "refuse_keyword",
+})  # fmt: skip
 _OF_PRIMITIVES = _CORE | _BUILTINS | {"kernels", "out", "run"}
 
 
@@ -44,6 +46,8 @@ def _check_form(native: NativeFunction) -> None:
     args = native.schema.args
     if native.variants & {"method", "inplace"} and not args[0].type.is_tensor:
         raise refuse(native, "has a method, but its first argument is no Tensor", "Put the Tensor first")
+    if "method" in native.variants and any(arg.name == "self" for arg in args[1:]):
+        raise refuse(native, "has a method, but self is not its first argument", "Put self first, or drop the method")
     if native.is_composite:
         return
     returns = native.schema.returns
@@ -73,9 +77,10 @@ def _check_parameters(native: NativeFunction, registry: Registry) -> None:
         raise refuse(native, f"its function would have two parameters {name!r}", "Rename one of the two")
     reserved = _OF_COMPOSITES | {f"composite_{native.area}"}
     if not native.is_composite:
-        reserved = _OF_PRIMITIVES | frozenset(registry.helper_modules)
+        reserved = _OF_PRIMITIVES
     for name in [*parameters, *native.schema.output_names]:
-        if name in reserved and not (name == "out" and "out" in native.variants):
+        taken = name in reserved or (not native.is_composite and name in registry.helper_modules)
+        if taken and not (name == "out" and "out" in native.variants):
             raise refuse(native, f"the name {name!r} means something else in generated code", f"Rename it, {name}_ say")
 
 
@@ -128,4 +133,4 @@ def definitions(native: NativeFunction, registry: Registry) -> Iterator[str]:
 
 def _repeated(names: Sequence[str]) -> list[str]:
     """The names that occur again."""
-    return [name for position, name in enumerate(names) if name in names[:position]]
+    return [name for name, count in Counter(names).items() for _ in range(count - 1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
@@ -13,7 +13,7 @@ from pullback.codegen.emit_row import emit_rows
 from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import NativeFunction, Registry
-from pullback.codegen.naming import CORE, operator_tables
+from pullback.codegen.naming import CORE
 from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring
 
@@ -39,7 +39,7 @@ class Parts:
 def emit_module(title: str, parts: Parts, sources: Sources) -> str:
     """A module's text, unformatted."""
     body = "\n\n\n".join(parts.texts)
-    imports = _imports(body, parts.helpers, sources)
+    imports = _imports(parts, sources)
     return "\n".join([f'"""{docstring(title)}', '"""', "", *imports, "", "", body, ""])
 
 
@@ -64,7 +64,7 @@ def emit_docs(natives: Sequence[NativeFunction]) -> str:
 
 def _doc(native: NativeFunction) -> str:
     paragraphs = (native.doc or f"{native.schema.name}.").splitlines()
-    return docstring("\n".join([*(fill(line, 116) for line in paragraphs), "", str(native.schema), ""]))
+    return docstring("\n".join([*(fill(line, 116, break_long_words=False) for line in paragraphs), "", str(native.schema), ""]))
 
 
 def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
@@ -76,7 +76,7 @@ def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> 
 
 def tangent_parts(registry: Registry) -> Parts:
     """The tangent functions of differentiable primitives, their table, and that of the inputs that they ignore."""
-    tables, space = operator_tables(registry), "" if registry.namespace is None else f"{registry.namespace}."
+    tables, space = registry.operator_tables, "" if registry.namespace is None else f"{registry.namespace}."
     emitters = [TangentEmitter(derivative, tables) for derivative in registry.derivatives.values()]
     emitters = [emitter for emitter in emitters if emitter.has_formula]
     entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
@@ -91,16 +91,19 @@ def _nodes(native: NativeFunction, registry: Registry, sources: Sources) -> list
     derivative = registry.derivatives.get(native.schema.unique_name)
     if derivative is None:
         return []
-    return [NodeEmitter(NodeLayout(derivative, registry), sources.declarations, operator_tables(registry)).emit()]
+    return [NodeEmitter(NodeLayout(derivative, registry), sources.declarations, registry.operator_tables).emit()]
 
 
-def _imports(body: str, helpers: Collection[str], sources: Sources) -> list[str]:
-    """The import statements for the names that `body` uses."""
-    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+
+
+def _imports(parts: Parts, sources: Sources) -> list[str]:
+    """The import statements for the names that the pieces of a module use."""
+    # Piece by piece: the tree of a whole module is large, and Python's collector goes over it again and again.
+    used = {node.id for text in parts.texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     wanted: dict[str, list[str]] = {}
     for module, names in CORE.items():
         wanted[module] = [name for name in names if name in used]
-    for helper in helpers:
+    for helper in parts.helpers:
         wanted.setdefault(sources.helpers[helper], []).append(helper)
     lines = [_import_from(module, names) for module, names in sorted(wanted.items()) if names]
     if "kernels" in used and sources.kernels is not None:

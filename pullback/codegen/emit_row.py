@@ -58,7 +58,7 @@ class RowEmitter:
             values += ["device=device", "requires_grad=requires_grad"]
         if self.signature.has_out:
             values.append("out=out")
-        return f"lambda {', '.join(parameters)}: run({', '.join(values)})"
+        return f"lambda {', '.join(parameters)}: {self.signature.call(values)}"
 
     def _values(self) -> list[tuple[Arg, str]]:
         """Each argument of the schema with the expression for it, in whatever spelling it was given."""
@@ -95,6 +95,8 @@ class RowEmitter:
             options.append("takes_dtype=True")
         if "pointwise" in native.tags:
             options.append("pointwise=True")
+        if "floating" in native.tags:
+            options.append("floating=True")
         if sum(other.kernel == native.kernel for other in self.registry.natives) > 1:
             options.append(f"arity={len(self.schema.args)}")
         if self.registry.namespace is not None:
@@ -206,9 +208,11 @@ def _key(native: NativeFunction) -> str:
 
 
 def _signature(name: str, text: str) -> str:
-    parameters, _, values = text.partition(": run(")
     whole = f"{name} = lambda run: {text}"
-    return whole if len(whole) <= 120 else f"{name} = lambda run: {parameters}: run(\n    {values}"
+    if len(whole) <= 120:
+        return whole
+    parameters, call, values = text.partition("run(" if ": run(" in text else " else run(")
+    return f"{name} = lambda run: {parameters}{call}\n    {values}"
 
 
 def _filled(row: list[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pullback.codegen.model import Marker
 from pullback.codegen.naming import parameter
 from pullback.codegen.node_layout import NodeLayout, Slot
 
@@ -14,7 +15,7 @@ SAVING_PATTERNS: Mapping[str, tuple[tuple[int, ...], tuple[str, ...]]] = Mapping
     "SavesResult": ((0,), ("result",)),
     "SavesSelfAndResult": ((0,), ("self", "result")),
     "SavesPair": ((0, 1), ("self", "other")),
-    "SavesForEachOther": ((0, 1), ("self if self._next1 is not None", "other if self._next0 is not None")),
+    "SavesForEachOther": ((0, 1), ("self if node._next1 is not None", "other if node._next0 is not None")),
 })  # fmt: skip
 
 
@@ -27,6 +28,8 @@ def saving_pattern(layout: NodeLayout) -> str:
     positions = tuple(layout.schema.args.index(arg) for arg in layout.inputs)
     # One that keeps its only tensor reads the counter of whatever is there: no constant may be.
     kept = []
+    if any(isinstance(formula.formula, Marker) for formula in layout.derivative.formulas):
+        return ""
     for name in layout.derivative.saved:
         slot = next(slot for slot in layout.slots if slot.saves == name)
         needed = condition(layout, slot)
@@ -44,16 +47,15 @@ def emit_save(layout: NodeLayout) -> list[str]:
     for slot in layout.slots:
         if not slot.fill:
             continue
-        text = f"self.{slot.name} = {slot.fill}"
         if needed := condition(layout, slot):
-            guarded.setdefault(needed, []).append(text)
+            guarded.setdefault(needed, []).extend(slot.fill.splitlines())
         else:
-            lines.append(text)
+            lines += slot.fill.splitlines()
     for needed, texts in guarded.items():
         lines += [f"if {needed}:", *(f"    {text}" for text in texts)]
     if not lines:
         return []
-    args = ", ".join(["self", "out", *(parameter(arg.name) for arg in layout.schema.args)])
+    args = ", ".join(["node", "out", *(parameter(arg.name) for arg in layout.schema.args)])
     return ["", f"    def save({args}):", *(f"        {line}" for line in lines)]
 
 
@@ -62,4 +64,4 @@ def condition(layout: NodeLayout, slot: Slot) -> str:
     users = layout.users(slot.saves)
     if len(users) != 1 or len(layout.formulas) == 1:
         return ""
-    return " or ".join(layout.needed(arg) for arg in layout.inputs_of(users[0]))
+    return " or ".join(layout.needed(arg, "node") for arg in layout.inputs_of(users[0]))

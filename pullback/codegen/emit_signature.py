@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pullback.codegen.model import NativeFunction
 from pullback.codegen.naming import parameter
 from pullback.codegen.signature import REQUIRED, Arg
+
+MISSPELT = "misspelt"  # the keywords that a creation function does not have
 
 
 class SignatureEmitter:
@@ -68,6 +72,8 @@ class SignatureEmitter:
             extra += ['device="cpu"', "requires_grad=False"]
         if self.has_out and not inplace:
             extra.append("out=None")
+        if self.is_creation:
+            extra.append(f"**{MISSPELT}")  # elsewhere it would cost what a call cannot spare
         return extra
 
     def _parameter(self, arg: Arg) -> str:
@@ -84,20 +90,59 @@ class SignatureEmitter:
         first = next((i for i, arg in enumerate(args) if arg.name == "dim" and arg.default is REQUIRED), len(args))
         return [arg for arg in args[first:] if arg.default is REQUIRED and (arg.name == "dim" or not arg.kwarg_only)]
 
+    def call(self, values: Sequence[str]) -> str:
+        """The body of the function: a call of `run` with these values."""
+        call = f"run({', '.join(values)})"
+        if not self.is_creation:
+            return call
+        known = tuple(text.partition("=")[0] for text in self.parameters() if text[0] != "*")
+        return f"refuse_keyword(run.__name__, {MISSPELT}, {known!r}) if {MISSPELT} else {call}"
+
     def value(self, arg: Arg) -> str:
-        """The expression for one of the schema's arguments, in whatever spelling it was given."""
+        """The expression for one of the schema's arguments, in whatever spelling it was given, once it was looked at."""
         name = parameter(arg.name)
+        given, missing = name, f'missing_argument(run.__name__, "{name}")' if arg in self._checked_late() else ""
         if arg is self.varargs:
             default = "UNSET" if arg.default is REQUIRED else repr(arg.default)
             kind = "tensor_list" if arg.type.is_tensor_list else "int_list"
-            return f'{kind}(run, "{name}", {name}_, {name}, {default})'
-        missing = f'missing_argument(run, "{name}")' if arg in self._checked_late() else ""
-        if name == "dim" and self.takes_axis:
-            other = f"dim if dim is not UNSET else {missing}" if missing else "dim"
-            return f"axis if axis is not UNSET else {other}"
-        if name == "keepdim" and self.takes_keepdims:
-            return "keepdim if keepdims is UNSET else keepdims"
+            given = f'{kind}(run.__name__, "{name}", {name}_, {name}, {default})'
+        elif name == "dim" and self.takes_axis:
+            given = f"axis if axis is not UNSET else dim{f' if dim is not UNSET else {missing}' if missing else ''}"
+        elif name == "keepdim" and self.takes_keepdims:
+            given = "keepdim if keepdims is UNSET else keepdims"
+        elif missing:
+            given = f"{name} if {name} is not UNSET else {missing}"
         if arg.type.base == "ScalarType":
-            checked = f"number_type(run, {name})"
+            checked = f"number_type(run.__name__, {name})"
             return f"None if {name} is None else {checked}" if arg.type.optional else checked
-        return f"{name} if {name} is not UNSET else {missing}" if missing else name
+        return given if self.native.is_internal else _looked_at(arg, given)
+
+
+# By the type of an argument, and whether it is a list: what passes at once, and what looks at the rest.
+_LOOKS = {
+    ("float", False): ("A_NUMBER", "a_number"),
+    ("Scalar", False): ("A_NUMBER", "a_number"),
+    ("int", False): ("AN_INT", "an_int"),
+    ("int", True): ("SOME_INTS", "some_ints"),
+}
+
+
+def _looked_at(arg: Arg, given: str) -> str:
+    """`given`, refused where it is not of the argument's type and would otherwise be taken for something else.
+
+    None is asked for first where it is the default: such a call hardly notices.
+    """
+    name = parameter(arg.name)
+    first = name if given == name else f"({name} := {given})"  # looked at more than once, so named
+    if arg.type.base == "bool" and not arg.type.is_list:
+        right, look = f"{first} is False or {name} is True", "a_flag"
+    elif (arg.type.base, arg.type.is_list) in _LOOKS and not arg.type.optional_items:
+        kinds, look = _LOOKS[arg.type.base, arg.type.is_list]
+        optional = arg.type.optional or arg.default is None
+        right = f"{first} is None or type({name}) in {kinds}" if optional else f"type({first}) in {kinds}"
+        return f'{name} if {right} else {look}(run.__name__, "{name}", {name})'
+    else:
+        return given
+    if arg.type.optional or arg.default is None:
+        right = f"{first} is None or {name} is False or {name} is True"
+    return f'{name} if {right} else {look}(run.__name__, "{name}", {name})'

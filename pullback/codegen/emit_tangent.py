@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from textwrap import indent
 
 from pullback.codegen.formula import Formula
@@ -15,6 +16,7 @@ from pullback.codegen.model import (
     Tangent,
 )
 from pullback.codegen.signature import Arg
+from pullback.codegen.tangent_terms import groups, term_of
 
 
 class TangentEmitter:
@@ -70,24 +72,59 @@ class TangentEmitter:
 
     def emit(self) -> str:
         """The function's source."""
-        lines = [
-            f"{arg.name}_t = {self._or_zeros(arg)}"
-            for arg in self.inputs
-            if any(f"{arg.name}_t" in formula.uses for formula in self.formulas)
-        ]
-        results = [self._tangent(output, tangent) for output, tangent in self.derivative.tangents.items()]
-        lines.append(f"return ({', '.join(results)},)")
+        lines = [f"{arg.name}_t = {self._or_zeros(arg)}" for arg in self.inputs if self._stands_in(arg)]
+        lines += self._returns()
         head = f"def {self.schema.unique_name}_tangent({', '.join(self.parameters())}, *, ops):"
         return "\n".join([head, f'    """Tangent of {self.schema.full_name}."""', indent("\n".join(lines), "    ")])
 
-    def _tangent(self, output: str, tangent: Tangent) -> str:
+    def _returns(self) -> list[str]:
+        """The lines that return the tangents, without the terms of undefined ones."""
+        groups = self.groups
+        if len(groups) > 2:
+            return [self._return(groups)]
+        lines = []
+        if len(groups) == 2:
+            lines = [f"if {_undefined(absent)}:\n    {self._return([rest])}" for absent, rest in (groups, groups[::-1])]
+        elif groups and len(groups[0]) < len(self.inputs):  # some of the inputs move nothing
+            lines = [f"if {_undefined(groups[0])}:\n    {self._return([frozenset()])}"]
+        return [*lines, self._return([])]
+
+    def _return(self, parts: Sequence[frozenset[str]]) -> str:
+        """The line that returns the sum of the terms of these groups of tangents; none: the formula as it is."""
+        results = [self._tangent(output, tangent, parts) for output, tangent in self.derivative.tangents.items()]
+        return f"return ({', '.join(results)},)"
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"{arg.name}_t" for arg in self.inputs]
+
+    @cached_property
+    def groups(self) -> list[frozenset[str]]:
+        """The tangents of the inputs, each alone or with those that a formula takes together with it."""
+        return groups(self.formulas, self._names)
+
+    def _stands_in(self, arg: Arg) -> bool:
+        """Whether zeros stand in for the tangent where it is undefined: where a formula takes it with others."""
+        group = next((group for group in self.groups if f"{arg.name}_t" in group), frozenset())
+        return arg.type.is_tensor_list or (len(group) > 1 and "undefined" not in self.native.tags) if group else False
+
+    def _tangent(self, output: str, tangent: Tangent, parts: Sequence[frozenset[str]]) -> str:
+        """The text of one output's tangent."""
         if tangent == AUTO_LINEAR:
             return self._same_operator()
         if tangent == AUTO_ELEMENT_WISE:
             return self._from_backward(self.inputs[0])
-        if isinstance(tangent, Formula):
-            return tangent.render(self._rename, self.tables)
-        return f'no_tangent("{self.schema.full_name}", "{output}")'
+        if not isinstance(tangent, Formula):
+            return f'no_tangent("{self.schema.full_name}", "{output}")'
+        terms = [(group, term_of(tangent, group, self._names)) for group in parts] or [(frozenset(), tangent)]
+        texts = ["None" if term is None else term.render(self._rename, self.tables) for _, term in terms]
+        if len(texts) == 1:
+            return texts[0]
+        texts = [
+            text if {text} == group or text == "None" else f"None if {_undefined(group)} else {text}"
+            for (group, _), text in zip(terms, texts, strict=True)
+        ]
+        return f"sum_of_terms({', '.join(texts)})"
 
     def _rename(self, name: str, how: str) -> str | None:
         if self.schema.arg(name) is not None:
@@ -123,3 +160,7 @@ class TangentEmitter:
             return self._rename(name, how)
 
         return f"({self._backward(arg).render(rename, self.tables)}).conj()"
+
+
+def _undefined(names: Collection[str]) -> str:
+    return " and ".join(f"{name} is None" for name in sorted(names))

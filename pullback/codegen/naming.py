@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Mapping
 from types import MappingProxyType
 
 from pullback.codegen.emit_calls import CALLS
 from pullback.codegen.errors import Where
-from pullback.codegen.model import NativeFunction, Registry
+from pullback.codegen.model import NativeFunction, Registry, camel
 
 SAVING_NODES = ("SavesForEachOther", "SavesPair", "SavesResult", "SavesSelf", "SavesSelfAndResult")
 
 # What generated code may use, and where it comes from. Only what a module names is imported.
 CORE: dict[str, tuple[str, ...]] = {
     "math": ("inf", "nan", "pi"),
-    "pullback.arrays.numpy.quiet": ("expect_nans",),
     "pullback.core.arguments": (
-        "UNSET", "given", "int_list", "is_array", "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool",
-        "is_text", "missing_argument", "number_type", "tensor_list",
+        "AN_INT", "A_NUMBER", "SOME_INTS", "UNSET", "a_flag", "a_number", "an_int", "given", "int_list", "is_array",
+        "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool", "is_text", "missing_argument", "number_type",
+        "refuse_keyword", "some_ints", "tensor_list",
     ),
-    "pullback.core.dispatch": ("TENSOR", "attribute", "created"),
+    "pullback.core.dispatch": ("TENSOR", "attribute"),
     "pullback.core.node": ("MultiNode", "Node"),
-    "pullback.core.out": ("assign_out",),
-    "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
+    "pullback.core.saved": ("Released", "save_list", "save_other", "watch_output"),
     "pullback.core.saving_nodes": tuple(SAVING_NODES),
+    "pullback.core.snapshot": ("FIXED", "snapshot"),
     "pullback.core.tensor": ("Tensor",),
     "pullback.core.undifferentiable": (
-        "derivative_not_implemented", "no_tangent", "tangent_or_zeros", "tangents_or_zeros",
+        "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",
     ),
     "pullback.ops.declarations": ("composite", "creating", "primitive", "writing"),
     "pullback.ops.extension": ("enter",),
@@ -47,6 +44,13 @@ def parameter(arg: str) -> str:
 def public_name(name: str, home: str) -> str:
     """What an operator is called in its public home: linalg_svd is linalg.svd."""
     return name.removeprefix(home.replace(".", "_") + "_") if home else name
+
+
+def shown_name(native: NativeFunction, registry: Registry) -> str:
+    """What users write to call an operator, and errors say: linalg.svd."""
+    home = native.python_module
+    name = public_name(native.name, home) if home else native.name
+    return qualified(f"{home}.{name}" if home else name, registry)
 
 
 def local(name: str) -> str:
@@ -70,9 +74,7 @@ def node_class(native: NativeFunction, registry: Registry) -> str:
     derivative = registry.derivatives.get(native.schema.unique_name)
     if derivative is not None and derivative.node is not None:
         return derivative.node
-    camel = _camel(native.name)
-    overloads = [n for n in registry.natives if not n.is_composite and _camel(n.name) == camel]
-    return f"{camel}Backward{overloads.index(native)}"
+    return f"{camel(native.name)}Backward{registry.node_numbers[native.schema.unique_name]}"
 
 
 def check_node_names(registry: Registry) -> None:
@@ -90,33 +92,19 @@ def check_node_names(registry: Registry) -> None:
             )
 
 
-@functools.cache
-def _camel(name: str) -> str:
-    """max_pool -> MaxPool, fft_c2c -> FftC2C; normal and normal_ are both Normal, as in PyTorch."""
-    return "".join(re.sub(r"(?:^|(?<=[0-9]))[a-z]", lambda found: found[0].upper(), part) for part in name.split("_"))
-
-
 def function_name(native: NativeFunction, registry: Registry) -> str:
     """The generated Python function of one overload; the plain name is the resolver's when there are several."""
     if is_overloaded(native, registry):
         return f"{native.name}_{native.schema.overload or 'plain'}"
     # A namesake with another public home may be in the same area, whose functions share one module.
-    namesake = any(n is not native and n.name == native.name and n.area == native.area for n in registry.natives)
-    return native.schema.unique_name if namesake else native.name
+    return native.schema.unique_name if registry.in_area[native.name, native.area] > 1 else native.name
 
 
 def is_overloaded(native: NativeFunction, registry: Registry) -> bool:
     """Whether another overload shares the name and the public home."""
-    return sum(n.name == native.name and n.python_module == native.python_module for n in registry.natives) > 1
+    return registry.in_home[native.name, native.python_module] > 1
 
 
 def qualified(name: str, registry: Registry) -> str:
     """A name in the tables that all sources share: that of a third party has its namespace before it."""
     return name if registry.namespace is None else f"{registry.namespace}.{name}"
-
-
-def operator_tables(registry: Registry) -> Mapping[str, str]:
-    """Where formulas find the operators of this source, if not in `ops` itself: `ops.<namespace>`, a third party's."""
-    if registry.namespace is None:
-        return MappingProxyType({})
-    return dict.fromkeys(registry.operators, f"ops.{registry.namespace}")

@@ -58,6 +58,9 @@ class NodeExtra:
 
 # Stands in the `_extra` of an AccumulateGrad without hooks: it tells the engine's fast path to leave the node alone.
 LEAF = NodeExtra()
+# Stands in that of a node that masks, and has no hooks: the engine's fast path sees there that masks begin.
+MASKING = NodeExtra()
+_STANDING_IN = (None, LEAF, MASKING)
 
 
 def _show_saved(name: str, node: Node) -> Any:
@@ -89,6 +92,9 @@ class Node:
     output_nr = 0  # of a single-output node, which is its own port
     outputs = 1
     pointwise = False  # whether each element of a gradient belongs to the same element of the cotangent alone
+    structural = False  # whether apply() on 1 for what was touched, 0 for the rest, finds what is touched of the inputs
+    masking = False  # whether it also keeps the cotangent away from elements: structural zeros begin here
+    unclean = False  # whether apply() of this structural node may leave NaNs where nothing is touched
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
 
     def __init_subclass__(cls) -> None:
@@ -118,6 +124,10 @@ class Node:
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         """The gradients of the inputs, one for each edge."""
         raise NotImplementedError(f"{self.name()} has no apply().")
+
+    def pull_touched(self, ops: Any, touched: Any, unpack: Unpack) -> Sequence[Any]:
+        """What is touched of the inputs, as numbers that are not 0, where this node is structural."""
+        return self.apply(ops, touched, unpack)
 
     def release(self) -> None:
         """Let go of the saved tensors; a second backward then raises."""
@@ -313,9 +323,9 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 def node_extra(node: Node) -> NodeExtra:
     """The NodeExtra of `node`, made if there is none yet."""
     extra = node._extra
-    if extra is None or extra is LEAF:
+    if extra in _STANDING_IN:
         with one_thread:
             extra = node._extra
-            if extra is None or extra is LEAF:
+            if extra in _STANDING_IN:
                 extra = node._extra = NodeExtra()
     return extra

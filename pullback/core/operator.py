@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback.core.node import MultiNode, Node, port, start_multi, start_node
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi, start_node
 from pullback.core.tensor import Tensor
 from pullback.core.undifferentiable import not_implemented
 
@@ -21,6 +21,8 @@ CALLED = {
     "_index_put": "index_put",
     "_strided_view": "as_strided",
     "numpy_T": "T",
+    "_to_copy": "to",
+    "hermitian_map": "linalg.matrix_function",
 }
 
 OPERATORS: dict[str, Operator] = {}  # by name, for what looks on at operators and tells of them
@@ -33,7 +35,9 @@ class Operator:
     Parameters
     ----------
     name : str
-        As in an error message: 'max.dim'.
+        In the tables, with its overload: 'max.dim', 'linalg_inv'.
+    shown : str, optional
+        As users write it: 'max', 'linalg.inv'.
     kernel : str
         Its kernel's name in the table of every array type.
     tensors, lists : sequence of (position, name)
@@ -54,13 +58,16 @@ class Operator:
         Whether the kernel writes into its first argument.
     pointwise : bool
         Whether each element of the result comes from the elements at its place.
+    floating : bool
+        Whether whole numbers go into the kernel as float64.
     arity : int
         The number of arguments, 0 if no other operator has the same kernel.
     """
 
     __slots__ = (
-        "arity", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "pointwise", "quick", "record",
-        "returns_list", "returns_value", "rule", "saves_self", "takes_dtype", "tensors", "view",
+        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "pointwise", "quick",
+        "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "takes_dtype", "tensors",
+        "view",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +76,7 @@ class Operator:
         kernel: str,
         tensors: Sequence[tuple[int, str]],
         *,
+        shown: str | None = None,
         lists: Sequence[tuple[int, str]] = (),
         node: type[Node] | None = None,
         record: Callable[..., None] | None = None,
@@ -80,18 +88,16 @@ class Operator:
         takes_dtype: bool = False,
         mutates: bool = False,
         pointwise: bool = False,
+        floating: bool = False,
         arity: int = 0,
     ) -> None:
         self.name, self.kernel, self.tensors, self.lists = name, kernel, tensors, lists
-        self.inplace_name = "__setitem__" if name == "setitem" else f"{CALLED.get(name, name)}_"
+        self.shown = CALLED.get(name) or shown or name
+        self.inplace_name = "__setitem__" if name == "setitem" else f"{self.shown}_"
+        self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
-        self.view, self.takes_dtype, self.mutates, self.pointwise, self.arity = (
-            view,
-            takes_dtype,
-            mutates,
-            pointwise,
-            arity,
-        )
+        self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity
+        self.pointwise, self.floating = pointwise, floating
         self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
         self.quick = not (lists or multi or returns_list or returns_value or view)
         # (out or outs, *arguments) -> None: makes a node the function of what was computed
@@ -108,12 +114,15 @@ class Operator:
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
     """The function that records nodes of this class."""
     lead, save, takes_dtype = _leading(cls, {position for position, _ in op.lists}), cls.save, op.takes_dtype
+    masking = cls.masking
     if op.multi is not None or op.returns_list:
         differentiable = getattr(cls, "differentiable_outputs", ())
         assert issubclass(cls, MultiNode)
 
         def record_several(outs: Sequence[Tensor], *args: Any) -> None:
             node = start_multi(cls, outs, differentiable or (True,) * len(outs))
+            if masking:
+                node._extra = MASKING
             lead(node, args)
             save(node, outs, *args)
 
@@ -123,6 +132,8 @@ def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
         if takes_dtype and out._array.dtype.kind not in "fc":
             return  # whole numbers have no derivative
         node = start_node(cls, out)
+        if masking:
+            node._extra = MASKING
         lead(node, args)
         save(node, out, *args)
 

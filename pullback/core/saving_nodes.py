@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.core.node import Node
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
 
@@ -73,8 +73,22 @@ class SavesPair(Node):
     saves_self = True
 
     def save(self, out: Any, input: Any, other: Any, *_: Any) -> None:
-        self.saved_self, self.version_self = input, version_when_saved(input)
-        self.saved_other, self.version_other = other, version_when_saved(other)
+        self._save_self(input)
+        self._save_other(other)
+
+    def _save_self(self, input: Any) -> None:
+        if type(input) is Tensor:
+            self.saved_self = input
+            self.version_self = input._counter and input._counter.n
+        else:
+            self.saved_self, self.version_self = save_other(input)
+
+    def _save_other(self, other: Any) -> None:
+        if type(other) is Tensor:
+            self.saved_other = other
+            self.version_other = other._counter and other._counter.n
+        else:
+            self.saved_other, self.version_other = save_other(other)
 
     def release(self) -> None:
         self.version_self, self.saved_self = Released, None
@@ -88,10 +102,6 @@ class SavesForEachOther(SavesPair):
 
     def save(self, out: Any, input: Any, other: Any, *_: Any) -> None:
         if self._next1 is not None:
-            kept = type(input) is Tensor
-            self.saved_self = input
-            self.version_self = (input._counter and input._counter.n) if kept else version_when_saved(input)
+            self._save_self(input)
         if self._next0 is not None:
-            kept = type(other) is Tensor
-            self.saved_other = other
-            self.version_other = (other._counter and other._counter.n) if kept else version_when_saved(other)
+            self._save_other(other)

@@ -85,3 +85,9 @@ def tangent_or_zeros(tangent: Any, primal: Any, ops: Any) -> Any:
 def tangents_or_zeros(tangents: Sequence[Any], primals: Sequence[Any], ops: Any) -> list[Any]:
     """The same for a list."""
     return [tangent_or_zeros(t, p, ops) for t, p in zip(tangents, primals, strict=True)]
+
+
+def sum_of_terms(*terms: Any) -> Any:
+    """The sum of the terms that are there; None if none is."""
+    found = [term for term in terms if term is not None]
+    return sum(found[1:], found[0]) if found else None

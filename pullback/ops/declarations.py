@@ -8,7 +8,7 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 import functools
 from collections import namedtuple
 
-from pullback.core.dispatch import NUMPY, TENSOR, created, dispatch, explain
+from pullback.core.dispatch import NUMPY, TENSOR, created, dispatch, explain, explained
 from pullback.core.inplace_views import become_view
 from pullback.core.mutation import assign, inplace, mutate
 from pullback.core.operator import Operator
@@ -23,8 +23,8 @@ class Overload:
     """
 
     __slots__ = (
-        "aliases", "full_name", "function", "function_form", "home", "inplace", "internal", "method_form", "name", "numpy",
-        "operator", "params", "raw", "refuses", "shown",
+        "aliases", "called", "full_name", "function", "function_form", "home", "inplace", "internal", "method_form",
+        "name", "numpy", "operator", "params", "raw", "refuses", "schema", "shown",
     )  # fmt: skip
 
     def __init__(
@@ -36,25 +36,41 @@ class Overload:
         self.function_form, self.method_form = "function" in forms, "method" in forms
         self.aliases, self.numpy = aliases.split(), numpy.split()
         self.internal, self.refuses, self.params = internal, refuses, params
+        self.called = self.shown  # as a user writes it, after `pullback.`
+        if not (self.function_form or internal):
+            self.called = f"Tensor.{self.shown}"
+        elif home:
+            self.called = f"{home}.{self.shown}"
+        self.schema = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.function = self.raw = self.inplace = self.operator = None
 
     def named(self, function, suffix=""):
         """`function` with the name that a user calls it by."""
-        function.__module__ = f"pullback.{self.home}" if self.home else "pullback"
-        return own(function, f"{self.shown}{suffix}")
+        function.__module__ = "pullback"
+        return own(function, f"{self.called}{suffix}")
 
 
-def own(function, name):
+def own(function, called):
     """`function` under that name, with code of its own: Python then specialises it for this operator alone."""
-    function.__name__ = function.__qualname__ = name
-    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)  # as tracebacks show it
+    name = called.rpartition(".")[2]
+    function.__name__, function.__qualname__ = name, called
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=called)  # as tracebacks show it
+    return function
+
+
+def runner(function, called):
+    """The same for what a signature calls: errors about arguments take the name of `function`."""
+    own(function, called).__name__ = called
     return function
 
 
 def document(overloads, docs):
-    """Give the functions their documentation, by the full name of the overload."""
+    """Give the functions their documentation, which ends with the declaration, by the full name of the overload."""
     for overload in overloads:
-        overload.function.__doc__ = docs[overload.full_name]
+        doc = overload.function.__doc__ = docs[overload.full_name]
+        overload.schema = doc.rstrip().rpartition("\n")[2]
+        if overload.operator is not None:
+            overload.operator.signature = overload.schema
         if overload.inplace is not None:
             overload.inplace.__doc__ = f"In-place form of `{overload.shown}`."
 
@@ -62,7 +78,7 @@ def document(overloads, docs):
 def primitive(
     name, kernel, node=None, call=None, signature=None, *, tensors=((0, "input"),), lists=(), inplace=False,
     kernel_name=None, outputs=None, returns="tensor", view=False, underived=False, takes_dtype=False, pointwise=False,
-    arity=0, namespace=None, **facts,
+    floating=False, arity=0, namespace=None, **facts,
 ):  # fmt: skip
     """The overload of a primitive.
 
@@ -82,11 +98,11 @@ def primitive(
     kernel_name = kernel_name or row.name
     qualified = [name, kernel_name] if namespace is None else [f"{namespace}.{name}", f"{namespace}.{kernel_name}"]
     row.operator = op = Operator(
-        *qualified, tensors, lists=lists, node=node, underived=underived, returns_list=returns == "list",
+        *qualified, tensors, shown=".".join(filter(None, (namespace, row.home, row.shown))), lists=lists, node=node, underived=underived, returns_list=returns == "list",
         multi=None if outputs is None else namedtuple(row.name, outputs), returns_value=returns == "value", view=view,
-        takes_dtype=takes_dtype, mutates=call is writing, pointwise=pointwise, arity=arity,
+        takes_dtype=takes_dtype, mutates=call is writing, pointwise=pointwise, floating=floating, arity=arity,
     )  # fmt: skip
-    run = own((call or in_general)(op, kernel), row.shown)
+    run = runner((call or in_general)(op, kernel), row.called)
     row.raw, row.function = kernel, row.named(run if signature is None else signature(run))
     if inplace:
         row.inplace = row.named(_inplace(row, signature), "_")
@@ -96,25 +112,31 @@ def primitive(
 def composite(name, raw, signature, *, inplace=False, creates=False, **facts):
     """The overload of a composite: `raw` takes `ops`, the operators to compute with."""
     row = Overload(name, **facts)
-    run = own((_creating_composite if creates else _composite)(raw, row.name), row.shown)
+    run = runner((_creating_composite if creates else _composite)(raw, row), row.called)
     row.raw, row.function = functools.partial(raw, ops=NUMPY), row.named(signature(run))
     if inplace:
         row.inplace = row.named(_assigning(row), "_")
     return row
 
 
-def _composite(raw, name):
+def _composite(raw, row):
     def run(*args, out=None, **named):
-        result = raw(*args, **named, ops=TENSOR)
-        return result if out is None else assign_out(out, result, name)
+        try:
+            result = raw(*args, **named, ops=TENSOR)
+            return result if out is None else assign_out(out, result, row.called)
+        except Exception as error:
+            raise explained(row.called, row.schema, (*args, *named.values()), error)
 
     return run
 
 
-def _creating_composite(raw, name):
+def _creating_composite(raw, row):
     def run(*args, device, requires_grad, out=None, **named):
-        result = raw(*args, **named, ops=TENSOR)
-        return created(result, device, requires_grad) if out is None else assign_out(out, result, name)
+        try:
+            result = raw(*args, **named, ops=TENSOR)
+            return created(result, device, requires_grad) if out is None else assign_out(out, result, row.called)
+        except Exception as error:
+            raise explained(row.called, row.schema, (*args, *named.values()), error)
 
     return run
 
@@ -135,13 +157,11 @@ def creating(op, kernel):
     def run(*args, device, requires_grad, out=None):
         if out is not None:
             return write_out(op, args, out)
-        if op.tensors:
-            return created(dispatch(op, args), device, requires_grad)
         try:
-            result = kernel(*args)
+            result = dispatch(op, args) if op.tensors else kernel(*args)
+            return created(result, device, requires_grad)
         except Exception as error:
-            raise explain(op, args, error) from error
-        return created(result, device, requires_grad)
+            raise explain(op, args, error)
 
     return run
 
@@ -161,17 +181,20 @@ def _inplace(row, signature):
     if op.view:
 
         def becoming(input, *args, **kwargs):
-            return become_view(input, row.name, function, *args, **kwargs)
+            try:
+                return become_view(input, row.called, function, *args, **kwargs)
+            except Exception as error:
+                raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)
 
         return becoming
 
     def run(*args, out=None):
         if out is not None:
-            raise TypeError(f"{row.shown}_() writes into its first argument and takes no `out`.")
+            _refuse_out(row)
         return inplace(op, args)
 
     if signature is not None:
-        return signature(own(run, f"{row.shown}_"))
+        return signature(runner(run, f"{row.called}_"))
     if len(op.tensors) == 1:
 
         def alone(input):
@@ -179,7 +202,9 @@ def _inplace(row, signature):
 
         return alone
 
-    def beside(input, other):
+    def beside(input, other, *, out=None):
+        if out is not None:
+            _refuse_out(row)
         return inplace(op, (input, other))
 
     return beside
@@ -190,7 +215,14 @@ def _assigning(row):
 
     def assigning(input, *args, **kwargs):
         if kwargs.get("out") is not None:
-            raise TypeError(f"{row.shown}_() writes into its first argument and takes no `out`.")
-        return assign(input, function(input, *args, **kwargs), f"{row.name}_")
+            _refuse_out(row)
+        try:
+            return assign(input, function(input, *args, **kwargs), f"{row.called}_")
+        except Exception as error:
+            raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)
 
     return assigning
+
+
+def _refuse_out(row):
+    raise TypeError(f"{row.called}_() got an unexpected keyword argument 'out': it writes into its first argument.")

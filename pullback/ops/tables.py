@@ -19,12 +19,12 @@ class Faces:
         self.function_form = any(o.function_form for o in overloads)
         self.method_form = any(o.method_form for o in overloads)
         self.numpy = {name for o in overloads for name in o.numpy}
-        choice = choices.get(f"{self.home}:{self.name}")
-        self.on_tensors = _one(self.name, [(o.function, o.params) for o in overloads], choice)
-        self.on_arrays = _one(self.name, [(o.raw, o.params) for o in overloads])
+        choice, called = choices.get(f"{self.home}:{self.name}"), first.called
+        self.on_tensors = _one(called, [(o.function, o.params) for o in overloads], choice)
+        self.on_arrays = _one(called, [(o.raw, o.params) for o in overloads])
         public, refuses = self.on_tensors, next((o.refuses for o in overloads if o.refuses), None)
         if refuses is not None:
-            public = refusing_numbers(self.name, public, *refuses)
+            public = refusing_numbers(called, public, *refuses)
         aliases = [alias for o in overloads for alias in o.aliases]
         here = (first.shown, *(alias for alias in aliases if "." not in alias))
         self.public = dict.fromkeys(here, public)
@@ -32,7 +32,7 @@ class Faces:
         in_place = [(o.inplace, o.params) for o in overloads if o.inplace is not None]
         self.changing = {}  # the in-place functions by name
         if in_place:
-            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{self.name}_", in_place, choice))
+            self.changing = dict.fromkeys((f"{n}_" for n in here), _one(f"{called}_", in_place, choice))
 
 
 def grouped(overloads, choices):
@@ -80,13 +80,14 @@ def dispatching(op):
     return run
 
 
-def _one(name, overloads, choice=None):
+def _one(called, overloads, choice=None):
     """One function for all overloads: `choice` makes it, from them and the general choice."""
+    first = overloads[0][0]
     if len(overloads) == 1:
-        return overloads[0][0]
-    in_general = overloaded(name, overloads)
-    if choice is None:
-        return in_general
-    made = own(choice(*(function for function, _ in overloads), in_general), name)
-    made.__doc__, made.__module__ = in_general.__doc__, overloads[0][0].__module__
+        return first
+    in_general = made = overloaded(called, overloads)
+    if choice is not None:
+        made = own(choice(*(function for function, _ in overloads), in_general), called)
+        made.__doc__ = in_general.__doc__
+    made.__module__ = getattr(first, "__module__", made.__module__)
     return made

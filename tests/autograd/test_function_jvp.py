@@ -277,3 +277,88 @@ def test_save_for_forward_takes_tensors():
         pytest.raises(TypeError, match=r"save_for_forward can only save Tensors or None.*attributes of ctx"),
     ):
         Saving.apply(make_dual(pb.tensor(X), pb.tensor(V)))
+
+
+def view_function(forward, jvp):
+    """A Function of these two, and a dual tensor of ones with the tangent 1, 2, 3, 4."""
+    methods = {
+        "forward": staticmethod(lambda ctx, x: forward(x)),
+        "jvp": staticmethod(lambda ctx, t: jvp(t)),
+        "backward": staticmethod(lambda ctx, g: g),
+    }
+    return type("Viewing", (Function,), methods)
+
+
+VIEWS = {
+    "flat": lambda x: x.view(-1),
+    "row": lambda x: x[1],
+    "turned": lambda x: x.transpose(0, 1),
+    "itself": lambda x: x,
+    "detached": lambda x: x.detach(),
+}
+
+
+@pytest.mark.parametrize("writes_into_view", [True, False])
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_view_shares_the_tangent_of_its_argument(view, writes_into_view):
+    same = lambda t: t.view(2, 2) if view is VIEWS["detached"] else view(t)  # noqa: E731
+    with dual_level():
+        x = make_dual(pb.ones(2, 2), pb.tensor([[1.0, 2.0], [3.0, 4.0]])) * 1
+        y = view_function(view, same).apply(x)
+        (y if writes_into_view else x).mul_(10)
+        expected = unpack_dual(x).primal.numpy() * [[1.0, 2.0], [3.0, 4.0]]
+        np.testing.assert_array_equal(unpack_dual(x).tangent.numpy(), expected)
+        np.testing.assert_array_equal(unpack_dual(y).tangent.numpy(), view(pb.tensor(expected)).numpy())
+
+
+@pytest.mark.parametrize(
+    ("forward", "jvp"),
+    [
+        (lambda x: x.view(-1), lambda t: t.clone().view(-1)),
+        (lambda x: x, lambda t: 2 * t),
+        (lambda x: x[0], lambda t: t[1]),
+        (lambda x: x.detach(), lambda t: t + 0),
+        (lambda x: x.transpose(0, 1), lambda t: t),
+    ],
+)
+def test_a_view_whose_jvp_is_no_view_is_refused(forward, jvp):
+    function = view_function(forward, jvp)
+    with dual_level(), pytest.raises(RuntimeError, match=r"Viewing: .*the jvp is not returning a view.*t\.view\(-1\)"):
+        function.apply(make_dual(pb.ones(2, 2), pb.ones(2, 2)))
+    with pytest.raises(RuntimeError, match="jvp is not returning a view"):
+        pb.func.jvp(function.apply, (np.ones((2, 2)),), (np.ones((2, 2)),))
+
+
+def test_a_copy_may_return_the_very_tangent_it_got():
+    with dual_level():
+        x = make_dual(pb.ones(2), pb.ones(2))
+        y = view_function(lambda x: x.clone(), lambda t: t).apply(x)
+        y.mul_(3)
+        assert unpack_dual(x).tangent.tolist() == [1, 1]
+        assert unpack_dual(y).tangent.tolist() == [3, 3]
+
+
+def test_views_under_func_jvp_of_any_layout_and_nested():
+    function = view_function(VIEWS["turned"], VIEWS["turned"])
+    at, v = np.arange(4.0).reshape(2, 2), np.array([[1.0, 2.0], [3.0, 4.0]])
+    for given in (at, at.T, np.asfortranarray(at)):
+        np.testing.assert_array_equal(pb.func.jvp(function.apply, (given,), (v,))[1], v.T)
+    _, (_, second) = pb.func.jvp(lambda x: pb.func.jvp(function.apply, (x * x,), (x * x,)), (at,), (v,))
+    np.testing.assert_array_equal(second, (2 * at * v).T)
+
+
+def test_a_view_of_an_argument_without_a_tangent():
+    class First(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x[0], x.sum() * y
+
+        @staticmethod
+        def jvp(ctx, x_t, y_t):
+            return x_t[0], y_t * 3
+
+    with dual_level():
+        x, y = pb.ones(3), make_dual(pb.tensor(2.0), pb.tensor(1.0))
+        first, product = First.apply(x, y)
+        assert unpack_dual(first).tangent is None
+        assert unpack_dual(product).tangent.item() == 3

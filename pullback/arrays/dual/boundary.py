@@ -83,6 +83,7 @@ class MakeDualBackward0(Node):
     __slots__ = ("level",)
     level: ForwardLevel
     arity = 2
+    pointwise = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         found = at_level(grad, self.level)
@@ -99,6 +100,7 @@ class FwPrimalBackward0(Node):
     __slots__ = ("level",)
     level: ForwardLevel
     arity = 1
+    pointwise = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (make_dual(None, grad, self.level.lasting, True),)
@@ -110,6 +112,7 @@ class FwTangentBackward0(Node):
     __slots__ = ("level",)
     level: ForwardLevel
     arity = 1
+    pointwise = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (make_dual(grad, None, self.level.lasting, True),)

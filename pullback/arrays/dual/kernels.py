@@ -162,9 +162,11 @@ def _paired(
     """The results of a kernel with their tangents."""
 
     def dual(primal: Any, tangent: Any) -> Any:
-        if primal.dtype.kind not in "fc" or tangent is None:
+        if primal.dtype.kind not in "fc":
             return primal
         primal = _array(primal)
+        if tangent is None:
+            return DualArray(primal, None, level, co)
         tangent, apart = _fitted(_array(tangent), primal, primals, tangents)
         return DualArray(primal, tangent, level, co, apart)
 
@@ -173,7 +175,7 @@ def _paired(
     if rule.outputs == 1:
         return dual(result, found[0])
     by_position = dict(zip(rule.moving, found, strict=True))
-    return tuple(dual(p, by_position.get(i)) for i, p in enumerate(result))
+    return tuple(dual(p, by_position[i]) if i in by_position else p for i, p in enumerate(result))
 
 
 def _array(x: Any) -> Any:
@@ -191,18 +193,21 @@ def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequenc
         tangent = ops.expand(tangent, primal.shape)
     if tangent.dtype != primal.dtype:
         tangent = ops.to(tangent, primal.dtype)
-    if type(primal) is not ndarray or type(tangent) is not ndarray:
-        return tangent, False
-    view = any(type(p) is ndarray and _overlap(primal, p) for p in spread_lists(primals))
-    shared = any(_overlap(tangent, t) for t in map(plain_part, spread_lists(tangents)) if type(t) is ndarray)
+    plain = type(primal) is ndarray and type(tangent) is ndarray
+    whole, moved = (primal, tangent) if plain else (plain_part(primal), plain_part(tangent))
+    view = any(overlap(whole, p if plain else plain_part(p)) for p in spread_lists(primals))
+    shared = any(overlap(moved, plain_part(t)) for t in spread_lists(tangents) if t is not None)
     if view:
-        return tangent, not shared
-    return (tangent.copy() if shared else tangent) if tangent.strides == primal.strides else like(
-        tangent, primal
-    ), False
+        return tangent, plain and not shared
+    if plain and tangent.strides != primal.strides:
+        return like(tangent, primal), False
+    return (ops.clone(tangent) if shared else tangent), False
 
 
-def _overlap(a: ndarray, b: ndarray) -> bool:
+def overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays may share memory."""
+    if type(a) is not ndarray or type(b) is not ndarray:
+        return False
     return a is b or (a.size > 0 and np.may_share_memory(a, b))
 
 
@@ -227,4 +232,4 @@ def _refuse_mixture(args: Sequence[Any], level: ForwardLevel) -> None:
             raise MixedCotangentsError
 
 
-__all__ = ["DUAL", "DualTable", "Tensor", "highest", "like", "primal_at", "tangent_at"]
+__all__ = ["DUAL", "DualTable", "Tensor", "highest", "like", "overlap", "primal_at", "tangent_at"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.arrays.dual.array import DualArray, plain_part
 from pullback.arrays.dual.boundary import OPERATORS, at_level, make_dual, primal_of
-from pullback.arrays.dual.kernels import DUAL
+from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core import modes
 from pullback.core.errors import InplaceError, with_article
@@ -137,7 +137,7 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
     zeros = tangents.under(memory) if tangents and not isinstance(owner._array, Tensor) else _zeros_like(owner._array)
     become(owner, make_dual(before, wrap(zeros, owner._level), level))
     for view, tangent in views:
-        view._array, view.__class__ = DualArray(view._array, tangent, level), NestedTensor
+        view._array, view.__class__ = DualArray(primal_at(view._array, level), tangent, level), NestedTensor
 
 
 def _zeros_like(array: Any) -> Any:

@@ -32,6 +32,7 @@ try:  # what np.errstate sets
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 except ImportError:  # not in this version of NumPy
     _SILENT: Any = ({"divide": "ignore", "over": "ignore", "under": "ignore", "invalid": "call"}, _heard)
+    UNHEARD: Any = ({"all": "ignore"}, None)
 
     def warnings() -> Any:
         """How NumPy warns at present."""
@@ -42,17 +43,28 @@ except ImportError:  # not in this version of NumPy
         np.seterr(**before[0])
         np.seterrcall(before[1])
 
+    def hush() -> None:
+        """No warnings from here on, and nobody listens."""
+        np.seterr(all="ignore")
+
     def silence() -> None:
         """No warnings from here on."""
         restore(_SILENT)
 else:
     _SILENT = _make_extobj(all="ignore", invalid="call", call=_heard)
+    UNHEARD = _make_extobj(all="ignore")  # and nothing of Python's is called
     warnings = _extobj_contextvar.get
     restore = _extobj_contextvar.set
+
+    _HUSHED = _make_extobj(all="ignore")
 
     def silence() -> None:
         """No warnings from here on."""
         _extobj_contextvar.set(_SILENT)
+
+    def hush() -> None:
+        """No warnings from here on, and nobody listens."""
+        _extobj_contextvar.set(_HUSHED)
 
 
 def is_careful() -> bool:

@@ -30,20 +30,24 @@ def linear_cross_entropy_backward(
 
 
 def linear_cross_entropy_jvp(primals, tangents, target, weight, ignore_index, rows, *, ops):
-    """The tangent of each row's loss; primals and tangents are of input, linear_weight, linear_bias."""
+    """The tangent of each row's loss; those are of input, linear_weight, linear_bias; not all are None."""
     (input, linear_weight, linear_bias), (input_t, weight_t, bias_t) = primals, tangents
     found = []
     for first, count in _chunks(input, rows):
         x, labels = ops.narrow(input, 0, first, count), ops.narrow(target, 0, first, count)
         p = ops.softmax(ops.linear(x, linear_weight, linear_bias), 1)
-        moved = _scores_tangent(x, linear_weight, ops.narrow(input_t, 0, first, count), weight_t, bias_t, ops)
+        x_t = None if input_t is None else ops.narrow(input_t, 0, first, count)
+        moved = _scores_tangent(x, linear_weight, x_t, weight_t, bias_t, p, ops)
         moved = moved - ops.sum(p * moved, 1, True)
         found.append(ops.nll_loss(moved, labels, weight, reduction="none", ignore_index=ignore_index))
     return ops.cat(found, 0)
 
 
-def _scores_tangent(x, linear_weight, x_t, weight_t, bias_t, ops):
-    return ops.linear(x_t, linear_weight, bias_t) + ops.linear(x, weight_t)
+def _scores_tangent(x, linear_weight, x_t, weight_t, bias_t, p, ops):
+    terms = [] if x_t is None else [ops.linear(x_t, linear_weight)]
+    terms += [] if weight_t is None else [ops.linear(x, weight_t)]
+    terms += [] if bias_t is None else [ops.expand(bias_t, tuple(p.shape))]
+    return sum(terms[1:], terms[0])
 
 
 def _chunks(input, rows):

@@ -11,7 +11,6 @@ __all__ = [
     "dropped_out",
     "gelu_second",
     "linear_backward",
-    "linear_jvp",
     "mse_loss_backward",
     "mse_loss_jvp",
     "softsign_product",
@@ -25,7 +24,7 @@ INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
 
 def conj(x):
     """The conjugate, without the copy that NumPy makes of a real array."""
-    return x.conj() if x.dtype.kind == "c" else x
+    return x.conjugate() if x.dtype.kind == "c" else x
 
 
 def as_matrix(x, *, ops):
@@ -55,17 +54,6 @@ def sum_of_rows(grad, *, ops):
     if grad.ndim == 2:
         return ops.sum(grad, 0)
     return grad if grad.ndim == 1 else ops.sum(as_matrix(grad, ops=ops), 0)
-
-
-def linear_jvp(input, input_t, weight, weight_t, bias_t, *, ops):
-    """Product rule; tangents that are None are zero."""
-    terms = []
-    if input_t is not None:
-        terms.append(ops.linear(input_t, weight))
-    if weight_t is not None:
-        terms.append(ops.linear(input, weight_t))
-    total = terms[0] if len(terms) == 1 else terms[0] + terms[1] if terms else ops.linear(input, weight) * 0
-    return total if bias_t is None else total + bias_t
 
 
 def dropped_out(x, mask, p, train, *, ops):

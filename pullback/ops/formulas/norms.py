@@ -51,7 +51,11 @@ def vector_norm_backward(grad, self, ord, dim, keepdim, dtype, result, *, ops):
     self = self if dtype is None else ops.to(self, dtype)
     ndim = self.ndim
     norm, grad = _kept(result, dim, ndim, keepdim, ops), _kept(grad, dim, ndim, keepdim, ops)
-    return grad * norm_slope(self, ord, norm, dim, ops)
+    found = grad * norm_slope(self, ord, norm, dim, ops)
+    if not math.isinf(ord):
+        return found
+    size = ops.abs(self)  # where that is NaN, so is the gradient
+    return ops.where(ops.logical_or(ops.lt(size, norm), ops.gt(size, norm)), 0, found)
 
 
 def vector_norm_jvp(self, tangent, ord, dim, keepdim, dtype, result, *, ops):
@@ -59,7 +63,7 @@ def vector_norm_jvp(self, tangent, ord, dim, keepdim, dtype, result, *, ops):
     if dtype is not None:
         self, tangent = ops.to(self, dtype), ops.to(tangent, dtype)
     slope = norm_slope(self, ord, _kept(result, dim, self.ndim, keepdim, ops), dim, ops)
-    return ops.sum(ops.real(ops.conj(slope) * tangent), dim, keepdim)
+    return ops.sum(ops.real(ops.conjugate(slope) * tangent), dim, keepdim)
 
 
 def _renorm_parts(self, p, dim, maxnorm, ops):
@@ -75,14 +79,14 @@ def _renorm_parts(self, p, dim, maxnorm, ops):
 def renorm_backward(grad, self, p, dim, maxnorm, *, ops):
     """grad f(|x|) + slope f'(|x|) Re <x, grad> for x f(|x|)."""
     others, factor, falling, shifted, slope = _renorm_parts(self, p, dim, maxnorm, ops)
-    along = ops.sum(ops.real(ops.conj(self / shifted) * grad), others, True)
+    along = ops.sum(ops.real(ops.conjugate(self / shifted) * grad), others, True)
     return grad * factor - slope * (falling * along)
 
 
 def renorm_jvp(self, tangent, p, dim, maxnorm, *, ops):
     """t f(|x|) + x f'(|x|) Re <slope, t>."""
     others, factor, falling, shifted, slope = _renorm_parts(self, p, dim, maxnorm, ops)
-    along = ops.sum(ops.real(ops.conj(slope) * tangent), others, True)
+    along = ops.sum(ops.real(ops.conjugate(slope) * tangent), others, True)
     return tangent * factor - self / shifted * (falling * along)
 
 
@@ -117,11 +121,15 @@ def cdist_backward(grad, x1, x2, p, distances, mask, *, ops):
 
 
 def cdist_jvp(x1, dx1, x2, dx2, p, distances, *, ops):
-    """<slope, dx1 - dx2>."""
+    """<slope, dx1 - dx2>; either may be None."""
     parts = []
-    for rows, moved, found in _blocks((x1, dx1, distances), x2, ops):
+    for rows, moved, found in _blocks((x1, x1 if dx1 is None else dx1, distances), x2, ops):
         slopes = norm_slope(_differences(rows, x2, ops), p, ops.unsqueeze(found, -1), -1, ops)
-        parts.append(ops.sum(slopes * _differences(moved, dx2, ops), -1))
+        if dx1 is None:
+            change = -ops.unsqueeze(dx2, -3)
+        else:
+            change = ops.unsqueeze(moved, -2) if dx2 is None else _differences(moved, dx2, ops)
+        parts.append(ops.sum(slopes * change, -1))
     return _together(parts, ops)
 
 

@@ -8,16 +8,15 @@ import math
 
 __all__ = [
     "above",
-    "angle_slope",
+    "angle_direction",
+    "angle_gradient",
     "below",
-    "clamp_direction",
     "halved_at_ties",
     "log_argument",
     "log_ratio",
     "nonzero_or_inf",
     "over_hypot",
     "over_square_norm",
-    "pow_direction",
     "pow_exponent_slope",
     "pow_slope",
     "sgn_slope",
@@ -78,16 +77,6 @@ def pow_exponent_slope(self, exponent, result, *, ops):
     return result * ops.log(base)
 
 
-def pow_direction(self, self_t, exponent, exponent_t, result, *, ops):
-    """The tangent of self**exponent. An exponent that does not move adds nothing, also where the base is negative."""
-    from_base = self_t * pow_slope(self, exponent, ops=ops)
-    if isinstance(exponent, (int, float, complex)):
-        return from_base
-    if not is_complex(self):
-        self = ops.where(ops.logical_and(ops.lt(self, 0), ops.eq(exponent_t, 0)), 1, self)
-    return from_base + exponent_t * pow_exponent_slope(self, exponent, result, ops=ops)
-
-
 # Exponentials and logarithms
 
 
@@ -131,10 +120,18 @@ def over_hypot(part, y, x, *, ops):
     return part / nonzero_or_inf(ops.hypot(y, x), ops=ops)
 
 
-def angle_slope(z, *, ops):
-    """The gradient of the argument at z: i z / |z|**2, 0 at 0. The argument of a real number is constant: 0."""
-    if not is_complex(z):
-        return 0.0
+def angle_gradient(grad, z, *, ops):
+    """grad times the gradient of the argument at z."""
+    return grad * _angle_slope(z, ops) if is_complex(z) else ops.zeros_like(grad)
+
+
+def angle_direction(z, movement, *, ops):
+    """How the argument of z moves with z."""
+    return ops.real(ops.conj(movement) * _angle_slope(z, ops)) if is_complex(z) else ops.zeros_like(movement)
+
+
+def _angle_slope(z, ops):
+    """i z / |z|**2, 0 at 0."""
     r = nonzero_or_inf(ops.abs(z), ops=ops)
     return z * 1j / r / r
 
@@ -143,7 +140,7 @@ def sgn_slope(z, movement, sgn, *, ops):
     """How z / |z| moves with z: the part of the movement across the ray, over |z|. Real signs do not move."""
     if not is_complex(sgn):
         return ops.zeros_like(movement)
-    across = movement - sgn * ops.real(sgn.conj() * movement)
+    across = movement - sgn * ops.real(sgn.conjugate() * movement)
     return across / nonzero_or_inf(ops.abs(z), ops=ops)
 
 
@@ -172,13 +169,3 @@ def below(self, min, max, *, ops):
 def above(self, min, max, *, ops):
     """Whether the result is max because self is greater, or because min is."""
     return ops.gt(self, max) if min is None else ops.logical_or(ops.gt(self, max), ops.lt(max, min))
-
-
-def clamp_direction(self, self_t, min, min_t, max, max_t, *, ops):
-    """The tangent of whichever of self, min and max is the result."""
-    tangent = self_t
-    if min is not None:
-        tangent = ops.where(below(self, min, max, ops=ops), 0 if min_t is None else min_t, tangent)
-    if max is not None:
-        tangent = ops.where(above(self, min, max, ops=ops), 0 if max_t is None else max_t, tangent)
-    return tangent

@@ -17,7 +17,6 @@ __all__ = [
     "mean_backward",
     "mean_of_ties",
     "neighbour",
-    "not_nan",
     "prod_backward",
     "recurrence_coefficient_grad",
     "recurrence_jvp",
@@ -65,11 +64,6 @@ def mean_backward(grad, shape, dim, keepdim, *, ops):
     return expand_reduced(grad / count if count else grad, shape, dim, keepdim, ops=ops)
 
 
-def not_nan(x, *, ops):
-    """1 where a nansum counts an element, else 0."""
-    return ops.logical_not(ops.isnan(x))
-
-
 def var_scale(shape, dim, correction):
     """2 / (n - correction); infinite where there is no degree of freedom, as the variance itself is then."""
     freedom = reduced_count(shape, dim) - (1 if correction is None else correction)
@@ -85,7 +79,7 @@ def var_backward(grad, x, dim, correction, keepdim, *, ops):
 def var_jvp(x, tangent, dim, correction, keepdim, *, ops):
     """The tangent of the variance; real, also where x is complex."""
     centred = x - ops.mean(x, dim, True)
-    part = ops.real(ops.conj(centred) * tangent) if x.dtype.kind == "c" else centred * tangent
+    part = ops.real(ops.conjugate(centred) * tangent) if x.dtype.kind == "c" else centred * tangent
     return ops.sum(part, dim, keepdim) * var_scale(x.shape, dim, correction)
 
 
@@ -111,13 +105,13 @@ def ties(x, result, dim, keepdim, *, ops):
 def share_among_ties(grad, x, result, dim, keepdim, *, ops):
     """The gradient of an extreme: all that attain it get equal parts."""
     mask, count = ties(x, result, dim, keepdim, ops=ops)
-    return mask * (restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) / count)
+    return ops.where(mask, restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) / count, 0)
 
 
 def mean_of_ties(tangent, x, result, dim, keepdim, *, ops):
     """The tangent of an extreme: the mean over all that attain it."""
     mask, count = ties(x, result, dim, keepdim, ops=ops)
-    total = ops.sum(mask * tangent, dim, True) / count
+    total = ops.sum(ops.where(mask, tangent, 0), dim, True) / count
     return ops.reshape(total, result.shape)
 
 
@@ -157,7 +151,7 @@ def prod_backward(grad, x, dim, keepdim, *, ops):
         others = ops._products_of_others(x, dim)
     else:
         others = exclusive_prod_over(x, dim or range(x.ndim), ops=ops)
-    return restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) * others.conj()
+    return restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) * others.conjugate()
 
 
 # -- accumulations ---------------------------------------------------------------------------------------------------
@@ -169,7 +163,7 @@ def cumprod_backward(grad, x, result, dim, *, ops):
     """
     if x.ndim == 0:
         return grad
-    return neighbour(result, dim, 1, ops=ops).conj() * ops.linear_recurrence(grad, x.conj(), dim, True)
+    return neighbour(result, dim, 1, ops=ops).conjugate() * ops.linear_recurrence(grad, x.conjugate(), dim, True)
 
 
 def cumprod_jvp(x, tangent, result, dim, *, ops):
@@ -183,21 +177,23 @@ def recurrence_coefficient_grad(grad, coefficients, result, dim, reverse, *, ops
     """What c[i] multiplied, conjugated, times the gradient that reached where it was added."""
     if grad.ndim == 0:
         return ops.zeros_like(grad)
-    grad = ops.linear_recurrence(grad, coefficients.conj(), dim, not reverse)
+    grad = ops.linear_recurrence(grad, coefficients.conjugate(), dim, not reverse)
     if reverse:
-        return neighbour(grad, dim, 0, ops=ops) * result.conj()
-    return grad * neighbour(result, dim, 0, ops=ops).conj()
+        return neighbour(grad, dim, 0, ops=ops) * result.conjugate()
+    return grad * neighbour(result, dim, 0, ops=ops).conjugate()
 
 
 def recurrence_jvp(tangent, coefficients, coefficients_t, result, dim, reverse, *, ops):
-    """The same recurrence, driven by tangent[i] + c_t[i] s[i-1] (reversed: c_t[i+1] s[i+1])."""
-    if tangent.ndim == 0:
+    """The same recurrence, driven by tangent[i] + c_t[i] s[i-1] (reversed: c_t[i+1] s[i+1]); either may be None."""
+    if coefficients_t is None:
+        return ops.linear_recurrence(tangent, coefficients, dim, reverse)
+    if result.ndim == 0:
         return tangent
     if reverse:
         added = ops.flip(neighbour(ops.flip(coefficients_t * result, (dim,)), dim, 0, ops=ops), (dim,))
     else:
         added = coefficients_t * neighbour(result, dim, 0, ops=ops)
-    return ops.linear_recurrence(tangent + added, coefficients, dim, reverse)
+    return ops.linear_recurrence(added if tangent is None else tangent + added, coefficients, dim, reverse)
 
 
 def log_weight(x, result, *, ops):

@@ -18,7 +18,7 @@ __all__ = [
 def adjoint_of(x, *, ops):
     """X^H."""
     flipped = ops.transpose(x, -2, -1)
-    return ops.conj(flipped) if x.dtype.kind == "c" else flipped
+    return ops.conjugate(flipped) if x.dtype.kind == "c" else flipped
 
 
 def without_unused(matrices, singular, *directions, instead=0, ops):
@@ -55,15 +55,18 @@ def solve_backward(grad, A, X, info, mask, *, ops):
 
 
 def solve_jvp(A, dA, dB, X, info, *, ops):
-    """A^-1 (dB - dA X)."""
-    A = without_unused(A, info, dA, dB, instead=1, ops=ops)
-    X = without_unused(X, info, dA, dB, ops=ops)
-    return ops.linalg_solve_matrices(A, dB - ops.matmul(dA, X))[0]
+    """A^-1 (dB - dA X); either may be None."""
+    directions = [x for x in (dA, dB) if x is not None]
+    A = without_unused(A, info, *directions, instead=1, ops=ops)
+    if dA is None:
+        return ops.linalg_solve_matrices(A, dB)[0]
+    turned = ops.matmul(dA, without_unused(X, info, *directions, ops=ops))
+    return ops.linalg_solve_matrices(A, -turned if dB is None else dB - turned)[0]
 
 
 def ldl_solve_backward(grad, LD, pivots, hermitian, *, ops):
     """A^-H grad, of the same factors: A is symmetric or Hermitian."""
-    LD = LD if hermitian or LD.dtype.kind != "c" else ops.conj(LD)
+    LD = LD if hermitian or LD.dtype.kind != "c" else ops.conjugate(LD)
     return ops.linalg_ldl_solve(LD, pivots, grad, hermitian=hermitian)
 
 
@@ -85,9 +88,12 @@ def solve_triangular_backward(grad, A, upper, left, unitriangular, result, mask,
 
 
 def solve_triangular_jvp(A, A_t, B_t, upper, left, unitriangular, result, *, ops):
-    """A^-1 (dB - dA X), or (dB - X dA) A^-1."""
-    moved = triangle_of(A_t, upper, unitriangular, ops=ops)
-    right = B_t - (ops.matmul(moved, result) if left else ops.matmul(result, moved))
+    """A^-1 (dB - dA X), or (dB - X dA) A^-1; either may be None."""
+    right = B_t
+    if A_t is not None:
+        moved = triangle_of(A_t, upper, unitriangular, ops=ops)
+        turned = ops.matmul(moved, result) if left else ops.matmul(result, moved)
+        right = -turned if B_t is None else B_t - turned
     return ops.linalg_solve_triangular(A, right, upper=upper, left=left, unitriangular=unitriangular)
 
 
@@ -142,4 +148,4 @@ def lstsq_residuals_jvp(A, dA, b, db, X, residuals, *, ops):
     if not residuals.size:
         return ops.zeros_like(residuals)
     rest, moved = ops.matmul(A, X) - b, ops.matmul(dA, X) - db
-    return 2 * ops.sum(ops.real(ops.conj(rest) * moved), -2)
+    return 2 * ops.sum(ops.real(ops.conjugate(rest) * moved), -2)

@@ -4,6 +4,7 @@ With T(x, w, y) = sum(y * convolution(x, w)), which is linear in each, `convolut
 `convolution_weight` are its derivatives by y, x and w, and the derivatives of each are the two others.
 """
 
+from pullback.ops.formulas.indexing import last_written
 from pullback.ops.formulas.nn import conj
 
 NO_PADDING = (0, 0, 0)  # output_padding, where there is none
@@ -63,28 +64,6 @@ def conjugated(x, *, ops):
     return conj(x)
 
 
-def sum_of_two(first, second, *, ops):
-    """first + second, either of which may be None (not both)."""
-    del ops
-    return second if first is None else first if second is None else first + second
-
-
-def input_jvp(grad_output, grad_t, weight, weight_t, size, stride, padding, dilation, groups, *, ops):
-    """Tangent of convolution_input."""
-    how = (size, stride, padding, dilation, groups)
-    first = None if grad_t is None else ops.convolution_input(grad_t, weight, *how)
-    second = None if weight_t is None else ops.convolution_input(grad_output, weight_t, *how)
-    return sum_of_two(first, second, ops=ops)
-
-
-def weight_jvp(grad_output, grad_t, input, input_t, shape, stride, padding, dilation, groups, *, ops):
-    """Tangent of convolution_weight."""
-    how = (shape, stride, padding, dilation, groups)
-    first = None if grad_t is None else ops.convolution_weight(grad_t, input, *how)
-    second = None if input_t is None else ops.convolution_weight(grad_output, input_t, *how)
-    return sum_of_two(first, second, ops=ops)
-
-
 def negated(pad, *, ops):
     """The padding that undoes `pad`."""
     del ops
@@ -110,3 +89,13 @@ def pooled_tangent(tangent, indices, places, *, ops):
 def unplaced(grad, indices, size, *, ops):
     """The adjoint of place_pooled."""
     return ops.take_pooled(grad, indices, len(size))
+
+
+def unput(grad, indices, size, *, ops):
+    """The adjoint of put_pooled: where an index occurs twice, the last number alone was written."""
+    return last_written(
+        unplaced(grad, indices, size, ops=ops),
+        lambda numbers: ops.put_pooled(numbers, indices, size),
+        lambda x: ops.take_pooled(x, indices, len(size)),
+        ops=ops,
+    )

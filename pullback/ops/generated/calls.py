@@ -5,31 +5,39 @@ Written once, in pullback/codegen/emit_calls.py; edit there.
 
 from numpy import asarray, ndarray
 
-from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole
 from pullback.core.modes import current
-from pullback.core.node import port
+from pullback.core.node import MASKING, port
 from pullback.core.operator import plain_node, saves_something
 from pullback.core.out import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import describe_view, make_view, shares_memory
 
+FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers
+
 
 def one_tensor_0(op, kernel):
     """One tensor."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
     view = op.view
 
     def run(input, *, out=None):
         if out is not None:
             return write_out(op, (input,), out)
-        if (type(input) is Tensor) and (state := current()).plain:
+        if (
+            (type(input) is Tensor)
+            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array)
             except Exception as error:
-                raise explain(op, (input,), error) from error
+                raise explain(op, (input,), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -39,7 +47,8 @@ def one_tensor_0(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -51,6 +60,8 @@ def one_tensor_0(op, kernel):
                     record(out, input)
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
+            if record is None and WATCHED:
+                note_operator(op.name, input)
             return out
         return dispatch(op, (input,))
 
@@ -59,19 +70,24 @@ def one_tensor_0(op, kernel):
 
 def one_tensor_1(op, kernel):
     """One tensor and one argument more."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
     view = op.view
 
     def run(input, a0, *, out=None):
         if out is not None:
             return write_out(op, (input, a0), out)
-        if (type(input) is Tensor) and (state := current()).plain:
+        if (
+            (type(input) is Tensor)
+            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array, a0)
             except Exception as error:
-                raise explain(op, (input, a0), error) from error
+                raise explain(op, (input, a0), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -81,7 +97,8 @@ def one_tensor_1(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -93,6 +110,8 @@ def one_tensor_1(op, kernel):
                     record(out, input, a0)
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
+            if record is None and WATCHED:
+                note_operator(op.name, input)
             return out
         return dispatch(op, (input, a0))
 
@@ -101,19 +120,24 @@ def one_tensor_1(op, kernel):
 
 def one_tensor_2(op, kernel):
     """One tensor and two arguments more."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
     view = op.view
 
     def run(input, a0, a1, *, out=None):
         if out is not None:
             return write_out(op, (input, a0, a1), out)
-        if (type(input) is Tensor) and (state := current()).plain:
+        if (
+            (type(input) is Tensor)
+            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array, a0, a1)
             except Exception as error:
-                raise explain(op, (input, a0, a1), error) from error
+                raise explain(op, (input, a0, a1), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -123,7 +147,8 @@ def one_tensor_2(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -135,6 +160,8 @@ def one_tensor_2(op, kernel):
                     record(out, input, a0, a1)
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
+            if record is None and WATCHED:
+                note_operator(op.name, input)
             return out
         return dispatch(op, (input, a0, a1))
 
@@ -143,19 +170,24 @@ def one_tensor_2(op, kernel):
 
 def one_tensor_3(op, kernel):
     """One tensor and three arguments more."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
     view = op.view
 
     def run(input, a0, a1, a2, *, out=None):
         if out is not None:
             return write_out(op, (input, a0, a1, a2), out)
-        if (type(input) is Tensor) and (state := current()).plain:
+        if (
+            (type(input) is Tensor)
+            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array, a0, a1, a2)
             except Exception as error:
-                raise explain(op, (input, a0, a1, a2), error) from error
+                raise explain(op, (input, a0, a1, a2), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -165,7 +197,8 @@ def one_tensor_3(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -177,6 +210,8 @@ def one_tensor_3(op, kernel):
                     record(out, input, a0, a1, a2)
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
+            if record is None and WATCHED:
+                note_operator(op.name, input)
             return out
         return dispatch(op, (input, a0, a1, a2))
 
@@ -185,19 +220,24 @@ def one_tensor_3(op, kernel):
 
 def one_tensor(op, kernel):
     """One tensor and any arguments more."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
     view = op.view
 
     def run(input, *rest, out=None):
         if out is not None:
             return write_out(op, (input, *rest), out)
-        if (type(input) is Tensor) and (state := current()).plain:
+        if (
+            (type(input) is Tensor)
+            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array, *rest)
             except Exception as error:
-                raise explain(op, (input, *rest), error) from error
+                raise explain(op, (input, *rest), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -207,7 +247,8 @@ def one_tensor(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -219,6 +260,8 @@ def one_tensor(op, kernel):
                     record(out, input, *rest)
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
+            if record is None and WATCHED:
+                note_operator(op.name, input)
             return out
         return dispatch(op, (input, *rest))
 
@@ -227,30 +270,40 @@ def one_tensor(op, kernel):
 
 def two_tensors_0(op, kernel):
     """Two tensors."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
 
     def run(input, other, *, out=None):
         if out is not None:
             return write_out(op, (input, other), out)
         a, b = type(input), type(other)
         if (
-            a is Tensor
-            and (
-                b is Tensor
-                and input._level == other._level
-                or b in SCALARS
-                or b is ndarray
-                and other.dtype.kind in NUMERIC
+            (
+                a is Tensor
+                and (
+                    b is Tensor
+                    and input._level == other._level
+                    or b in SCALARS
+                    or b is ndarray
+                    and other.dtype.kind in NUMERIC
+                )
+                or b is Tensor
+                and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
             )
-            or b is Tensor
-            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-        ) and (state := current()).plain:
+            and (
+                not floating
+                or a is Tensor
+                and input._array.dtype.kind in FRACTIONS
+                or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+            )
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array if a is Tensor else input, other._array if b is Tensor else other)
             except Exception as error:
-                raise explain(op, (input, other), error) from error
+                raise explain(op, (input, other), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -264,7 +317,8 @@ def two_tensors_0(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -274,6 +328,8 @@ def two_tensors_0(op, kernel):
                         node.save(out, input, other)
                 else:
                     record(out, input, other)
+            if record is None and WATCHED:
+                note_operator(op.name, input, other)
             return out
         return dispatch(op, (input, other))
 
@@ -282,30 +338,40 @@ def two_tensors_0(op, kernel):
 
 def two_tensors_1(op, kernel):
     """Two tensors and one argument more."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
 
     def run(input, other, a0, *, out=None):
         if out is not None:
             return write_out(op, (input, other, a0), out)
         a, b = type(input), type(other)
         if (
-            a is Tensor
-            and (
-                b is Tensor
-                and input._level == other._level
-                or b in SCALARS
-                or b is ndarray
-                and other.dtype.kind in NUMERIC
+            (
+                a is Tensor
+                and (
+                    b is Tensor
+                    and input._level == other._level
+                    or b in SCALARS
+                    or b is ndarray
+                    and other.dtype.kind in NUMERIC
+                )
+                or b is Tensor
+                and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
             )
-            or b is Tensor
-            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-        ) and (state := current()).plain:
+            and (
+                not floating
+                or a is Tensor
+                and input._array.dtype.kind in FRACTIONS
+                or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+            )
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array if a is Tensor else input, other._array if b is Tensor else other, a0)
             except Exception as error:
-                raise explain(op, (input, other, a0), error) from error
+                raise explain(op, (input, other, a0), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -319,7 +385,8 @@ def two_tensors_1(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -329,6 +396,8 @@ def two_tensors_1(op, kernel):
                         node.save(out, input, other, a0)
                 else:
                     record(out, input, other, a0)
+            if record is None and WATCHED:
+                note_operator(op.name, input, other)
             return out
         return dispatch(op, (input, other, a0))
 
@@ -337,30 +406,40 @@ def two_tensors_1(op, kernel):
 
 def two_tensors(op, kernel):
     """Two tensors and any arguments more."""
-    record = op.record
+    record, floating = op.record, op.floating
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
 
     def run(input, other, *rest, out=None):
         if out is not None:
             return write_out(op, (input, other, *rest), out)
         a, b = type(input), type(other)
         if (
-            a is Tensor
-            and (
-                b is Tensor
-                and input._level == other._level
-                or b in SCALARS
-                or b is ndarray
-                and other.dtype.kind in NUMERIC
+            (
+                a is Tensor
+                and (
+                    b is Tensor
+                    and input._level == other._level
+                    or b in SCALARS
+                    or b is ndarray
+                    and other.dtype.kind in NUMERIC
+                )
+                or b is Tensor
+                and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
             )
-            or b is Tensor
-            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-        ) and (state := current()).plain:
+            and (
+                not floating
+                or a is Tensor
+                and input._array.dtype.kind in FRACTIONS
+                or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+            )
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(input._array if a is Tensor else input, other._array if b is Tensor else other, *rest)
             except Exception as error:
-                raise explain(op, (input, other, *rest), error) from error
+                raise explain(op, (input, other, *rest), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -374,7 +453,8 @@ def two_tensors(op, kernel):
                 if node_type is not None:
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
-                    node._nexts = node._extra = None
+                    node._nexts = None
+                    node._extra = extra
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
@@ -384,6 +464,8 @@ def two_tensors(op, kernel):
                         node.save(out, input, other, *rest)
                 else:
                     record(out, input, other, *rest)
+            if record is None and WATCHED:
+                note_operator(op.name, input, other)
             return out
         return dispatch(op, (input, other, *rest))
 
@@ -392,37 +474,47 @@ def two_tensors(op, kernel):
 
 def three_tensors(op, kernel):
     """Three tensors and any arguments more."""
-    record = op.record
+    record, floating = op.record, op.floating
 
     def run(input, other, third, *rest, out=None):
         if out is not None:
             return write_out(op, (input, other, third, *rest), out)
         b, c = type(other), type(third)
         if (
-            type(input) is Tensor
-            and (
-                b is Tensor
-                and other._level == input._level
-                or other is None
-                or b in SCALARS
-                or b is ndarray
-                and other.dtype.kind in NUMERIC
+            (
+                type(input) is Tensor
+                and (
+                    b is Tensor
+                    and other._level == input._level
+                    or other is None
+                    or b in SCALARS
+                    or b is ndarray
+                    and other.dtype.kind in NUMERIC
+                )
+                and (
+                    c is Tensor
+                    and third._level == input._level
+                    or third is None
+                    or c in SCALARS
+                    or c is ndarray
+                    and third.dtype.kind in NUMERIC
+                )
             )
             and (
-                c is Tensor
-                and third._level == input._level
-                or third is None
-                or c in SCALARS
-                or c is ndarray
-                and third.dtype.kind in NUMERIC
+                not floating
+                or input._array.dtype.kind in FRACTIONS
+                or not is_whole(
+                    input._array, other._array if b is Tensor else other, third._array if c is Tensor else third
+                )
             )
-        ) and (state := current()).plain:
+            and (state := current()).plain
+        ):
             try:
                 result = kernel(
                     input._array, other._array if b is Tensor else other, third._array if c is Tensor else third, *rest
                 )
             except Exception as error:
-                raise explain(op, (input, other, third, *rest), error) from error
+                raise explain(op, (input, other, third, *rest), error)
             out = new(Tensor)
             out._array = result if type(result) is ndarray else asarray(result)
             out._fn = out._counter = out._extra = None
@@ -434,6 +526,8 @@ def three_tensors(op, kernel):
                 and (state.records_all or state.records(input._level))
             ):
                 record(out, input, other, third, *rest)
+            if record is None and WATCHED:
+                note_operator(op.name, input, other, third)
             return out
         return dispatch(op, (input, other, third, *rest))
 
@@ -464,6 +558,8 @@ def several_results(op, kernel):
             made = tuple(made) if multi is None else multi._make(made)
             if input._requires_grad and record is not None and (state.records_all or state.records(level)):
                 record(made, input, *rest)
+            elif record is None and WATCHED:
+                note_operator(op.name, input)
             if view:
                 for nr, out in enumerate(made):
                     if shares_memory(out._array, input._array):
@@ -500,6 +596,8 @@ def list_of_tensors(op, kernel):
                 out._level = level
                 if needs and record is not None and (state.records_all or state.records(level)):
                     record(out, tensors, *rest)
+                elif record is None and WATCHED:
+                    note_operator(op.name, *tensors)
                 return out
         return dispatch(op, (tensors, *rest))
 

@@ -205,9 +205,13 @@ deg2rad(Tensor self) -> Tensor
 
 rad2deg(Tensor self) -> Tensor
 """,
-    "conj": """The complex conjugate; a real tensor itself.
+    "conj": """The complex conjugate, not to be written into; a real tensor itself.
 
 conj(Tensor self) -> Tensor
+""",
+    "conjugate": """The complex conjugate, as a copy; a real tensor itself. NumPy's name.
+
+conjugate(Tensor self) -> Tensor
 """,
     "is_conj": """Whether self is a lazy conjugate: never, since conj computes at once.
 

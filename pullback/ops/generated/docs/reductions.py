@@ -237,9 +237,13 @@ histogramdd(Tensor self, any bins, any range=None, Tensor? weight=None, bool den
 
 _bin_edges(Tensor self, any bins, any range) -> Tensor[]
 """,
+    "_histogram_boxes": """The number of the box between edges in which each row of self falls, and how many boxes there are if in none.
+
+_histogram_boxes(Tensor self, Tensor[] edges) -> Tensor
+""",
     "_histogram_counts": """How many rows of self fall in each box between edges.
 
-_histogram_counts(Tensor self, Tensor[] edges, Tensor? weight, bool density) -> Tensor
+_histogram_counts(Tensor self, Tensor[] edges) -> Tensor
 """,
     "hash_tensor": """The exclusive or of the bits of all elements along dim (default all), as unsigned 64-bit integers.
 

@@ -81,7 +81,8 @@ squeeze(Tensor(a) self, int[1]? dim=None) -> Tensor(a)
 
 unsqueeze(Tensor(a) self, int dim) -> Tensor(a)
 """,
-    "flatten": """self with the dimensions start_dim to end_dim made one; a view where the strides allow it.
+    "flatten": """self with the dimensions start_dim to end_dim made one, a view where the strides allow it; self, if that is one
+already.
 
 flatten(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)
 """,
@@ -95,7 +96,7 @@ ravel(Tensor(a) self) -> Tensor(a)
 """,
     "contiguous": """self if its elements lie in C order without gaps, else a clone that does.
 
-contiguous(Tensor(a) self) -> Tensor(a)
+contiguous(Tensor(a) self, *, str memory_format="contiguous_format") -> Tensor(a)
 """,
     "is_contiguous": """Whether the elements lie in memory in C order without gaps.
 
@@ -241,11 +242,15 @@ vsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
 
 dsplit(Tensor(a) self, any indices_or_sections) -> Tensor(a)[]
 """,
-    "unsafe_split": """split.
+    "unsafe_split": """split, as copies, which may be written into.
 
 unsafe_split(Tensor self, any split_size, int dim=0) -> Tensor[]
 """,
-    "unsafe_chunk": """chunk.
+    "unsafe_split_with_sizes": """split_with_sizes, as copies, which may be written into.
+
+unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]
+""",
+    "unsafe_chunk": """chunk, as copies, which may be written into.
 
 unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]
 """,
