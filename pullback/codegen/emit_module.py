@@ -64,7 +64,9 @@ def emit_docs(natives: Sequence[NativeFunction]) -> str:
 
 def _doc(native: NativeFunction) -> str:
     paragraphs = (native.doc or f"{native.schema.name}.").splitlines()
-    return docstring("\n".join([*(fill(line, 116, break_long_words=False) for line in paragraphs), "", str(native.schema), ""]))
+    return docstring(
+        "\n".join([*(fill(line, 116, break_long_words=False) for line in paragraphs), "", str(native.schema), ""])
+    )
 
 
 def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
@@ -92,8 +94,6 @@ def _nodes(native: NativeFunction, registry: Registry, sources: Sources) -> list
     if derivative is None:
         return []
     return [NodeEmitter(NodeLayout(derivative, registry), sources.declarations, registry.operator_tables).emit()]
-
-
 
 
 def _imports(parts: Parts, sources: Sources) -> list[str]:

@@ -60,8 +60,17 @@ class OverloadsEmitter:
         for k in range(len(self.overloads)):
             conditions = self._conditions(k, shared, least)
             call = f"return form{k}({', '.join(self._values(k, shared))})"
-            lines += [f"        if {' and '.join(conditions)}:", f"            {call}"] if conditions else [f"        {call}"]
-        rest = ", ".join([*shared[:least], "**given({" + ", ".join(f'"{n}": {n}' for n in self._optional(shared, others, least)) + "})"])
+            lines += (
+                [f"        if {' and '.join(conditions)}:", f"            {call}"]
+                if conditions
+                else [f"        {call}"]
+            )
+        rest = ", ".join(
+            [
+                *shared[:least],
+                "**given({" + ", ".join(f'"{n}": {n}' for n in self._optional(shared, others, least)) + "})",
+            ]
+        )
         lines += [f"        return otherwise({rest})", "", f"    return {name}"]
         return "\n".join(lines)
 

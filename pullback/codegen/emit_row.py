@@ -103,7 +103,13 @@ class RowEmitter:
             options.append(f'namespace="{self.registry.namespace}"')
         node = node_class(native, self.registry) if derivative is not None else "None"
         call, signature = self._call(), self.signature_text()
-        head = [self._title(), f"kernels.{native.kernel}", node, call or "None", f"<{signature}>" if signature else "None"]
+        head = [
+            self._title(),
+            f"kernels.{native.kernel}",
+            node,
+            call or "None",
+            f"<{signature}>" if signature else "None",
+        ]
         while head[-1] == "None":
             head.pop()
         return ["primitive", *head, *options, *self._facts()]

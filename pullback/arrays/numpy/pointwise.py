@@ -9,11 +9,10 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.updates import scaled_into, writes_out
-
 from pullback.arrays.numpy.exponentials import scipy_special
 from pullback.arrays.numpy.kinds import is_complex
 from pullback.arrays.numpy.sincos import SINCOS
+from pullback.arrays.numpy.updates import scaled_into, writes_out
 
 __all__ = [
     "abs", "acos", "acosh", "add", "add_alpha", "addcdiv", "addcmul", "allclose", "asin", "asinh", "atan", "atan2",
