@@ -8,8 +8,9 @@ from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import Node, port
 from pullback.core.out import write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import Tensor, new
 from pullback.ops.extension import enter
@@ -48,7 +49,7 @@ def record_langevin(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_langevin = Operator(
@@ -193,10 +194,16 @@ def record_brillouin(out, input, spin):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = spin._fn if type(spin) is Tensor and spin._extra is None else port(spin)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_spin = spin
-    node.version_spin = spin._counter and spin._counter.n if type(spin) is Tensor else version_when_saved(spin)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(spin) is Tensor:
+        node.saved_spin = spin
+        node.version_spin = spin._counter and spin._counter.n
+    else:
+        node.saved_spin, node.version_spin = save_other(spin)
 
 
 OP_brillouin = Operator(
