@@ -196,6 +196,12 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     at = _level(level)
     found = None if at is None or not isinstance(tensor, Tensor) else _dual_in(tensor, at)
     if at is None or found is None:
+        if at is not None and isinstance(tensor, Tensor) and _holds(tensor, at):
+            raise GradientError(
+                "unpack_dual: the tangent of this level is inside another transform's, such as that of a func.jvp "
+                "around whose argument was combined with a dual Tensor of this level. Make the dual Tensor of what "
+                "that transform differentiates, or write func.jvp for both."
+            )
         return UnpackedDualTensor(tensor, None)
     primal = dual.primal_of(tensor, at)
     primal._counter = counter_of(tensor)
@@ -213,6 +219,15 @@ def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:
     while isinstance(array, Tensor):
         array = array._array
     return at_level(array, level)
+
+
+def _holds(array: Any, level: ForwardLevel) -> bool:
+    """Whether something of a forward level is anywhere in an array."""
+    if isinstance(array, Tensor):
+        return _holds(array._array, level)
+    if type(array) is not DualArray:
+        return False
+    return array.level.number == level.number or _holds(array.primal, level) or _holds(array.tangent, level)
 
 
 def _level(number: int | None) -> ForwardLevel | None:

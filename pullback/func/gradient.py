@@ -80,7 +80,7 @@ def value_and_grad(function, argnums=0, has_aux=False):
     def compute(*args, **kwargs):
         state = modes.current()
         level = state.level + 1
-        before = modes.set_modes(state.deeper())
+        before = modes.set_modes(state.deeper().differentiating())
         try:
             args, leaves, structures = _enter(args, numbers, level)
             output = function(*args, **kwargs)
