@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy import vdot
 
-from pullback.arrays.numpy.quiet import is_careful
 from pullback.core.tensor import Tensor, ndarray
 
 
@@ -55,10 +54,3 @@ def _has_nan(x: Any) -> bool:
     # One number tells: infinities give inf here, or a NaN too many for complex ones, which does no harm.
     squares = vdot(x, x)
     return bool(squares != squares)  # noqa: PLR0124 - in a tenth of np.isnan's time
-
-
-def settled_gradients(node: Any, grads: Sequence[Any], cotangent: Any, ops: Any) -> Sequence[Any]:
-    """What the node of an operator makes of a cotangent, with 0 for NaN where the cotangent is 0."""
-    if not node.pointwise or cotangent is None or not is_careful():
-        return grads
-    return [g if g is None or g.shape != cotangent.shape else settled(g, (cotangent,), ops) for g in grads]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.run import Box, Run
+from pullback.autograd.structural_zeros import Masked, summed
 from pullback.core import slots
 from pullback.core.errors import GradientError, with_article
 from pullback.core.lock import one_thread
@@ -48,6 +49,8 @@ def add(held: Gradient, grad: Gradient) -> Gradient:
     ):
         held += grad
         return held
+    if type(held) is Masked or type(grad) is Masked:
+        return summed(held, grad)  # type: ignore[no-any-return]
     return held + grad
 
 

@@ -29,6 +29,7 @@ class Identity(Node):
     """Passes its gradient on."""
 
     __slots__ = ()
+    pointwise = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (grad,)

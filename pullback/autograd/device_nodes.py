@@ -25,6 +25,7 @@ class Gather(MultiNode):
 
     __slots__ = ("device", "dim")
     arity = 1
+    structural = True
     device: str
     dim: int
 
@@ -39,6 +40,7 @@ class Scatter(Node):
     """The node of what `gather` gave: deals the gradient out to the devices of the inputs."""
 
     __slots__ = ("devices", "dim", "sizes")
+    structural = True
     devices: tuple[str, ...]
     dim: int
     sizes: tuple[int, ...] | None  # None: the inputs were numbers

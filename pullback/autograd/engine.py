@@ -12,15 +12,17 @@ from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from pullback.arrays.numpy.quiet import calm, careful, is_careful, restore, silence, warnings
-from pullback.arrays.zero_directions import settled_gradients
+import numpy as np
+
+from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.autograd import node_hooks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.fit import fit
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
+from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.core import slots
-from pullback.core.node import LEAF, AccumulateGrad, Edge, Node, NodeExtra, Port
-from pullback.core.tensor import Tensor
+from pullback.core.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
+from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
@@ -67,9 +69,8 @@ def execute(
 
 def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None) -> None:
     before = warnings()
-    stays = bool(careful) and is_careful()  # an outer backward that this one is part of
     try:
-        silence()
+        hush()
         _run_ready(run, roots, awaited, needed)
         add_pending(run)
     except BaseException as error:
@@ -79,8 +80,6 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         raise
     finally:
         restore(before)
-        if careful and not stays:
-            calm()
 
 
 def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, int]:
@@ -172,21 +171,33 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
     edge: Edge | None
     grads: Sequence[Gradient] | None
     for edge, grad in roots:
+        if type(grad) is ndarray or not isinstance(grad, np.generic):  # a loss's own 1 has no zeros
+            grad = root_cotangent(grad)
+            run.masks = run.masks or type(grad) is Masked
         root = edge.node()
         if root is edge and awaited[root] == 1:  # the usual case of _deliver
             heappush(heap, (-root._sequence_nr, root, grad))
         else:
             _deliver(edge, grad, run, buffers, awaited, heap)
+    masks = run.masks
     while heap:
         _, node, grad = heappop(heap)
         while True:
             if node._extra is not None or grad is None or (special is not None and node in special):
-                box, grad = [grad], None
-                grads = _run_special(run, node, box, needed)
+                if node._extra is MASKING and grad is not None and (special is None or node not in special):
+                    run.masks = masks = True
+                    grads = run_masked(node, grad, ops, unpack)
+                    if release:
+                        node.release()
+                else:
+                    box, grad = [grad], None
+                    grads = _run_special(run, node, box, needed)
+                    masks = run.masks
             else:
-                grads = node.apply(ops, grad, unpack)
-                if careful:
-                    grads = settled_gradients(node, grads, grad, ops)
+                if masks and (type(grad) is Masked or type(grad) is list):
+                    grads = run_masked(node, grad, ops, unpack) if is_masked(grad) else node.apply(ops, grad, unpack)
+                else:
+                    grads = node.apply(ops, grad, unpack)
                 if release:
                     node.release()
             following = grad = None
@@ -206,11 +217,14 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
                             g = fit(g, edge, node, run)
                         count = awaited[edge]
                         if count != 1:
+                            if masks and type(g) is Masked and edge._extra is LEAF:
+                                g = g.cleaned()
                             count = awaited[edge] = count + 1
                             if g is None:
                                 g = buffers.pop(edge, None)
                             elif edge in buffers:
-                                g = buffers[edge] + g if g.size < FEW else add(buffers.pop(edge), g)
+                                small = g.size < FEW and not masks
+                                g = buffers[edge] + g if small else add(buffers.pop(edge), g)
                             if count:
                                 if g is not None:
                                     buffers[edge] = g
@@ -257,7 +271,7 @@ def _deliver(
     elif g is not None:
         grads = buffers.setdefault(node, [None] * node.outputs)
         nr = edge.output_nr
-        grads[nr] = g if grads[nr] is None else grads[nr] + g
+        grads[nr] = g if grads[nr] is None else add(grads[nr], g)
     count = awaited[node] = awaited[node] + (-1 if awaited[node] > 0 else 1)
     if not count:
         heappush(heap, (-node._sequence_nr, node, buffers.pop(node, None)))
@@ -267,6 +281,9 @@ def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Se
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
     if run.instruments:
         run.running = node
+    kept: Any = None
+    if run.masks:
+        box[0], kept = unmasked(box[0])
     extra = node._extra
     if extra is not None or run.targets is not None:
         node_hooks.of_tensors(run, node, box)
@@ -280,6 +297,8 @@ def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Se
     if extra is not None and extra.pre_hooks:
         node_hooks.before(run, node, box)
     grad = box[0]
+    if kept is not None:
+        grad = masked_again(grad, kept)
     undefined = grad is None or (node.outputs != 1 and all(g is None for g in grad))
     grads: Sequence[Gradient]
     if undefined and not node.takes_undefined:
@@ -289,7 +308,7 @@ def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Se
         if not run.keep_graph:
             node.release()
     if extra is not None and extra.post_hooks:
-        grads = node_hooks.after(run, node, grads, grad)
+        grads = node_hooks.after(run, node, grads, box[0])
     return grads
 
 
@@ -299,6 +318,8 @@ def _settle(run: Run, node: AccumulateGrad, grad: Gradient) -> bool:
     extra: Any = variable._extra
     if extra.hooks or extra.post_accumulate_hooks:
         return False
+    if type(grad) is Masked:
+        grad = grad.cleaned()
     if run.captures is not None:
         _capture(run, node, grad)
     elif grad is not None and variable._requires_grad:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.autograd.run import Run
+from pullback.autograd.structural_zeros import Masked, summed_to
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, with_article
 from pullback.core.node import Edge, Node
@@ -14,6 +15,8 @@ from pullback.core.types import DType, Gradient, Shape
 
 def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
     """`g` with the shape and dtype of `edge`, or an error that names the node that produced it."""
+    if type(g) is Masked:
+        return _fit_masked(g, edge, node, run)
     if not hasattr(g, "shape"):
         raise GradientError(
             f"Function {node.name()} returned {with_article(g)} as gradient; expected an array or Tensor of shape "
@@ -25,6 +28,12 @@ def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
     if g.dtype != edge._dtype:
         g = to_dtype(g, edge._dtype, ops)  # type: ignore[arg-type]
     return g
+
+
+def _fit_masked(g: Masked, edge: Edge, node: Node, run: Run | None) -> Gradient:
+    if g.shape == edge._shape:
+        return Masked(fit(g.value, edge, node, run), g.mask, g.dirty)  # type: ignore[return-value]  # as it flows
+    return summed_to(g, fit(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type, no-any-return]
 
 
 def sum_to_shape(g: Gradient, shape: Shape, node: Node, edge: Edge, ops: Any) -> Gradient:

@@ -9,7 +9,7 @@ place in the base's memory), as `AsStridedBackward0` of the base, or by running 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from pullback.autograd.replay import Replay
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR
 from pullback.core.lock import one_thread
-from pullback.core.node import Edge, Node, Unpack, node_extra, port
+from pullback.core.node import MASKING, Edge, Node, Unpack, node_extra, port
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.core.types import Gradient, Version
@@ -34,14 +34,34 @@ class CopySlices(Node):
     part: Places | Replay
     target: Edge | None
     takes_undefined = False
+    structural = True
+    unclean = True
+
+    @property
+    def masking(self) -> bool:  # type: ignore[override]  # read alone, here as there
+        """Whether the in-place operator masks."""
+        return self.fn.masking
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         if ops is TENSOR:
             unpack = partial(_unpack_apart, unpack)
+        return self._apply(ops, grad, lambda shown: self.fn.apply(ops, shown, unpack))
+
+    def pull_touched(self, ops: Any, touched: Any, unpack: Unpack) -> Sequence[Any]:
+        def pull(shown: Any) -> Sequence[Any]:
+            if self.fn.structural:
+                return self.fn.pull_touched(ops, shown, unpack)
+            if not self.fn.pointwise:
+                shown = ops.full(shown.shape, 1.0 if shown.any() else 0.0)
+            return [shown for _ in self.fn.edges()]
+
+        return self._apply(ops, touched, pull)
+
+    def _apply(self, ops: Any, grad: Any, of_part: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
         shown, put_back = self.part.taken(grad, ops)
         own = None
         results = []
-        for edge, g in zip(self.fn.edges(), self.fn.apply(ops, shown, unpack), strict=True):
+        for edge, g in zip(self.fn.edges(), of_part(shown), strict=True):
             if edge is None or edge is not self.target:
                 results.append(g)
                 continue
@@ -62,7 +82,7 @@ def _unpack_apart(unpack: Unpack, saved: Any, version: Version, node: Node) -> A
         for slot in (slot for cls in type(node).__mro__ for slot in getattr(cls, "__slots__", ())):
             if slot != "__weakref__":
                 setattr(twin, slot, getattr(node, slot))
-        twin._sequence_nr, twin._extra = next_sequence_nr(), None
+        twin._sequence_nr, twin._extra = next_sequence_nr(), MASKING if node.masking else None
         x._fn = twin
     return x
 
@@ -73,6 +93,7 @@ class AsStridedBackward0(Node):
     __slots__ = ("places",)
     places: Places
     arity = 1
+    structural = masking = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (self.places.laid(grad, ops),)
@@ -104,10 +125,11 @@ def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -
         return
     copy = new(CopySlices)
     copy._sequence_nr = next_sequence_nr()
-    copy._next0 = copy._next1 = copy._extra = None
+    copy._next0 = copy._next1 = None
     copy._shape, copy._dtype = base._array.shape, base._array.dtype
     node = node.node()
     copy.fn, copy.part = node, _part(base, target)
+    copy._extra = MASKING if node.masking else None
     copy.target = before
     # The view's own history is the base's; everything else that the operator took keeps its edge.
     copy._nexts = (port(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
@@ -177,8 +199,8 @@ def _strided(view: Tensor, edge: Edge, places: Places) -> Edge:
     """The function of a view as a node of its own."""
     node = new(AsStridedBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._nexts = node._next1 = node._extra = None
-    node._next0 = edge
+    node._nexts = node._next1 = None
+    node._next0, node._extra = edge, MASKING
     node._shape, node._dtype = view._array.shape, view._array.dtype
     node.places = places
     return node

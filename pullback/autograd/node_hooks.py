@@ -11,6 +11,7 @@ import numpy as np
 from pullback.autograd.accumulate import keep_grad
 from pullback.autograd.fit import fit
 from pullback.autograd.run import Box, Run
+from pullback.autograd.structural_zeros import masked_again, unmasked
 from pullback.core import slots
 from pullback.core.errors import GradientError, with_article
 from pullback.core.hook_dict import HookDict
@@ -131,11 +132,12 @@ def after(run: Run, node: Node, grads: Sequence[Gradient], grad: Gradient) -> Se
     outputs = tuple(to_tensor(run, g) for g in _as_list(node, [grad]))
     edges = node.edges()
     grads = [g if g is None or edge is None else fit(g, edge, node, run) for g, edge in zip(grads, edges, strict=True)]
+    grads, kept = unmasked(grads)
     for hook in list(node._extra.post_hooks.values()):  # type: ignore[union-attr]
         result = run.call(hook, tuple(to_tensor(run, g) for g in grads), outputs)
         if result is not None:
             grads = _replaced(run, result, grads, f"hook {_name(hook)!r} of {node.name()}")
-    return grads
+    return masked_again(grads, kept)  # type: ignore[no-any-return]
 
 
 def _replaced(run: Run, result: Any, grads: Sequence[Gradient], where: str) -> list[Gradient]:

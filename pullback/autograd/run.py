@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, TypeAlias
 
-from pullback.arrays.numpy.quiet import careful
-from pullback.arrays.zero_directions import settled_gradients
 from pullback.autograd import users_code
+from pullback.autograd.structural_zeros import is_masked, masked_again, plain, run_masked, unmasked
 from pullback.core import modes
 from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.instruments import run_node
@@ -32,8 +30,8 @@ class Run:
     """The level of one backward, its operators, what it keeps, what it captures."""
 
     __slots__ = (
-        "__weakref__", "captured", "captures", "create_graph", "instruments", "keep_graph", "level", "nodes", "ops",
-        "pending", "replaced", "running", "targets", "unpack",
+        "__weakref__", "captured", "captures", "create_graph", "instruments", "keep_graph", "level", "masks", "nodes",
+        "ops", "pending", "replaced", "running", "targets", "unpack",
     )  # fmt: skip
     nodes: Container[Node]  # those that this backward comes to
     running: Node  # kept for instruments alone, and unset until the first node runs
@@ -54,6 +52,7 @@ class Run:
         self.create_graph = create_graph
         self.captures = captures  # positions among the results
         self.captured: dict[int, Gradient] = {}
+        self.masks = False  # whether gradients may be Masked from here on
         state = modes.current()  # what wants to see every node run:
         self.instruments = () if state.plain else tuple(i for i in state.instruments if i.watches_nodes)
         # Leaves, each with its gradient: added to .grad once nothing can fail any more.
@@ -65,15 +64,24 @@ class Run:
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_nested if level else unpack_raw
 
     def apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
-        """What a node makes of its gradient; instruments look on."""
-        if self.instruments:
-            run = partial(self._apply, node, grad)
-            return run_node(self.instruments, node, grad, run)  # type: ignore[no-any-return]
-        return self._apply(node, grad)
+        """What a node makes of its gradient; instruments look on, who see it clean."""
+        if not self.instruments:
+            return self._apply(node, grad)
+        kept: Any = None
+
+        def run() -> Sequence[Gradient]:
+            nonlocal kept
+            grads, kept = unmasked(list(self._apply(node, grad)))
+            return grads  # type: ignore[no-any-return]
+
+        grads = run_node(self.instruments, node, plain(grad), run)
+        return grads if kept is None else masked_again(list(grads), kept)  # type: ignore[no-any-return]
 
     def _apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
-        grads = node.apply(self.ops, grad, self.unpack)
-        return settled_gradients(node, grads, grad, self.ops) if careful else grads
+        if node.masking or (self.masks and is_masked(grad)):
+            self.masks = True
+            return run_masked(node, grad, self.ops, self.unpack)
+        return node.apply(self.ops, grad, self.unpack)
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a user's function, which records only if this backward is itself recorded.

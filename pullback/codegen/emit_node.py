@@ -43,11 +43,14 @@ class NodeEmitter:
             lines.append(f"    output_names = {self.schema.output_names!r}")
             lines.append(f"    differentiable_outputs = {self.derivative.output_differentiability!r}")
         tags = self.derivative.native.tags
-        if "pointwise" in tags and not layout.multi:
+        if "pointwise" in tags and not self.schema.returns_list and len(self.derivative.differentiable_outputs) == 1:
             lines.append("    pointwise = True")
-        body = (["expect_nans()"] if "masking" in tags else []) + self._apply()
+        if tags & {"masking", "structural", "view"}:
+            lines.append("    structural = True")
+        if layout.masking:
+            lines.append("    masking = True")
         grad = "grads" if layout.multi else "grad"
-        lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(body), " " * 8)]
+        lines += ["", f"    def apply(self, ops, {grad}, unpack):", indent("\n".join(self._apply()), " " * 8)]
         return "\n".join(lines + self._release())
 
     def _release(self) -> list[str]:

@@ -24,6 +24,8 @@ def emit_record(layout: NodeLayout) -> str:
     lines.append(f"node = {start}")
     if not layout.multi:
         lines += _start(layout)
+    elif layout.masking:
+        lines.append("node._extra = MASKING")
     lines += [*_edges(layout), *_saved(layout)]
     return "\n".join([f"def record_{schema.unique_name}({params}):", *(f"    {line}" for line in lines)])
 
@@ -33,7 +35,8 @@ def _start(layout: NodeLayout) -> list[str]:
     data = unused("data", layout.native)
     return [
         "node._sequence_nr = next_sequence_nr()",
-        "node._next0 = node._next1 = node._nexts = node._extra = None",
+        f"node._next0 = node._next1 = node._nexts = {'None' if layout.masking else 'node._extra = None'}",
+        *(["node._extra = MASKING"] if layout.masking else []),
         f"{data} = out._array",
         f"node._shape, node._dtype = {data}.shape, {data}.dtype",
         "out._fn, out._requires_grad = node, True",

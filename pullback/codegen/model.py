@@ -24,6 +24,7 @@ TAGS: Final = (
     "nondifferentiable",
     "undefined",
     "masking",
+    "structural",
     "variadic",
     "internal",
     *NUMBER_TAGS,

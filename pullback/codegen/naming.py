@@ -15,7 +15,6 @@ CORE: dict[str, tuple[str, ...]] = {
     "collections": ("namedtuple",),
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
-    "pullback.arrays.numpy.quiet": ("expect_nans",),
     "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
     "pullback.core.dispatch": (
         "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
@@ -23,7 +22,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),
     "pullback.core.mutation": ("assign", "inplace", "mutate"),
-    "pullback.core.node": ("MultiNode", "Node", "port", "start_multi"),
+    "pullback.core.node": ("MASKING", "MultiNode", "Node", "port", "start_multi"),
     "pullback.core.out": ("assign_out", "write_out"),
     "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
     "pullback.core.sequence": ("next_sequence_nr",),

@@ -34,6 +34,7 @@ class NodeLayout:
         self.has_list = any(arg.type.is_tensor_list for arg in self.inputs)
         self.in_slots = not self.has_list and len(self.inputs) <= 2  # edges in _next0 and _next1
         self.own_edges = self.has_list and len(self.inputs) > 1  # the edges of each input in a slot of their own
+        self.masking = "masking" in self.native.tags
         self.multi = self.schema.returns_list or len(self.schema.returns) > 1
         # The only tensor argument of an operator is no constant when its node is recorded.
         self.sure_tensor = len(self.native.differentiable_args) == 1

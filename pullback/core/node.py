@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from pullback.core import slots
@@ -56,6 +58,17 @@ class NodeExtra:
 
 # Stands in the `_extra` of an AccumulateGrad without hooks: it tells the engine's fast path to leave the node alone.
 LEAF = NodeExtra()
+# Stands in that of a node that masks, and has no hooks: the engine's fast path sees there that masks begin.
+MASKING = NodeExtra()
+_STANDING_IN = (None, LEAF, MASKING)
+
+
+def _show_saved(name: str, node: Node) -> Any:
+    return slots.show_saved(node, name)
+
+
+def _raw_saved(name: str, node: Node) -> Any:
+    return slots.raw_saved(node, name)
 
 
 class Node:
@@ -79,7 +92,21 @@ class Node:
     output_nr = 0  # of a single-output node, which is its own port
     outputs = 1
     pointwise = False  # whether each element of a gradient belongs to the same element of the cotangent alone
+    structural = False  # whether apply() on 1 for what was touched, 0 for the rest, finds what is touched of the inputs
+    masking = False  # whether it also keeps the cotangent away from elements: structural zeros begin here
+    unclean = False  # whether apply() of this structural node may leave NaNs where nothing is touched
     takes_undefined = False  # whether apply() runs although every incoming gradient is undefined
+
+    def __init_subclass__(cls) -> None:
+        # `_saved_x` shows what the slots `saved_x` and `arg_x` hold, as in PyTorch. `__getattr__` would serve too, but
+        # Python 3.11 reads every attribute of a class that has one three to four times as slowly.
+        for slot in cls.__dict__.get("__slots__", ()):
+            kind, _, name = slot.partition("_")
+            if kind == "saved":
+                setattr(cls, f"_saved_{name}", property(partial(_show_saved, name)))
+                setattr(cls, f"_raw_saved_{name}", property(partial(_raw_saved, name)))
+            elif kind == "arg":
+                setattr(cls, f"_saved_{name}", property(attrgetter(slot)))
 
     def __init__(
         self, edges: Iterable[Edge | None] = (), shape: Shape | None = None, dtype: DType | None = None
@@ -92,6 +119,10 @@ class Node:
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         """The gradients of the inputs, one for each edge."""
         raise NotImplementedError(f"{self.name()} has no apply().")
+
+    def pull_touched(self, ops: Any, touched: Any, unpack: Unpack) -> Sequence[Any]:
+        """What is touched of the inputs, as numbers that are not 0, where this node is structural."""
+        return self.apply(ops, touched, unpack)
 
     def release(self) -> None:
         """Let go of the saved tensors; a second backward then raises."""
@@ -142,23 +173,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
-
-    def __getattr__(self, name: str) -> Any:
-        # Only missing attributes get here: `_saved_x` shows what the slots `saved_x` and `arg_x` hold, as in PyTorch.
-        if name.startswith("_saved_"):
-            if hasattr(type(self), name[1:]):
-                return slots.show_saved(self, name[7:])
-            if hasattr(type(self), f"arg_{name[7:]}"):
-                return getattr(self, f"arg_{name[7:]}")
-        if name.startswith("_raw_saved_") and hasattr(type(self), name[5:]):
-            return slots.raw_saved(self, name[11:])
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
-
-    def __dir__(self) -> list[str]:
-        names = [name for cls in type(self).__mro__ for name in getattr(cls, "__slots__", ())]
-        shown = ["_saved_" + name.partition("_")[2] for name in names if name.startswith(("saved_", "arg_"))]
-        shown += ["_raw_" + name for name in names if name.startswith("saved_")]
-        return [*super().__dir__(), *shown]
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -302,9 +316,9 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 def node_extra(node: Node) -> NodeExtra:
     """The NodeExtra of `node`, made if there is none yet."""
     extra = node._extra
-    if extra is None or extra is LEAF:
+    if extra in _STANDING_IN:
         with one_thread:
             extra = node._extra
-            if extra is None or extra is LEAF:
+            if extra in _STANDING_IN:
                 extra = node._extra = NodeExtra()
     return extra

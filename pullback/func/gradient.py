@@ -7,6 +7,7 @@ import numpy as np
 
 from pullback.autograd.engine import execute
 from pullback.core import modes
+from pullback.core.dispatch import table_of
 from pullback.core.errors import GradientError, with_article
 from pullback.core.node import port
 from pullback.core.pytree import flatten, unflatten
@@ -189,13 +190,13 @@ def _check_scalar(value):
 
 def _one(data):
     if type(data) is not ndarray:
-        return data * 0 + 1
+        return table_of((data,)).ones_like(data)  # not data * 0 + 1, which is nan for an infinite loss
     return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)
 
 
 def _zeros(leaf):
     data = leaf._array
-    return np.zeros_like(data) if isinstance(data, ndarray) else (data * 0).detach()
+    return np.zeros_like(data) if isinstance(data, ndarray) else table_of((data,)).zeros_like(data)
 
 
 def _leave(value, level):

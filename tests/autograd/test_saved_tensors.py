@@ -54,7 +54,7 @@ def test_saved_tensors_are_shown_with_their_place_in_the_graph():
 def test_nothing_is_shown_under_other_names():
     node = leaf().exp().grad_fn
     for name in ("_saved_input", "_raw_saved_input", "_saved_", "saved"):
-        with pytest.raises(AttributeError, match=f"ExpBackward0 has no attribute {name!r}"):
+        with pytest.raises(AttributeError, match=f"'ExpBackward0' object has no attribute {name!r}"):
             getattr(node, name)
 
 

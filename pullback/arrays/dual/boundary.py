@@ -82,6 +82,7 @@ class MakeDualBackward0(Node):
     __slots__ = ("level",)
     level: ForwardLevel
     arity = 2
+    pointwise = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         found = at_level(grad, self.level)
@@ -98,6 +99,7 @@ class FwPrimalBackward0(Node):
     __slots__ = ("level",)
     level: ForwardLevel
     arity = 1
+    pointwise = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (make_dual(None, grad, self.level.lasting, True),)
@@ -109,6 +111,7 @@ class FwTangentBackward0(Node):
     __slots__ = ("level",)
     level: ForwardLevel
     arity = 1
+    pointwise = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         return (make_dual(grad, None, self.level.lasting, True),)

@@ -42,6 +42,10 @@ except ImportError:  # not in this version of NumPy
         np.seterr(**before[0])
         np.seterrcall(before[1])
 
+    def hush() -> None:
+        """No warnings from here on, and nobody listens."""
+        np.seterr(all="ignore")
+
     def silence() -> None:
         """No warnings from here on."""
         restore(_SILENT)
@@ -50,9 +54,15 @@ else:
     warnings = _extobj_contextvar.get
     restore = _extobj_contextvar.set
 
+    _HUSHED = _make_extobj(all="ignore")
+
     def silence() -> None:
         """No warnings from here on."""
         _extobj_contextvar.set(_SILENT)
+
+    def hush() -> None:
+        """No warnings from here on, and nobody listens."""
+        _extobj_contextvar.set(_HUSHED)
 
 
 def is_careful() -> bool:

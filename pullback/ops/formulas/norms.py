@@ -51,7 +51,11 @@ def vector_norm_backward(grad, self, ord, dim, keepdim, dtype, result, *, ops):
     self = self if dtype is None else ops.to(self, dtype)
     ndim = self.ndim
     norm, grad = _kept(result, dim, ndim, keepdim, ops), _kept(grad, dim, ndim, keepdim, ops)
-    return grad * norm_slope(self, ord, norm, dim, ops)
+    found = grad * norm_slope(self, ord, norm, dim, ops)
+    if not math.isinf(ord):
+        return found
+    size = ops.abs(self)  # where that is NaN, so is the gradient
+    return ops.where(ops.logical_or(ops.lt(size, norm), ops.gt(size, norm)), 0, found)
 
 
 def vector_norm_jvp(self, tangent, ord, dim, keepdim, dtype, result, *, ops):

@@ -8,7 +8,8 @@ import math
 
 __all__ = [
     "above",
-    "angle_slope",
+    "angle_direction",
+    "angle_gradient",
     "below",
     "halved_at_ties",
     "log_argument",
@@ -119,10 +120,18 @@ def over_hypot(part, y, x, *, ops):
     return part / nonzero_or_inf(ops.hypot(y, x), ops=ops)
 
 
-def angle_slope(z, *, ops):
-    """The gradient of the argument at z: i z / |z|**2, 0 at 0. The argument of a real number is constant: 0."""
-    if not is_complex(z):
-        return 0.0
+def angle_gradient(grad, z, *, ops):
+    """grad times the gradient of the argument at z."""
+    return grad * _angle_slope(z, ops) if is_complex(z) else ops.zeros_like(grad)
+
+
+def angle_direction(z, movement, *, ops):
+    """How the argument of z moves with z."""
+    return ops.real(ops.conj(movement) * _angle_slope(z, ops)) if is_complex(z) else ops.zeros_like(movement)
+
+
+def _angle_slope(z, ops):
+    """i z / |z|**2, 0 at 0."""
     r = nonzero_or_inf(ops.abs(z), ops=ops)
     return z * 1j / r / r
 

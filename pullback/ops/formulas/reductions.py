@@ -17,7 +17,6 @@ __all__ = [
     "mean_backward",
     "mean_of_ties",
     "neighbour",
-    "not_nan",
     "prod_backward",
     "recurrence_coefficient_grad",
     "recurrence_jvp",
@@ -65,11 +64,6 @@ def mean_backward(grad, shape, dim, keepdim, *, ops):
     return expand_reduced(grad / count if count else grad, shape, dim, keepdim, ops=ops)
 
 
-def not_nan(x, *, ops):
-    """1 where a nansum counts an element, else 0."""
-    return ops.logical_not(ops.isnan(x))
-
-
 def var_scale(shape, dim, correction):
     """2 / (n - correction); infinite where there is no degree of freedom, as the variance itself is then."""
     freedom = reduced_count(shape, dim) - (1 if correction is None else correction)
@@ -111,13 +105,13 @@ def ties(x, result, dim, keepdim, *, ops):
 def share_among_ties(grad, x, result, dim, keepdim, *, ops):
     """The gradient of an extreme: all that attain it get equal parts."""
     mask, count = ties(x, result, dim, keepdim, ops=ops)
-    return mask * (restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) / count)
+    return ops.where(mask, restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) / count, 0)
 
 
 def mean_of_ties(tangent, x, result, dim, keepdim, *, ops):
     """The tangent of an extreme: the mean over all that attain it."""
     mask, count = ties(x, result, dim, keepdim, ops=ops)
-    total = ops.sum(mask * tangent, dim, True) / count
+    total = ops.sum(ops.where(mask, tangent, 0), dim, True) / count
     return ops.reshape(total, result.shape)
 
 

@@ -17,7 +17,7 @@ __all__ = [
 def scatter_reduce_self(grad, x, dim, index, src, result, reduce, include_self, *, ops):
     """What reaches the tensor that was reduced into; nothing where it had no part."""
     share = share_of_self(x, dim, index, src, result, reduce, include_self, ops)
-    grad = grad if share is None else grad * share
+    grad = _shared(grad, share, reduce, ops)
     return grad if include_self else ops.scatter(grad, dim, index, 0)
 
 
@@ -25,7 +25,7 @@ def scatter_reduce_src(grad, x, dim, index, src, result, reduce, include_self, *
     """What reaches src: zero where it is larger than index."""
     picked = ops.gather(grad, dim, index)
     share = share_of_src(x, dim, index, src, result, reduce, include_self, ops)
-    picked = picked if share is None else picked * share
+    picked = _shared(picked, share, reduce, ops)
     shape = tuple(src.shape)
     if tuple(picked.shape) == shape:
         return picked
@@ -44,7 +44,14 @@ def scatter_reduce_jvp(self_t, src_t, x, dim, index, src, result, reduce, includ
         return kept
     share = share_of_src(x, dim, index, src, result, reduce, include_self, ops)
     moved = fitted(src_t, index, ops)
-    return ops.scatter_add(kept, dim, index, moved if share is None else moved * share)
+    return ops.scatter_add(kept, dim, index, _shared(moved, share, reduce, ops))
+
+
+def _shared(x, share, reduce, ops):
+    """x times the share; an element that no extreme is attained by has none, and 0 even where x is infinite."""
+    if share is None:
+        return x
+    return ops.where(ops.eq(share, 0), 0, x * share) if reduce in ("amax", "amin") else x * share
 
 
 # -- index_reduce: the same, with an index for whole slices ----------------------------------------------------------

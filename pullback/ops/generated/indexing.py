@@ -2,12 +2,11 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, int_list, missing_argument
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -42,6 +41,8 @@ class SliceBackward0(Node):
 
     __slots__ = ("arg_index", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.slice_backward(grad, self.self_shape, self.arg_index),)
@@ -51,7 +52,8 @@ def record_slice_view(out, input, index):
     """Make `out` the result of a SliceBackward0 node."""
     node = new(SliceBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -94,6 +96,7 @@ class SliceBackwardBackward0(Node):
 
     __slots__ = ("arg_index",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.slice_view(grad, self.arg_index),)
@@ -143,9 +146,10 @@ class IndexBackward0(Node):
 
     __slots__ = ("arg_index", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         return (ops.index_accumulate(grad, self.self_shape, self.arg_index),)
 
 
@@ -153,7 +157,8 @@ def record_advanced_index(out, input, index):
     """Make `out` the result of a IndexBackward0 node."""
     node = new(IndexBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -194,6 +199,7 @@ class IndexAccumulateBackward0(Node):
 
     __slots__ = ("arg_index",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.advanced_index(grad, self.arg_index),)
@@ -243,9 +249,10 @@ class SetitemBackward0(Node):
 
     __slots__ = ("arg_index", "value_shape")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         grad_of_self = grad_of_value = None
         if self._next0 is not None:
             grad_of_self = ops.setitem(grad, self.arg_index, 0)
@@ -258,7 +265,8 @@ def record_setitem(out, input, index, value):
     """Make `out` the result of a SetitemBackward0 node."""
     node = new(SetitemBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -330,6 +338,8 @@ class IndexPutBackward0(Node):
 
     __slots__ = ("arg_accumulate", "arg_index", "values_shape")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -344,7 +354,8 @@ def record__index_put(out, input, index, values, accumulate):
     """Make `out` the result of a IndexPutBackward0 node."""
     node = new(IndexPutBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -403,6 +414,8 @@ class GatherBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -417,7 +430,8 @@ def record_gather(out, input, dim, index, sparse_grad):
     """Make `out` the result of a GatherBackward0 node."""
     node = new(GatherBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -480,6 +494,7 @@ class GatherBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -571,6 +586,8 @@ class ScatterBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -590,7 +607,8 @@ def record_scatter(out, input, dim, index, src):
     """Make `out` the result of a ScatterBackward0 node."""
     node = new(ScatterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -666,6 +684,8 @@ class ScatterBackward1(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -680,7 +700,8 @@ def record_scatter_value(out, input, dim, index, value):
     """Make `out` the result of a ScatterBackward1 node."""
     node = new(ScatterBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -818,6 +839,8 @@ class ScatterAddBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -837,7 +860,8 @@ def record_scatter_add(out, input, dim, index, src):
     """Make `out` the result of a ScatterAddBackward0 node."""
     node = new(ScatterAddBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -916,6 +940,8 @@ class IndexSelectBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -930,7 +956,8 @@ def record_index_select(out, input, dim, index):
     """Make `out` the result of a IndexSelectBackward0 node."""
     node = new(IndexSelectBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -993,6 +1020,7 @@ class IndexSelectBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1069,6 +1097,7 @@ class IndexAddBackward0(Node):
 
     __slots__ = ("arg_alpha", "arg_dim", "saved_index", "source_shape", "version_index")
     arity = 2
+    structural = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_source = None
@@ -1168,6 +1197,8 @@ class IndexCopyBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "source_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1187,7 +1218,8 @@ def record_index_copy(out, input, dim, index, source):
     """Make `out` the result of a IndexCopyBackward0 node."""
     node = new(IndexCopyBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1265,6 +1297,8 @@ class IndexFillBackward0(Node):
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1284,7 +1318,8 @@ def record_index_fill(out, input, dim, index, value):
     """Make `out` the result of a IndexFillBackward0 node."""
     node = new(IndexFillBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1359,6 +1394,8 @@ class TakeBackward0(Node):
 
     __slots__ = ("saved_index", "self_shape", "version_index")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1373,7 +1410,8 @@ def record_take(out, input, index):
     """Make `out` the result of a TakeBackward0 node."""
     node = new(TakeBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1427,6 +1465,7 @@ class TakeBackwardBackward0(Node):
 
     __slots__ = ("saved_index", "version_index")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1494,6 +1533,8 @@ class PutBackward0(Node):
 
     __slots__ = ("arg_accumulate", "saved_index", "source_shape", "version_index")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -1513,7 +1554,8 @@ def record_put(out, input, index, source, accumulate):
     """Make `out` the result of a PutBackward0 node."""
     node = new(PutBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1585,9 +1627,10 @@ class MaskedFillBackward0(Node):
 
     __slots__ = ("saved_mask", "version_mask")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         grad_of_self = grad_of_value = None
         if self._next0 is not None:
@@ -1605,7 +1648,8 @@ def record_masked_fill(out, input, mask, value):
     """Make `out` the result of a MaskedFillBackward0 node."""
     node = new(MaskedFillBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1663,9 +1707,10 @@ class MaskedSelectBackward0(Node):
 
     __slots__ = ("saved_mask", "self_shape", "version_mask")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         return (ops.masked_select_backward(grad, self.self_shape, mask),)
 
@@ -1678,7 +1723,8 @@ def record_masked_select(out, input, mask):
     """Make `out` the result of a MaskedSelectBackward0 node."""
     node = new(MaskedSelectBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1730,6 +1776,7 @@ class MaskedSelectBackwardBackward0(Node):
 
     __slots__ = ("saved_mask", "version_mask")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
@@ -1800,9 +1847,10 @@ class MaskedScatterBackward0(Node):
 
     __slots__ = ("saved_mask", "source_shape", "version_mask")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         mask = unpack(self.saved_mask, self.version_mask, self)
         grad_of_self = grad_of_source = None
         if self._next0 is not None:
@@ -1820,7 +1868,8 @@ def record_masked_scatter(out, input, mask, source):
     """Make `out` the result of a MaskedScatterBackward0 node."""
     node = new(MaskedScatterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1909,6 +1958,8 @@ class DiagonalScatterBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -1923,7 +1974,8 @@ def record_diagonal_scatter(out, input, src, offset, dim1, dim2):
     """Make `out` the result of a DiagonalScatterBackward0 node."""
     node = new(DiagonalScatterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -2014,6 +2066,7 @@ class SortBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2097,6 +2150,8 @@ class TopkBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2112,6 +2167,7 @@ class TopkBackward0(MultiNode):
 def record_topk(out, input, k, dim, largest, sorted):
     """Make each of `out` an output of a TopkBackward0 node."""
     node = start_multi(TopkBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim

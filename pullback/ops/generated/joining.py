@@ -17,6 +17,7 @@ class CatBackward0(Node):
     """
 
     __slots__ = ("arg_dim", "tensors_shape")
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return tuple(cat_backward(grad, self.tensors_shape, self.arg_dim, ops=ops))
@@ -57,6 +58,7 @@ class StackBackward0(Node):
     """
 
     __slots__ = ("arg_dim",)
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return tuple(ops.unbind(grad, self.arg_dim))

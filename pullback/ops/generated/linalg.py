@@ -5,7 +5,7 @@ from pullback.core.arguments import UNSET, tensor_list
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
-from pullback.core.node import Node, port
+from pullback.core.node import MASKING, Node, port
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved
 from pullback.core.sequence import next_sequence_nr
@@ -944,6 +944,8 @@ class TraceBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, 0, 0, 1),)
@@ -953,7 +955,8 @@ def record_trace(out, input):
     """Make `out` the result of a TraceBackward0 node."""
     node = new(TraceBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1005,6 +1008,7 @@ class DiagEmbedBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)

@@ -6,7 +6,7 @@ from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -127,6 +127,7 @@ class NativeDropoutBackward0(MultiNode):
     arity = 1
     output_names = ("output", "mask")
     differentiable_outputs = (True, False)
+    pointwise = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -182,6 +183,8 @@ class EmbeddingBackward0(Node):
 
     __slots__ = ("arg_padding_idx", "arg_scale_grad_by_freq", "saved_input", "version_input", "weight_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -200,7 +203,8 @@ def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
     """Make `out` the result of a EmbeddingBackward0 node."""
     node = new(EmbeddingBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -265,6 +269,8 @@ class EmbeddingRowsBackwardBackward0(Node):
 
     __slots__ = ("arg_num_weights", "arg_padding_idx", "arg_scale_grad_by_freq", "saved_indices", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -283,7 +289,8 @@ def record_embedding_rows_backward(out, grad_output, indices, num_weights, paddi
     """Make `out` the result of a EmbeddingRowsBackwardBackward0 node."""
     node = new(EmbeddingRowsBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1480,6 +1487,8 @@ class NllLossBackward0(Node):
         "version_weight",
     )
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_weight = None
@@ -1504,7 +1513,8 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     """Make `out` the result of a NllLossBackward0 node."""
     node = new(NllLossBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1573,6 +1583,8 @@ class NllLossBackwardBackward0(Node):
         "version_weight",
     )
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_grad_output = grad_of_weight = None
@@ -1597,7 +1609,8 @@ def record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction,
     """Make `out` the result of a NllLossBackwardBackward0 node."""
     node = new(NllLossBackwardBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

@@ -3,12 +3,11 @@
 from collections import namedtuple
 from math import nan, pi
 from numpy import asarray, ndarray
-from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -17,7 +16,7 @@ from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.elementary import logit_slope
 from pullback.ops.formulas.pointwise import (
     above,
-    angle_slope,
+    angle_gradient,
     below,
     halved_at_ties,
     log_argument,
@@ -668,6 +667,8 @@ class FloorDivideBackward0(Node):
     __slots__ = ()
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -682,7 +683,8 @@ def record_floor_divide(out, input, other):
     """Make `out` the result of a FloorDivideBackward0 node."""
     node = new(FloorDivideBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -2317,7 +2319,7 @@ class XlogyBackward0(Node):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = ops.xlogy(grad, log_argument(self_, other, ops=ops))
+            grad_of_self = grad * ops.log(log_argument(self_, other, ops=ops))
         if self._next1 is not None:
             grad_of_other = grad * (self_ / xlogy_divisor(self_, other, ops=ops))
         return grad_of_self, grad_of_other
@@ -3744,6 +3746,7 @@ class RealBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -3794,6 +3797,7 @@ class ImagBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad * 1j,)
@@ -3848,7 +3852,7 @@ class AngleBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (grad * angle_slope(self_, ops=ops),)
+        return (angle_gradient(grad, self_, ops=ops),)
 
     def release(self):
         self.version_self = Released
@@ -4110,6 +4114,8 @@ class SignBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4119,7 +4125,8 @@ def record_sign(out, input):
     """Make `out` the result of a SignBackward0 node."""
     node = new(SignBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4319,6 +4326,8 @@ class FloorBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4328,7 +4337,8 @@ def record_floor(out, input):
     """Make `out` the result of a FloorBackward0 node."""
     node = new(FloorBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4375,6 +4385,8 @@ class CeilBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4384,7 +4396,8 @@ def record_ceil(out, input):
     """Make `out` the result of a CeilBackward0 node."""
     node = new(CeilBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4431,6 +4444,8 @@ class TruncBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4440,7 +4455,8 @@ def record_trunc(out, input):
     """Make `out` the result of a TruncBackward0 node."""
     node = new(TruncBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4487,6 +4503,8 @@ class RoundBackward0(Node):
     __slots__ = ()
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -4496,7 +4514,8 @@ def record_round(out, input, decimals):
     """Make `out` the result of a RoundBackward0 node."""
     node = new(RoundBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4598,6 +4617,8 @@ class ClampBackward1(Node):
 
     __slots__ = ("saved_max", "saved_min", "saved_self", "version_max", "version_min", "version_self")
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4625,7 +4646,8 @@ def record_clamp(out, input, min, max):
     """Make `out` the result of a ClampBackward1 node."""
     node = new(ClampBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4691,6 +4713,8 @@ class ClampMinBackward0(Node):
     __slots__ = ("saved_min", "saved_self", "version_min", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4713,7 +4737,8 @@ def record_clamp_min(out, input, min):
     """Make `out` the result of a ClampMinBackward0 node."""
     node = new(ClampMinBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4773,6 +4798,8 @@ class ClampMaxBackward0(Node):
     __slots__ = ("saved_max", "saved_self", "version_max", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4795,7 +4822,8 @@ def record_clamp_max(out, input, max):
     """Make `out` the result of a ClampMaxBackward0 node."""
     node = new(ClampMaxBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4855,6 +4883,8 @@ class ReluBackward0(Node):
     __slots__ = ("saved_result", "version_result")
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
@@ -4869,7 +4899,8 @@ def record_relu(out, input):
     """Make `out` the result of a ReluBackward0 node."""
     node = new(ReluBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4916,6 +4947,8 @@ class MaximumBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -4938,7 +4971,8 @@ def record_maximum(out, input, other):
     """Make `out` the result of a MaximumBackward0 node."""
     node = new(MaximumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -4995,6 +5029,8 @@ class MinimumBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -5017,7 +5053,8 @@ def record_minimum(out, input, other):
     """Make `out` the result of a MinimumBackward0 node."""
     node = new(MinimumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5074,9 +5111,10 @@ class FmaxBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
@@ -5097,7 +5135,8 @@ def record_fmax(out, input, other):
     """Make `out` the result of a FmaxBackward0 node."""
     node = new(FmaxBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5154,9 +5193,10 @@ class FminBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
@@ -5177,7 +5217,8 @@ def record_fmin(out, input, other):
     """Make `out` the result of a FminBackward0 node."""
     node = new(FminBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5234,9 +5275,10 @@ class WhereBackward0(Node):
     __slots__ = ("saved_condition", "version_condition")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         condition = unpack(self.saved_condition, self.version_condition, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
@@ -5254,7 +5296,8 @@ def record_where(out, condition, input, other):
     """Make `out` the result of a WhereBackward0 node."""
     node = new(WhereBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -5312,9 +5355,10 @@ class NanToNumBackward0(Node):
     __slots__ = ("saved_self", "version_self")
     arity = 1
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
         return (ops.where(ops.isfinite(self_), grad, 0),)
 
@@ -5327,7 +5371,8 @@ def record_nan_to_num(out, input, nan, posinf, neginf):
     """Make `out` the result of a NanToNumBackward0 node."""
     node = new(NanToNumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -6874,6 +6919,7 @@ class FrexpBackward0(MultiNode):
     arity = 1
     output_names = ("mantissa", "exponent")
     differentiable_outputs = (True, False)
+    pointwise = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -7078,6 +7124,8 @@ class HeavisideBackward0(Node):
     __slots__ = ("saved_self", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -7097,7 +7145,8 @@ def record_heaviside(out, input, values):
     """Make `out` the result of a HeavisideBackward0 node."""
     node = new(HeavisideBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7164,6 +7213,8 @@ class NextafterBackward0(Node):
     __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
     arity = 2
     pointwise = True
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -7186,7 +7237,8 @@ def record_nextafter(out, input, other):
     """Make `out` the result of a NextafterBackward0 node."""
     node = new(NextafterBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7259,6 +7311,7 @@ class ToCopyBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -7310,6 +7363,7 @@ class CloneBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -7358,6 +7412,8 @@ class CopyBackwards(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -7372,7 +7428,8 @@ def record_copy(out, input, src):
     """Make `out` the result of a CopyBackwards node."""
     node = new(CopyBackwards)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7425,6 +7482,8 @@ class FillBackward0(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_value = None
@@ -7439,7 +7498,8 @@ def record_fill(out, input, value):
     """Make `out` the result of a FillBackward0 node."""
     node = new(FillBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7494,6 +7554,8 @@ class FillDiagonalBackward0(Node):
 
     __slots__ = ("arg_wrap",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.fill_diagonal(grad, 0, self.arg_wrap),)
@@ -7503,7 +7565,8 @@ def record_fill_diagonal(out, input, fill_value, wrap):
     """Make `out` the result of a FillDiagonalBackward0 node."""
     node = new(FillDiagonalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -7548,6 +7611,8 @@ class ZeroBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -7557,7 +7622,8 @@ def record_zero(out, input):
     """Make `out` the result of a ZeroBackward0 node."""
     node = new(ZeroBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

@@ -5,7 +5,7 @@ from pullback.core.arguments import UNSET, int_list, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, created, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import mutate
-from pullback.core.node import Node, port
+from pullback.core.node import MASKING, Node, port
 from pullback.core.out import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
@@ -161,6 +161,8 @@ class NormalBackward3(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_mean = grad_of_std = None
@@ -175,7 +177,8 @@ def record_normal(out, mean, std, generator):
     """Make `out` the result of a NormalBackward3 node."""
     node = new(NormalBackward3)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -225,6 +228,8 @@ class NormalBackward1(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -234,7 +239,8 @@ def record_normal_Tensor_float(out, mean, std, generator):
     """Make `out` the result of a NormalBackward1 node."""
     node = new(NormalBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -294,6 +300,8 @@ class BernoulliBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -303,7 +311,8 @@ def record_bernoulli(out, input, generator):
     """Make `out` the result of a BernoulliBackward0 node."""
     node = new(BernoulliBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -344,6 +353,8 @@ class BernoulliBackward1(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -353,7 +364,8 @@ def record_bernoulli_p(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward1 node."""
     node = new(BernoulliBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -392,6 +404,8 @@ class PoissonBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -401,7 +415,8 @@ def record_poisson(out, input, generator):
     """Make `out` the result of a PoissonBackward0 node."""
     node = new(PoissonBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -464,6 +479,8 @@ class UniformBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -473,7 +490,8 @@ def record_uniform_(out, input, low, high, generator):
     """Make `out` the result of a UniformBackward0 node."""
     node = new(UniformBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -499,6 +517,8 @@ class NormalBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -508,7 +528,8 @@ def record_normal_(out, input, mean, std, generator):
     """Make `out` the result of a NormalBackward0 node."""
     node = new(NormalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -534,6 +555,8 @@ class LogNormalBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -543,7 +566,8 @@ def record_log_normal_(out, input, mean, std, generator):
     """Make `out` the result of a LogNormalBackward0 node."""
     node = new(LogNormalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -569,6 +593,8 @@ class ExponentialBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -578,7 +604,8 @@ def record_exponential_(out, input, lambd, generator):
     """Make `out` the result of a ExponentialBackward0 node."""
     node = new(ExponentialBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -604,6 +631,8 @@ class CauchyBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -613,7 +642,8 @@ def record_cauchy_(out, input, median, sigma, generator):
     """Make `out` the result of a CauchyBackward0 node."""
     node = new(CauchyBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -639,6 +669,8 @@ class GeometricBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -648,7 +680,8 @@ def record_geometric_(out, input, p, generator):
     """Make `out` the result of a GeometricBackward0 node."""
     node = new(GeometricBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -674,6 +707,8 @@ class BernoulliBackward2(Node):
 
     __slots__ = ()
     arity = 2
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_p = None
@@ -688,7 +723,8 @@ def record_bernoulli_(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward2 node."""
     node = new(BernoulliBackward2)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -715,6 +751,8 @@ class BernoulliBackward3(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -724,7 +762,8 @@ def record_bernoulli__float(out, input, p, generator):
     """Make `out` the result of a BernoulliBackward3 node."""
     node = new(BernoulliBackward3)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -750,6 +789,8 @@ class RandomBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -759,7 +800,8 @@ def record_random_(out, input, generator):
     """Make `out` the result of a RandomBackward0 node."""
     node = new(RandomBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -785,6 +827,8 @@ class RandomBackward1(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
@@ -794,7 +838,8 @@ def record_random__to(out, input, low, high, generator):
     """Make `out` the result of a RandomBackward1 node."""
     node = new(RandomBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

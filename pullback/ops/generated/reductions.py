@@ -2,12 +2,11 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.arrays.numpy.quiet import expect_nans
 from pullback.core.arguments import UNSET, missing_argument, number_type
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -20,7 +19,6 @@ from pullback.ops.formulas.reductions import (
     log_decay,
     log_weight,
     mean_backward,
-    not_nan,
     prod_backward,
     recurrence_coefficient_grad,
     restore_reduced,
@@ -40,6 +38,7 @@ class SumBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "self_shape")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (expand_reduced(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
@@ -99,11 +98,14 @@ class NansumBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_self", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
-        expect_nans()
         self_ = unpack(self.saved_self, self.version_self, self)
-        return (expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops) * not_nan(self_, ops=ops),)
+        return (
+            ops.where(ops.isnan(self_), 0, expand_reduced(grad, self_.shape, self.arg_dim, self.arg_keepdim, ops=ops)),
+        )
 
     def release(self):
         self.version_self = Released
@@ -116,7 +118,8 @@ def record_nansum(out, input, dim, keepdim, dtype):
         return  # whole numbers have no derivative
     node = new(NansumBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -167,6 +170,7 @@ class MeanBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "self_shape")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (mean_backward(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
@@ -604,6 +608,8 @@ class AmaxBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -621,7 +627,8 @@ def record_amax(out, input, dim, keepdim):
     """Make `out` the result of a AmaxBackward0 node."""
     node = new(AmaxBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -672,6 +679,8 @@ class AminBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -689,7 +698,8 @@ def record_amin(out, input, dim, keepdim):
     """Make `out` the result of a AminBackward0 node."""
     node = new(AminBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -756,6 +766,8 @@ class MaxBackward1(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -773,7 +785,8 @@ def record_max(out, input):
     """Make `out` the result of a MaxBackward1 node."""
     node = new(MaxBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -820,6 +833,8 @@ class MaxBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -835,6 +850,7 @@ class MaxBackward0(MultiNode):
 def record_max_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MaxBackward0 node."""
     node = start_multi(MaxBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -884,6 +900,8 @@ class MinBackward1(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -901,7 +919,8 @@ def record_min(out, input):
     """Make `out` the result of a MinBackward1 node."""
     node = new(MinBackward1)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -948,6 +967,8 @@ class MinBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -963,6 +984,7 @@ class MinBackward0(MultiNode):
 def record_min_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MinBackward0 node."""
     node = start_multi(MinBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -1012,6 +1034,7 @@ class ValueSelectingReductionBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_indices", "version_indices")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1395,6 +1418,7 @@ class CumsumBackward0(Node):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.cumsum_backward(grad, self.arg_dim),)
@@ -1465,6 +1489,7 @@ class CumsumBackwardBackward0(Node):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.cumsum(grad, self.arg_dim),)
@@ -1674,6 +1699,8 @@ class CummaxBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1689,6 +1716,7 @@ class CummaxBackward0(MultiNode):
 def record_cummax(out, input, dim):
     """Make each of `out` an output of a CummaxBackward0 node."""
     node = start_multi(CummaxBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_indices = out[1]._array
@@ -1724,6 +1752,8 @@ class CumminBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1739,6 +1769,7 @@ class CumminBackward0(MultiNode):
 def record_cummin(out, input, dim):
     """Make each of `out` an output of a CumminBackward0 node."""
     node = start_multi(CumminBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
     node.saved_indices = out[1]._array
@@ -1883,6 +1914,8 @@ class KthvalueBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1898,6 +1931,7 @@ class KthvalueBackward0(MultiNode):
 def record_kthvalue(out, input, k, dim, keepdim):
     """Make each of `out` an output of a KthvalueBackward0 node."""
     node = start_multi(KthvalueBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -1933,6 +1967,8 @@ class MedianBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1950,7 +1986,8 @@ def record_median(out, input):
     """Make `out` the result of a MedianBackward0 node."""
     node = new(MedianBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1995,6 +2032,8 @@ class MedianBackward1(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2010,6 +2049,7 @@ class MedianBackward1(MultiNode):
 def record_median_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a MedianBackward1 node."""
     node = start_multi(MedianBackward1, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -2049,6 +2089,8 @@ class NanmedianBackward0(Node):
 
     __slots__ = ("saved_result", "saved_self", "version_result", "version_self")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -2066,7 +2108,8 @@ def record_nanmedian(out, input):
     """Make `out` the result of a NanmedianBackward0 node."""
     node = new(NanmedianBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -2111,6 +2154,8 @@ class NanmedianBackward1(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2126,6 +2171,7 @@ class NanmedianBackward1(MultiNode):
 def record_nanmedian_dim(out, input, dim, keepdim):
     """Make each of `out` an output of a NanmedianBackward1 node."""
     node = start_multi(NanmedianBackward1, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -2167,6 +2213,8 @@ class ModeBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -2182,6 +2230,7 @@ class ModeBackward0(MultiNode):
 def record_mode(out, input, dim, keepdim):
     """Make each of `out` an output of a ModeBackward0 node."""
     node = start_multi(ModeBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_dim = dim
@@ -2299,6 +2348,7 @@ class BincountBackward0(Node):
 
     __slots__ = ("saved_self", "version_self")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)

@@ -6,7 +6,7 @@ from pullback.core.dispatch import Operator, TENSOR, dispatch, explain
 from pullback.core.inplace_views import become_view
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
@@ -30,6 +30,7 @@ class ViewBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -82,6 +83,7 @@ class ReshapeBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -150,6 +152,7 @@ class AliasBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -200,6 +203,7 @@ class PermuteBackward0(Node):
 
     __slots__ = ("arg_dims",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (inverse_permute(grad, self.arg_dims, ops=ops),)
@@ -252,6 +256,7 @@ class TransposeBackward0(Node):
 
     __slots__ = ("arg_dim0", "arg_dim1")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.transpose(grad, self.arg_dim0, self.arg_dim1),)
@@ -309,6 +314,7 @@ class TBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.t(grad),)
@@ -364,6 +370,7 @@ class NumpyTBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.numpy_T(grad),)
@@ -446,6 +453,7 @@ class MovedimBackward0(Node):
 
     __slots__ = ("arg_destination", "arg_source")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.movedim(grad, self.arg_destination, self.arg_source),)
@@ -498,6 +506,7 @@ class ExpandBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (grad,)
@@ -575,6 +584,7 @@ class SqueezeBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -635,6 +645,7 @@ class UnsqueezeBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -699,6 +710,7 @@ class FlattenBackward0(Node):
 
     __slots__ = ("self_shape",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
@@ -791,6 +803,8 @@ class NarrowBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_length", "arg_start", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (narrow_backward(grad, self.self_shape, self.arg_dim, self.arg_start, self.arg_length, ops=ops),)
@@ -800,7 +814,8 @@ def record_narrow(out, input, dim, start, length):
     """Make `out` the result of a NarrowBackward0 node."""
     node = new(NarrowBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -853,6 +868,8 @@ class SelectBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_index", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (select_backward(grad, self.self_shape, self.arg_dim, self.arg_index, ops=ops),)
@@ -862,7 +879,8 @@ def record_select(out, input, dim, index):
     """Make `out` the result of a SelectBackward0 node."""
     node = new(SelectBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -912,6 +930,8 @@ class DiagonalBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, self.arg_offset, self.arg_dim1, self.arg_dim2),)
@@ -921,7 +941,8 @@ def record_diagonal(out, input, offset, dim1, dim2):
     """Make `out` the result of a DiagonalBackward0 node."""
     node = new(DiagonalBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -966,6 +987,7 @@ class DiagonalBackwardBackward0(Node):
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)
@@ -1019,6 +1041,8 @@ class SplitBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1028,6 +1052,7 @@ class SplitBackward0(MultiNode):
 def record_split(out, input, split_size, dim):
     """Make each of `out` an output of a SplitBackward0 node."""
     node = start_multi(SplitBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1053,6 +1078,8 @@ class SplitWithSizesBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1062,6 +1089,7 @@ class SplitWithSizesBackward0(MultiNode):
 def record_split_with_sizes(out, input, split_sizes, dim):
     """Make each of `out` an output of a SplitWithSizesBackward0 node."""
     node = start_multi(SplitWithSizesBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1094,6 +1122,8 @@ class ChunkBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1103,6 +1133,7 @@ class ChunkBackward0(MultiNode):
 def record_chunk(out, input, chunks, dim):
     """Make each of `out` an output of a ChunkBackward0 node."""
     node = start_multi(ChunkBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1138,6 +1169,8 @@ class UnbindBackward0(MultiNode):
 
     __slots__ = ("arg_dim",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -1147,6 +1180,7 @@ class UnbindBackward0(MultiNode):
 def record_unbind(out, input, dim):
     """Make each of `out` an output of a UnbindBackward0 node."""
     node = start_multi(UnbindBackward0, out, (True,) * len(out))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.arg_dim = dim
 
@@ -1172,6 +1206,8 @@ class UnfoldBackward0(Node):
 
     __slots__ = ("arg_dimension", "arg_size", "arg_step", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.unfold_backward(grad, self.self_shape, self.arg_dimension, self.arg_size, self.arg_step),)
@@ -1181,7 +1217,8 @@ def record_unfold(out, input, dimension, size, step):
     """Make `out` the result of a UnfoldBackward0 node."""
     node = new(UnfoldBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1226,6 +1263,7 @@ class UnfoldBackwardBackward0(Node):
 
     __slots__ = ("arg_dim", "arg_size", "arg_step")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.unfold(grad, self.arg_dim, self.arg_size, self.arg_step),)
@@ -1298,6 +1336,8 @@ class StridedViewBackward0(Node):
 
     __slots__ = ("arg_geometry", "arg_size", "arg_storage_offset", "arg_stride")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (
@@ -1311,7 +1351,8 @@ def record__strided_view(out, input, size, stride, storage_offset, geometry):
     """Make `out` the result of a StridedViewBackward0 node."""
     node = new(StridedViewBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1356,6 +1397,8 @@ class RestrideBackward0(Node):
 
     __slots__ = ("arg_counted", "arg_source", "arg_target")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops._restride(grad, self.arg_target, self.arg_source, self.arg_counted),)
@@ -1365,7 +1408,8 @@ def record__restride(out, input, source, target, counted):
     """Make `out` the result of a RestrideBackward0 node."""
     node = new(RestrideBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1418,6 +1462,7 @@ class ViewAsRealBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.view_as_complex(ops.contiguous(grad)),)
@@ -1468,6 +1513,7 @@ class ViewAsComplexBackward0(Node):
 
     __slots__ = ()
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.view_as_real(grad),)
@@ -1520,6 +1566,7 @@ class FlipBackward0(Node):
 
     __slots__ = ("arg_dims",)
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.flip(grad, self.arg_dims),)
@@ -1586,6 +1633,7 @@ class RollBackward0(Node):
 
     __slots__ = ("arg_dims", "arg_shifts")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (roll_backward(grad, self.arg_shifts, self.arg_dims, ops=ops),)
@@ -1636,6 +1684,7 @@ class Rot90Backward0(Node):
 
     __slots__ = ("arg_dims", "arg_k")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.rot90(grad, -self.arg_k, self.arg_dims),)
@@ -1686,6 +1735,8 @@ class RepeatBackward0(Node):
 
     __slots__ = ("arg_repeats", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (repeat_backward(grad, self.self_shape, self.arg_repeats, ops=ops),)
@@ -1695,7 +1746,8 @@ def record_repeat(out, input, repeats):
     """Make `out` the result of a RepeatBackward0 node."""
     node = new(RepeatBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1746,6 +1798,8 @@ class TrilBackward0(Node):
 
     __slots__ = ("arg_diagonal",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.tril(grad, self.arg_diagonal),)
@@ -1755,7 +1809,8 @@ def record_tril(out, input, diagonal):
     """Make `out` the result of a TrilBackward0 node."""
     node = new(TrilBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1802,6 +1857,8 @@ class TriuBackward0(Node):
 
     __slots__ = ("arg_diagonal",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.triu(grad, self.arg_diagonal),)
@@ -1811,7 +1868,8 @@ def record_triu(out, input, diagonal):
     """Make `out` the result of a TriuBackward0 node."""
     node = new(TriuBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

@@ -4,7 +4,7 @@ from collections import namedtuple
 from numpy import asarray, ndarray
 from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
 from pullback.core.modes import current
-from pullback.core.node import MultiNode, Node, port, start_multi
+from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out
 from pullback.core.saved import Released, version_when_saved, watch_output
 from pullback.core.sequence import next_sequence_nr
@@ -470,6 +470,8 @@ class Im2ColBackward0(Node):
 
     __slots__ = ("arg_dilation", "arg_kernel_size", "arg_padding", "arg_stride", "self_shape")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (
@@ -483,7 +485,8 @@ def record_im2col(out, input, kernel_size, dilation, padding, stride):
     """Make `out` the result of a Im2ColBackward0 node."""
     node = new(Im2ColBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -527,6 +530,7 @@ class Col2ImBackward0(Node):
 
     __slots__ = ("arg_dilation", "arg_kernel_size", "arg_padding", "arg_stride")
     arity = 1
+    structural = True
 
     def apply(self, ops, grad, unpack):
         return (ops.im2col(grad, self.arg_kernel_size, self.arg_dilation, self.arg_padding, self.arg_stride),)
@@ -603,6 +607,8 @@ class ConstantPadNdBackward0(Node):
 
     __slots__ = ("arg_pad",)
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.constant_pad_nd(grad, negated(self.arg_pad, ops=ops), 0),)
@@ -612,7 +618,8 @@ def record_constant_pad_nd(out, input, pad, value):
     """Make `out` the result of a ConstantPadNdBackward0 node."""
     node = new(ConstantPadNdBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -929,6 +936,8 @@ class WindowedMaxBackward0(MultiNode):
     arity = 1
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
+    structural = True
+    masking = True
 
     def apply(self, ops, grads, unpack):
         grads = self.materialize(grads, ops)
@@ -944,6 +953,7 @@ class WindowedMaxBackward0(MultiNode):
 def record_windowed_max(out, input, places):
     """Make each of `out` an output of a WindowedMaxBackward0 node."""
     node = start_multi(WindowedMaxBackward0, out, (True, False))
+    node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
     node.arg_places = places
@@ -1053,6 +1063,8 @@ class TakePooledBackward0(Node):
 
     __slots__ = ("arg_dims", "saved_indices", "self_shape", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1067,7 +1079,8 @@ def record_take_pooled(out, input, indices, dims):
     """Make `out` the result of a TakePooledBackward0 node."""
     node = new(TakePooledBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1128,6 +1141,8 @@ class PutPooledBackward0(Node):
 
     __slots__ = ("arg_size", "saved_indices", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1142,7 +1157,8 @@ def record_put_pooled(out, input, indices, size):
     """Make `out` the result of a PutPooledBackward0 node."""
     node = new(PutPooledBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
@@ -1202,6 +1218,8 @@ class PlacePooledBackward0(Node):
 
     __slots__ = ("arg_size", "saved_indices", "version_indices")
     arity = 1
+    structural = True
+    masking = True
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
@@ -1216,7 +1234,8 @@ def record_place_pooled(out, input, indices, size):
     """Make `out` the result of a PlacePooledBackward0 node."""
     node = new(PlacePooledBackward0)
     node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
+    node._next0 = node._next1 = node._nexts = None
+    node._extra = MASKING
     data = out._array
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True

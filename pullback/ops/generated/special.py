@@ -1575,7 +1575,7 @@ class SpecialXlog1PyBackward0(Node):
         other = unpack(self.saved_other, self.version_other, self)
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            grad_of_self = ops.special_xlog1py(grad, log1p_argument(self_, other, ops=ops))
+            grad_of_self = grad * ops.log1p(log1p_argument(self_, other, ops=ops))
         if self._next1 is not None:
             grad_of_other = grad * (self_ / log1p_divisor(self_, other, ops=ops))
         return grad_of_self, grad_of_other

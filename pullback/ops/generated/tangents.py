@@ -34,7 +34,7 @@ from pullback.ops.formulas.normalisations import layer_norm_jvp
 from pullback.ops.formulas.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
 from pullback.ops.formulas.pointwise import (
     above,
-    angle_slope,
+    angle_direction,
     below,
     halved_at_ties,
     log_argument,
@@ -56,7 +56,6 @@ from pullback.ops.formulas.reductions import (
     log_decay,
     log_weight,
     mean_of_ties,
-    not_nan,
     prod_backward,
     recurrence_jvp,
     restore_reduced,
@@ -481,7 +480,7 @@ def imag_tangent(self_p, self_t, result, *, ops):
 
 def angle_tangent(self_p, self_t, result, *, ops):
     """Tangent of angle."""
-    return (ops.real(self_t.conjugate() * angle_slope(self_p, ops=ops)),)
+    return (angle_direction(self_p, self_t, ops=ops),)
 
 
 def complex_tangent(real_p, real_t, imag_p, imag_t, result, *, ops):
@@ -756,7 +755,7 @@ def sum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
 
 def nansum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
     """Tangent of nansum."""
-    return (ops.sum(self_t * not_nan(self_p, ops=ops), dim_p, keepdim_p),)
+    return (ops.sum(ops.where(ops.isnan(self_p), 0, self_t), dim_p, keepdim_p),)
 
 
 def mean_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
@@ -2976,7 +2975,9 @@ RULES = {
     "diag_embed": (Rule("diag_embed", diag_embed_tangent, 4, inputs=(0,), tensors=(0,)),),
     "cross": (Rule("cross", cross_tangent, 3, inputs=(0, 1), tensors=(0, 1)),),
     "linear": (Rule("linear", linear_tangent, 3, inputs=(0, 1, 2), tensors=(0, 1, 2)),),
-    "native_dropout": (Rule("native_dropout", native_dropout_tangent, 3, inputs=(0,), tensors=(0,), outputs=2),),
+    "native_dropout": (
+        Rule("native_dropout", native_dropout_tangent, 3, inputs=(0,), tensors=(0,), outputs=2, pointwise=True),
+    ),
     "embedding_rows": (Rule("embedding_rows", embedding_rows_tangent, 4, inputs=(1,), tensors=(0, 1)),),
     "embedding_rows_backward": (
         Rule("embedding_rows_backward", embedding_rows_backward_tangent, 5, inputs=(0,), tensors=(0, 1)),
