@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, Self
 
 from pullback.arrays import dual
 from pullback.arrays.dual import DualArray, ForwardLevel
+from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
+from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
@@ -150,8 +152,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         counter_of(tensor)
         make_view(out, tensor)._extra.made_by = Origin("function", "make_dual")  # type: ignore[union-attr]
     made = at_level(out, at)
-    if made is not None and made.tangent is tangent._array:
-        made.given = tangent
+    if made is not None:
+        if made.tangent is tangent._array:
+            counter_of(tangent)  # a write into it is one into the dual's tangent
+            made.given, made.kin = tangent, Kin(tangent)
+        made.untouched = zeros_in(tangent)
     return out
 
 
