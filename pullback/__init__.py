@@ -23,11 +23,14 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
     extend      everything that other packages may build on, in one place
 """
 
+import sys as _sys
 from importlib import import_module as _import_module
 
 import numpy as np
 
 from pullback.core import printing
+from pullback.core.absent import absent as _absent
+from pullback.core.absent import announce as _announce_absent
 from pullback.core.devices import device
 from pullback.core.dtypes import (
     can_cast,
@@ -54,6 +57,7 @@ from pullback.ops.late import late_function as _late_function
 from pullback.ops.late import late_names as _late_names
 from pullback.ops.shapes import broadcast_shapes
 from pullback.ops.tables import PUBLIC
+from pullback.ops.tables import PUBLIC as _HOMES
 
 methods.attach()
 
@@ -103,6 +107,7 @@ __all__ = [  # noqa: RUF022 - by kind
 ]  # fmt: skip
 __all__ += list(PUBLIC[""])  # the operators
 
+_announce_absent()
 del PUBLIC, methods, np, printing
 
 
@@ -111,8 +116,7 @@ def __getattr__(name):
         return _import_module(f"{__name__}.{name}")
     if name in _LATE:
         return _late_function("", name)
-    instead = _import_module("pullback.core.absent").said_of_absent(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
+    raise _absent(_sys.modules[__name__], name, _HOMES)
 
 
 def __dir__():

@@ -54,14 +54,21 @@ class Version(argparse.Action):
 def run_demo(options: argparse.Namespace) -> int:
     """The subcommand `demo`."""
     from pullback.demo import digits, fit
+    from pullback.demo.extras import MissingExtraError
 
-    return {"digits": digits, "fit": fit}[options.name].main(options.output)
+    try:
+        return {"digits": digits, "fit": fit}[options.name].main(options.output)
+    except MissingExtraError as missing:
+        print(missing, file=sys.stderr)
+        return 1
 
 
 def run_codegen(options: argparse.Namespace) -> int:
     """The subcommand `codegen`."""
     from pullback.codegen import third_party
 
+    if not sys.flags.safe_path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: the modules that the file names are found by both
     return third_party.main(options.yaml, options.output)
 
 

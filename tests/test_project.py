@@ -153,5 +153,22 @@ def test_scripts_are_sound():
 def test_nothing_ties_the_project_to_one_registry():
     """Installs go wherever pip is told to go: no host, no lock file."""
     for name in ("pyproject.toml", "Makefile", ".ci/run"):
-        assert "://" not in (ROOT / name).read_text(encoding="utf-8"), name
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert "://" not in re.sub(r"^\[project\.urls\]\n.*?(?=^\[)", "", text, flags=re.MULTILINE | re.DOTALL), name
     assert not list(ROOT.glob("*.lock"))
+
+
+def test_the_source_distribution_names_everything_that_is_kept():
+    """Every folder and file at the top of the repository is in it: docs and tests above all."""
+    manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
+    kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if kept.returncode:
+        pytest.skip("no repository")
+    tops = {path.partition("/")[0] for path in kept.stdout.splitlines()}
+    assert tops - set(manifest) == {"pullback", "pyproject.toml", "MANIFEST.in"}  # setuptools adds these by itself
+
+
+def test_the_project_says_where_it_is_found():
+    assert {"Homepage", "Documentation", "Source", "Changelog"} <= set(PROJECT["urls"])
+    home = PROJECT["urls"]["Homepage"]
+    assert all(url.startswith(home) for url in PROJECT["urls"].values())  # one address, changed in one place

@@ -1,5 +1,6 @@
 """Floor 4: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
 
+import sys as _sys
 from importlib import import_module as _import_module
 
 from pullback.autograd import function, graph
@@ -9,8 +10,10 @@ from pullback.autograd.api import backward, grad
 from pullback.autograd.api import tensor_backward as _tensor_backward
 from pullback.autograd.function import Function
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.core.absent import absent as _absent
 from pullback.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from pullback.core.tensor import Tensor as _Tensor
+from pullback.ops.tables import PUBLIC as _HOMES
 
 _Tensor.backward = _tensor_backward  # type: ignore[method-assign]
 
@@ -53,4 +56,4 @@ def __getattr__(name: str) -> object:
         return _import_module(f"{__name__}.{name}")
     if name in _LATER_FROM:
         return getattr(_import_module(f"{__name__}.{_LATER_FROM[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _absent(_sys.modules[__name__], name, _HOMES)

@@ -7,10 +7,14 @@ off its reference count: it is handed over in a list (a box), so that the box is
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections import deque
+from itertools import starmap
+from operator import call
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.arrays.numpy.quiet import UNHEARD, restore
 from pullback.autograd.run import Box, Run
 from pullback.autograd.structural_zeros import Masked, summed
 from pullback.core import slots
@@ -19,6 +23,9 @@ from pullback.core.lock import one_thread
 from pullback.core.node import AccumulateGrad
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import Gradient, RawArray
+from pullback.core.version import counter_of
+
+Step: TypeAlias = tuple[Any, ...]  # a function of C's and its arguments
 
 
 def _references_when_alone() -> int:
@@ -50,7 +57,7 @@ def add(held: Gradient, grad: Gradient) -> Gradient:
         held += grad
         return held
     if type(held) is Masked or type(grad) is Masked:
-        return summed(held, grad)  # type: ignore[no-any-return]
+        return summed(held, grad)
     return held + grad
 
 
@@ -87,7 +94,7 @@ def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
         return
     if box[0] is not None:
         with one_thread:  # which must not lose each other's gradients
-            _add_to(run, variable, box)
+            _commit(_steps_to_add(run, variable, box))
     for hook in list(hooks.values() if hooks else ()):
         if (result := run.call(hook, variable)) is not None:
             raise GradientError(
@@ -107,28 +114,60 @@ def add_pending(run: Run) -> None:
                 "for the new values."
             )
     with one_thread:
-        for variable, box in run.pending:
-            _add_to(run, variable, box)
+        steps = [step for variable, box in run.pending for step in _steps_to_add(run, variable, box)]
+        if run.replaced is not None:
+            steps.append((setattr, run, "replaced", None))  # from here on there is nothing to put back
+        _commit(steps)
 
 
-def _add_to(run: Run, variable: Tensor, box: Box) -> None:
-    """Add the gradient in `box` to `variable.grad`: in place only where nobody else holds the array."""
+def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
+    """What adds the gradient in `box` to `variable.grad`, up to the storing, which cannot fail any more.
+
+    It is added in place where nobody else holds the array, or where the user assigned it: a bucket, perhaps, of which
+    each leaf's `.grad` is a part.
+    """
     extra: Any = variable._extra
     held: Any = extra.grad  # read once: another thread may set it to None
+    if held is None and not extra.grad_is_given and not run.create_graph:
+        return [(setattr, extra, "grad", wrap(owned(box), run.level))]
+    replace = [(setattr, extra, "grad_is_given", False)] if extra.grad_is_given else []
     if run.create_graph:
         grad = slots.leaving_gradient(box[0])
-        extra.grad = grad.clone() if held is None else held + grad
-        return
+        return [(setattr, extra, "grad", grad.clone() if held is None else held + grad), *replace]
     if held is None:
-        extra.grad = wrap(owned(box), run.level)
-        return
-    data = held._array
+        return [(setattr, extra, "grad", wrap(owned(box), run.level)), *replace]
+    data, given = held._array, extra.grad_is_given
     alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
-    alone = alone and sys.getrefcount(held) <= _ALONE and held._fn is None and data.flags.writeable
-    if alone and isinstance(box[0], (ndarray, np.generic)):
-        data += box[0]
-    else:
-        extra.grad = wrap(_whole(data + slots.leaving_gradient(box[0])), run.level)
+    alone = alone and sys.getrefcount(held) <= _ALONE
+    if (alone or (given and held._level == run.level)) and _takes_in_place(held, data, box[0]):
+        grad = box[0]
+        if not given:
+            return [(np.add, data, grad, data)]
+        counter = counter_of(held)
+        if getattr(grad, "base", None) is not None or sys.getrefcount(grad) > _ALONE:  # it may be part of the bucket
+            grad = grad.copy()
+        moved = [(setattr, counter, "n", counter.n + 1), (setattr, counter, "culprit", "backward()")]
+        return [(np.add, data, grad, data), *moved]
+    total = wrap(_whole(data + slots.leaving_gradient(box[0])), run.level)
+    return [(setattr, extra, "grad", total), *replace]
+
+
+def _takes_in_place(held: Tensor, data: Gradient, grad: Gradient) -> bool:
+    """Whether the array `data` of `held` can take `grad` as it is; nothing that the writing refuses is left then."""
+    if type(data) is not ndarray or held._fn is not None or not data.flags.writeable:
+        return False
+    return isinstance(grad, (ndarray, np.generic)) and grad.shape == data.shape and grad.dtype == data.dtype
+
+
+def _commit(steps: list[Step]) -> None:
+    """Take all of these steps or none: one call of C, in the midst of which no signal's exception can come."""
+    if len(steps) == 1:
+        ((do, *given),) = steps
+        do(*given)
+        return
+    if any(step[0] is np.add for step in steps):
+        steps.insert(0, (restore, UNHEARD))  # inf - inf would call a function of Python's
+    deque(starmap(call, steps), 0)
 
 
 def keep_grad(run: Run, tensor: Tensor, grad: Tensor) -> None:
@@ -136,10 +175,11 @@ def keep_grad(run: Run, tensor: Tensor, grad: Tensor) -> None:
     extra = extra_of(tensor)
     with one_thread:
         before = extra.grad
-        extra.grad = now = grad if before is None else before + grad
-    if run.replaced is None:
-        run.replaced = []
-    run.replaced.append((tensor, before, now))
+        now = grad if before is None else before + grad
+        if run.replaced is None:
+            run.replaced = []
+        run.replaced.append((tensor, before, now))  # first: a signal's exception may come next
+        extra.grad = now
 
 
 def put_back(run: Run) -> None:

@@ -49,11 +49,12 @@ class _Anomaly(Instrument):
             counter.culprit = LocatedName(counter.culprit, line_now())
 
     def run_node(self, node: Node, grad: Gradient, run: Callable[[], Sequence[Gradient]]) -> Sequence[Gradient]:
-        outer = _running.set(node)
+        outer = _running.get()
         try:
+            _running.set(node)
             grads = run()
         finally:
-            _running.reset(outer)
+            _running.set(outer)
         if self.check_nan:
             for nr, g in enumerate(grads):
                 if _has_nan(g):
@@ -168,10 +169,8 @@ class set_detect_anomaly(ModeSwitch):
         self.mode, self.check_nan = bool(mode), bool(check_nan)
         self._outer = modes.set_modes(_with_anomaly(modes.current(), self.mode, self.check_nan))
 
-    def __enter__(self) -> Self:
-        self._remember(self._outer)  # the constructor has switched already; this is what was before it
-        modes.set_modes(self._changed(modes.current()))
-        return self
+    def _before(self) -> Modes:
+        return self._outer  # the constructor has switched already
 
     def _changed(self, modes: Modes) -> Modes:
         return _with_anomaly(modes, self.mode, self.check_nan)

@@ -11,6 +11,8 @@ from pullback.autograd.gradient_edge import GradientEdge
 from pullback.autograd.run import Box, Output, Roots
 from pullback.autograd.starts import Cotangents, Tensors, roots_of, tensors_of
 from pullback.core import modes, slots
+from pullback.core.arguments import a_flag
+from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.node import Edge, Node, port
@@ -49,6 +51,10 @@ def backward(
     RuntimeError
         A tensor does not require grad, a cotangent is missing or does not fit, or the graph was released.
     """
+    if retain_graph is not None and retain_graph is not False and retain_graph is not True:
+        retain_graph = a_flag("backward", "retain_graph", retain_graph)  # type: ignore[unreachable]
+    if create_graph is not False and create_graph is not True:
+        create_graph = a_flag("backward", "create_graph", create_graph)  # type: ignore[unreachable]
     if grad_variables is not None:
         grad_tensors = _by_old_name(grad_tensors, grad_variables)
     tensors = tensors_of(tensors, "tensors")
@@ -133,6 +139,14 @@ def grad(
     ValueError
         Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
     """
+    if not all(type(flag) is bool for flag in (create_graph, only_inputs, is_grads_batched, materialize_grads)):
+        create_graph, only_inputs = (
+            a_flag("grad", "create_graph", create_graph),
+            a_flag("grad", "only_inputs", only_inputs),
+        )
+        is_grads_batched = a_flag("grad", "is_grads_batched", is_grads_batched)
+        materialize_grads = a_flag("grad", "materialize_grads", materialize_grads)
+    retain_graph, allow_unused = _maybe("retain_graph", retain_graph), _maybe("allow_unused", allow_unused)
     if not only_inputs:
         warnings.warn(
             "only_inputs=False is ignored: grad() returns gradients and accumulates none. Use autograd.backward to "
@@ -149,7 +163,10 @@ def grad(
     # What a transform differentiates must not lose its history here: its own gradient would be zeros.
     create_graph = create_graph or is_differentiated(outputs)
     if materialize_grads and allow_unused is False:
-        raise ValueError("materialize_grads=True gives zeros for unused inputs; leave allow_unused out.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False. "
+            "materialize_grads=True gives zeros for unused inputs; leave allow_unused out."
+        )
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     return gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
@@ -173,6 +190,8 @@ def gradients_of(
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """What `grad` gives, recorded or not as `create_graph` says, inside of transforms too."""
+    if WATCHED:
+        note_derivative(inputs)
     roots, level = roots_of(outputs, grad_outputs, "grad_outputs", create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     raws = _collect(roots, level, inputs, keep, create_graph)
@@ -216,10 +235,15 @@ def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, cre
     return [captured.get(key) for key in keys]
 
 
+def _maybe(name: str, flag: Any) -> bool | None:
+    """A flag that may be None."""
+    return flag if flag is None or type(flag) is bool else a_flag("grad", name, flag)
+
+
 def _edges_towards(inputs: Sequence[Tensor], function: str) -> list[Edge]:
     """The edges that lead to `inputs`; they hold AccumulateGrad nodes while the engine runs."""
     if not inputs:
-        raise GradientError(f"inputs argument to {function}() cannot be empty.")
+        raise GradientError(f"`inputs` argument to `{function}()` cannot be empty.")
     for i, tensor in enumerate(inputs):
         if not tensor._requires_grad:
             raise GradientError(
@@ -233,8 +257,8 @@ def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
     """Recorded gradients, cloned where they would share memory with each other or `others`, or repeat an element."""
     taken = [_owner(x) for x in others]
     before = modes.current()
-    modes.set_modes(before.with_recording(True, level))
     try:
+        modes.set_modes(before.with_recording(True, level))
         for i, g in enumerate(results):
             if g is not None:
                 array = memory_of(g)
@@ -242,7 +266,7 @@ def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
                     results[i] = g = g.clone()
                 taken.append(_owner(g))
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
     return results
 
 
@@ -270,7 +294,9 @@ def _finished(
         if not allow_unused:
             raise GradientError(
                 f"One of the differentiated Tensors appears to not have been used in the graph (inputs[{i}], shape "
-                f"{tensor.shape}). Set allow_unused=True if this is the desired behavior."
+                f"{tensor.shape}). The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                "Set "
+                "allow_unused=True if this is the desired behavior."
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
@@ -295,9 +321,13 @@ def tensor_backward(
 ) -> None:
     """Accumulate the gradients of this tensor in the leaves; see `pullback.autograd.backward`."""
     data = self._array
-    plain = gradient is None and inputs is None and not create_graph and self._extra is None and self._fn is not None
+    plain = (
+        gradient is None and inputs is None and create_graph is False and self._extra is None and self._fn is not None
+    )
     plain = plain and not self._level
     if plain and type(data) is ndarray and data.shape == () and data.dtype.kind == "f":  # a loss: nothing to check
+        if retain_graph is not None and retain_graph is not False and retain_graph is not True:
+            retain_graph = a_flag("backward", "retain_graph", retain_graph)  # type: ignore[unreachable]
         one = data.dtype.type(1)
         engine.execute([(self._fn, one)], level=self._level, keep_graph=bool(retain_graph))
         return

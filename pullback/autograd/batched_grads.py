@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray
 
@@ -29,7 +29,7 @@ def each(
         found = [gradients([batch[i] for batch in batches], i < size - 1) for i in range(size)]
         return tuple(_stacked(rows) for rows in zip(*found, strict=True))
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
 
 
 def _stacked(rows: Sequence[Tensor | None]) -> Tensor | None:
@@ -69,10 +69,11 @@ def _batch(output: Any, given: Any, i: int) -> Tensor:
             f"an output of one element pass ones of shape (rows, *outputs[{i}].shape)."
         )
     if not isinstance(given, (Tensor, ndarray, np.generic, int, float, complex)):
-        raise TypeError(f"grad_outputs[{i}] must be a Tensor or an ndarray, got {type(given).__name__}.")
+        raise TypeError(f"grad_outputs[{i}] must be a Tensor or an ndarray, got {type_name(given)}.")
     batch = asarray(given)
     if batch.ndim == 0 or batch.shape[1:] != tuple(output.shape):
         raise GradientError(
+            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension: "
             f"with is_grads_batched=True the first dimension of grad_outputs[{i}] counts the rows and the others are "
             f"those of the output: expected shape (rows{''.join(f', {n}' for n in output.shape)}"
             f"{'' if output.shape else ','}), because outputs[{i}] has shape {tuple(output.shape)}, got {batch.shape}."

@@ -14,7 +14,7 @@ from typing import Any
 from pullback.core import modes
 from pullback.core.devices import device_name
 from pullback.core.dispatch import TENSOR, lift
-from pullback.core.errors import OperatorError
+from pullback.core.errors import OperatorError, type_name
 from pullback.core.node import MultiNode, Node, Unpack, port, start_multi, start_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
@@ -170,11 +170,11 @@ def gather(tensors: Iterable[Tensor], dim: int = 0, device: str = "cpu") -> Tens
 def _unrecorded(run: Callable[[], Any], level: int) -> Any:
     """What `run()` gives without recording at `level`; lower levels record."""
     before = modes.current()
-    modes.set_modes(before.with_recording(False, level))
     try:
+        modes.set_modes(before.with_recording(False, level))
         return run()
     finally:
-        modes.set_modes(before)
+        modes.restore(before)
 
 
 def _tell(node: Node, level: int) -> None:
@@ -184,7 +184,7 @@ def _tell(node: Node, level: int) -> None:
 
 def _refuse_other_than_tensor(function: str, name: str, x: object) -> None:
     if not isinstance(x, Tensor):
-        raise TypeError(f"{function}: {name} must be a Tensor, got {type(x).__name__}.")
+        raise TypeError(f"{function}: {name} must be a Tensor, got {type_name(x)}.")
 
 
 def _sequence(function: str, name: str, given: Any) -> tuple[Any, ...]:

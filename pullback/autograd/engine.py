@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.arrays.numpy.quiet import hush, restore, warnings
-from pullback.autograd import node_hooks
+from pullback.autograd import node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.fit import fit
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
@@ -24,6 +24,7 @@ from pullback.core import slots
 from pullback.core.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
+from pullback.ops.formulas.spectra_in_use import in_use, put_aside, take_up
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
 # Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
@@ -55,15 +56,25 @@ def execute(
     run.nodes = awaited
     if not create_graph:
         run.ops = slots.table_for_graph(awaited, run.ops)
-    partial = None if run.targets is None else PARTIAL.set(True)
+    partial, noted = PARTIAL.get(), put_aside() if in_use else None
     try:
+        if run.targets is not None:
+            PARTIAL.set(True)
         if create_graph:
             run.call(_run_quietly, run, roots, awaited, needed)
         else:
             _run_quietly(run, roots, awaited, needed)
+        while users_code.queued and (callback := users_code.take_queued()) is not None:
+            run.call(callback)
+    except BaseException:
+        if users_code.queued:
+            users_code.drop_queued()
+        raise
     finally:
-        if partial is not None:
-            PARTIAL.reset(partial)
+        if run.targets is not None:
+            PARTIAL.set(partial)
+        if in_use or noted is not None:
+            take_up(noted)
     return run.captured
 
 
@@ -74,7 +85,11 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         _run_ready(run, roots, awaited, needed)
         add_pending(run)
     except BaseException as error:
-        put_back(run)
+        try:
+            put_back(run)
+        except BaseException:  # a signal's, in the midst of it
+            put_back(run)
+            raise
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise
@@ -185,8 +200,13 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
         while True:
             if node._extra is not None or grad is None or (special is not None and node in special):
                 if node._extra is MASKING and grad is not None and (special is None or node not in special):
-                    run.masks = masks = True
-                    grads = run_masked(node, grad, ops, unpack)
+                    edge = node._next0
+                    alone = node._next1 is None and node._nexts is None and type(edge) is AccumulateGrad
+                    if alone and type(grad) is ndarray and edge._extra is LEAF:  # type: ignore[union-attr]
+                        grads = node.apply(ops, grad, unpack)  # a mask would end at the leaf, where nothing asks for it
+                    else:
+                        run.masks = masks = True
+                        grads = run_masked(node, grad, ops, unpack)
                     if release:
                         node.release()
                 else:

@@ -8,6 +8,7 @@ from pullback.autograd.run import Run
 from pullback.autograd.structural_zeros import Masked, summed_to
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, with_article
+from pullback.core.familiar import as_list
 from pullback.core.node import Edge, Node
 from pullback.core.tensor import Tensor
 from pullback.core.types import DType, Gradient, Shape
@@ -32,8 +33,13 @@ def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
 
 def _fit_masked(g: Masked, edge: Edge, node: Node, run: Run | None) -> Gradient:
     if g.shape == edge._shape:
-        return Masked(fit(g.value, edge, node, run), g.mask, g.dirty)  # type: ignore[return-value]  # as it flows
-    return summed_to(g, fit(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type, no-any-return]
+        return Masked(fit(g.value, edge, node, run), g.mask, g.dirty)
+    return summed_to(g, fit(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type]  # known, of edges
+
+
+def _index_of(edge: Edge, node: Node) -> int | str:
+    """Which of the node's gradients goes to this edge."""
+    return next((i for i, other in enumerate(node.edges()) if other is edge), "?")
 
 
 def sum_to_shape(g: Gradient, shape: Shape, node: Node, edge: Edge, ops: Any) -> Gradient:
@@ -43,8 +49,9 @@ def sum_to_shape(g: Gradient, shape: Shape, node: Node, edge: Edge, ops: Any) ->
         have not in (want, want if want != 1 else have) for have, want in zip(g.shape[lead:], shape, strict=True)
     ):
         raise GradientError(
-            f"Function {node.name()} returned an invalid gradient: got shape {tuple(g.shape)}, expected a shape that "
-            f"sums to {tuple(shape)}, the shape of the input (towards {edge.node().name()})."
+            f"Function {node.name()} returned an invalid gradient at index {_index_of(edge, node)} - got "
+            f"{as_list(g.shape)} but expected shape compatible with {as_list(shape)}: got shape {tuple(g.shape)}, "
+            f"expected a shape that sums to {tuple(shape)}, the shape of the input (towards {edge.node().name()})."
         )
     repeated = tuple(range(lead)) + tuple(
         lead + i for i, (have, want) in enumerate(zip(g.shape[lead:], shape, strict=True)) if want == 1 and have != 1

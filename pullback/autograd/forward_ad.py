@@ -10,8 +10,8 @@ See docs/autograd/forward_mode.md.
 from __future__ import annotations
 
 import contextvars
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, NamedTuple
 
 from pullback.arrays import dual
 from pullback.arrays.dual import DualArray, ForwardLevel
@@ -19,7 +19,9 @@ from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
-from pullback.core.errors import GradientError
+from pullback.core.blocks import Block, Steps
+from pullback.core.errors import GradientError, type_name
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
 from pullback.core.view import Origin, make_view
@@ -58,10 +60,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     levels = _entered.get()
     if not levels:
         raise GradientError(
-            "exit_dual_level: no dual level was entered; every exit needs an enter_dual_level() before."
+            "Dual level must be a positive number: exit_dual_level: no dual level was entered; every exit needs an "
+            "enter_dual_level() before."
         )
     if level is not None and level != len(levels) - 1:
         raise GradientError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported: "
             f"exit_dual_level: level {level} is not the innermost one, which is {len(levels) - 1}. Levels are left in "
             "the reverse of the order in which they were entered."
         )
@@ -69,11 +73,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _entered.set(levels[:-1])
 
 
-class dual_level:
+class dual_level(Block):
     """Context manager: inside, tensors can have tangents.
 
     Blocks nest, each with tangents of its own (PyTorch has one level): the inner one differentiates what the outer one
-    does. When the block ends its tangents are gone.
+    does. When the block ends its tangents are gone. `with dual_level() as level` gives the level's number, which
+    `make_dual` and `unpack_dual` take.
 
     Examples
     --------
@@ -85,16 +90,30 @@ class dual_level:
     tensor([2., 0.])
     """
 
-    def __enter__(self) -> Self:
-        self._number = enter_dual_level()
-        return self
+    def _steps(self) -> tuple[Steps, Steps]:
+        before, level, left = _entered.get(), ForwardLevel(), list[tuple[ForwardLevel, ...]]()
+        return (partial(_entered.set, (*before, level)),), (
+            partial(left.extend, map(_entered.get, ((),))),
+            partial(setattr, level, "open", False),
+            partial(_entered.set, before),
+            partial(_check_left, left, len(before)),
+        )
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        exit_dual_level(level=self._number)
+    def _named(self) -> int:
+        return len(_entered.get())  # the number of the level
 
 
+def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
+    """What was entered inside a block must have been left at its end."""
+    if len(left[0]) > number + 1:
+        raise GradientError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported: "
+            f"exit_dual_level: level {number} is not the innermost one at the end of its block, which is "
+            f"{len(left[0]) - 1}. Levels are left in the reverse of the order in which they were entered."
+        )
+
+
+@named("autograd.forward_ad.make_dual", "Tensor tensor, Tensor tangent, *, int? level=None")
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A tensor with a tangent: operators on it compute the Jacobian-vector product beside the value.
 
@@ -144,6 +163,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if _dual_in(tangent, at) is not None:
         raise GradientError(
+            "Setting a forward grad that itself has a forward gradient at the same level is not supported: "
             "make_dual: the tangent is itself a dual Tensor of this level. Take it apart with unpack_dual first, or "
             "enter another dual_level for a second derivative."
         )
@@ -163,9 +183,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def _check_parts(tensor: Any, tangent: Any) -> None:
     for name, x in (("primal", tensor), ("tangent", tangent)):
         if not isinstance(x, Tensor):
-            raise TypeError(
-                f"make_dual: the {name} must be a Tensor, got {type(x).__name__}; use pullback.tensor(...)."
-            )
+            raise TypeError(f"make_dual: the {name} must be a Tensor, got {type_name(x)}; use pullback.tensor(...).")
         if x.dtype.kind not in "fc":
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {x.dtype}. Convert it first, for example "
@@ -182,6 +200,7 @@ def _check_parts(tensor: Any, tangent: Any) -> None:
         )
 
 
+@named("autograd.forward_ad.unpack_dual", "Tensor tensor, *, int? level=None")
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """Take a dual tensor apart.
 

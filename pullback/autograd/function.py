@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pullback.autograd import users_code
 from pullback.autograd.function_arguments import in_order
+from pullback.autograd.function_arrays import named, wrapped
 from pullback.autograd.node_hooks import raw_of
 from pullback.autograd.once import has_tangent, once_differentiable
 from pullback.core import modes, slots
@@ -26,7 +30,7 @@ from pullback.core.saved import (
     watch_output,
 )
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.core.view import Origin, make_view
@@ -64,23 +68,13 @@ class FunctionNode(MultiNode):
 
     # -- what forward and setup_context may call -------------------------------------------------------------
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors (inputs, outputs or others; None is kept too) for `backward`, checked for modification."""
-        for i, x in enumerate(tensors):
-            if x is not None and not isinstance(x, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save Tensors or None, but argument {i} is of type {type(x).__name__}; "
-                    "keep other values as attributes of ctx."
-                )
+        """Keep tensors and arrays (inputs, outputs or others; None too) for `backward`, checked for modification."""
+        _only_arrays("save_for_backward", tensors)
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `jvp`, which finds them in `saved_tensors`; they are let go of when it has run."""
-        for i, x in enumerate(tensors):
-            if x is not None and not isinstance(x, Tensor):
-                raise TypeError(
-                    f"save_for_forward can only save Tensors or None, but argument {i} is of type {type(x).__name__}; "
-                    "keep other values as attributes of ctx."
-                )
+        _only_arrays("save_for_forward", tensors)
         self._for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -149,6 +143,7 @@ class FunctionNode(MultiNode):
         if not isinstance(value, Tensor):
             raise TypeError(
                 f"function {self.name()} returned {with_article(value)} as gradient {i}; expected a Tensor or None."
+                + (" Write pullback.from_numpy(array)." if isinstance(value, ndarray) else "")
             )
         if not self._given_tensors[i]:
             raise GradientError(
@@ -201,6 +196,10 @@ class Function(metaclass=_FunctionMeta):
     forward (None for what is no Tensor) and returns one for each output, J applied to the tangents. In it
     `ctx.saved_tensors` are what was given to `ctx.save_for_forward`.
 
+    Forward may compute with NumPy and SciPy: an ndarray or a floating-point number that it returns, alone or in a
+    tuple, becomes a Tensor of the graph, and an ndarray given to `ctx.save_for_backward` one of `ctx.saved_tensors`.
+    Backward returns Tensors.
+
     Examples
     --------
     >>> class Square(pb.autograd.Function):
@@ -221,7 +220,9 @@ class Function(metaclass=_FunctionMeta):
     @staticmethod
     def forward(*args: Any) -> Any:
         """Compute the outputs; the first argument is ctx unless `setup_context` is defined."""
-        raise NotImplementedError("You must implement the static method forward for a custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function: a static method forward."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -232,7 +233,8 @@ class Function(metaclass=_FunctionMeta):
     def backward(ctx: Any, *grads: Any) -> Any:
         """The gradients of the inputs."""
         raise NotImplementedError(
-            "You must implement the static method backward for a custom autograd.Function to use it with backward()."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD: a static method backward(ctx, *grads)."
         )
 
     vjp = backward  # its other name, by which a subclass may define it
@@ -241,11 +243,13 @@ class Function(metaclass=_FunctionMeta):
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """The tangents of the outputs."""
         raise NotImplementedError(
-            "You must implement the static method jvp for a custom autograd.Function to use it in forward mode."
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD: a static "
+            "method jvp(ctx, *tangents)."
         )
 
     def __init__(self) -> None:
         raise TypeError(
+            "Legacy autograd function with non-static forward method is deprecated: "
             f"{type(self).__name__} should not be instantiated: a Function has static methods and is called through "
             f"{type(self).__name__}.apply(...)."
         )
@@ -277,10 +281,14 @@ class Function(metaclass=_FunctionMeta):
 
     @classmethod
     def _run_forward(cls, ctx: FunctionNode, args: tuple[Any, ...]) -> Any:
-        if cls.setup_context is Function.setup_context:
-            return cls.forward(ctx, *args)
-        output = cls.forward(*args)
-        cls.setup_context(ctx, args, output)
+        with_ctx = cls.setup_context is Function.setup_context
+        output = cls.forward(ctx, *args) if with_ctx else cls.forward(*args)
+        output, pairs = wrapped(ctx.name(), ctx._level, args, output)
+        if not with_ctx:
+            cls.setup_context(ctx, args, output)
+        for attribute, method in _KEPT:
+            if tensors := getattr(ctx, attribute):
+                setattr(ctx, attribute, named(ctx.name(), ctx._level, args, pairs, tensors, method))
         return output
 
 
@@ -289,6 +297,24 @@ class InplaceFunction(Function):
 
 
 FunctionCtx = FunctionNode  # PyTorch's name for the class of ctx: for annotations and isinstance
+
+
+# Where a ctx keeps what its methods are given.
+_KEPT = (
+    ("_to_save", "save_for_backward"),
+    ("_for_forward", "save_for_forward"),
+    ("_dirty", "mark_dirty"),
+    ("_non_differentiable", "mark_non_differentiable"),
+)
+
+
+def _only_arrays(method: str, tensors: tuple[Any, ...]) -> None:
+    for i, x in enumerate(tensors):
+        if x is not None and not isinstance(x, (Tensor, ndarray, np.floating, np.complexfloating)):
+            raise TypeError(
+                f"{method} can only save Tensors or None (or ndarrays, which become Tensors), but argument {i} is of "
+                f"type {type(x).__name__}; keep other values as attributes of ctx."
+            )
 
 
 def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], state: modes.Modes) -> Any:
@@ -320,7 +346,9 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
     several = isinstance(output, tuple) and len(output) > 1
     if several and any(a._is_view() and a._requires_grad for a in ctx._dirty):
         raise InplaceError(
-            f"{ctx.name()}: forward modified a view in place and returned more than one output, which cannot be "
+            "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+            f"more than one Tensor: {ctx.name()}: forward modified a view in place and returned more than one output, "
+            "which cannot be "
             "differentiated; return the modified view alone, or work on a clone()."
         )
 
@@ -330,8 +358,19 @@ def finish(
 ) -> list[Any]:
     """The outputs as tensors of the graph, the saved tensors kept, the modified inputs rebased."""
     for x in ctx._dirty:
+        if not isinstance(x, Tensor):
+            raise InplaceError(f"{ctx.name()}: mark_dirty can only accept variables (Tensors), got {with_article(x)}.")
         if not any(x is out for out in outputs):
-            raise InplaceError(f"{ctx.name()}: an input marked as dirty must be returned by forward as well.")
+            raise InplaceError(
+                "Some elements marked as dirty during the forward method were not returned as output: an input that "
+                f"{ctx.name()} marks with mark_dirty must be returned by forward as well."
+            )
+        if not any(x is a for a in args):
+            warnings.warn(
+                f"{ctx.name()}: ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "
+                "been mutated should be passed to ctx.mark_dirty(); leave this one out.",
+                stacklevel=4,
+            )
         bump(x, ctx.name())  # forward may have written through NumPy, which nobody else noticed
     results = [_own_output(ctx, args, out, records) for out in outputs]
     if records:

@@ -30,6 +30,7 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
         return cls.apply(*args)
     if cls.jvp is Function.jvp:
         raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD: "
             f"you are trying to use forward-mode AD on {cls.__name__}, a custom Function that does not implement jvp. "
             f"Give {cls.__name__} a static method jvp(ctx, *tangents) that returns the tangent of each output, and "
             "keep what it needs with ctx.save_for_forward."

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
+from pullback.core.named import named
 from pullback.core.node import AccumulateGrad, Edge, MultiNode, Node, Port, port
 from pullback.core.tensor import Tensor, wrap
 
@@ -30,6 +31,7 @@ class GradientEdge(NamedTuple):
     ownership_token: Node | None = None
 
 
+@named("autograd.graph.get_gradient_edge", "Tensor tensor")
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge at which the gradient of `tensor` arrives: `grad(loss, edge)` gives what `grad(loss, tensor)` gives.
 
@@ -58,7 +60,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     (tensor(12.),)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"get_gradient_edge takes a Tensor, got {type(tensor).__name__}.")
+        raise TypeError(f"get_gradient_edge takes a Tensor, got {type_name(tensor)}.")
     edge = port(tensor)
     if edge is None:
         raise GradientError(

@@ -13,7 +13,8 @@ from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_c
 from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
 from pullback.core import slots
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError, UnsupportedError
+from pullback.core.errors import GradientError, UnsupportedError, type_name
+from pullback.core.named import named
 from pullback.core.node import InputMetadata, Node
 from pullback.core.saved import tensor_unpacker
 from pullback.core.tensor import Tensor
@@ -21,6 +22,7 @@ from pullback.core.types import Version
 from pullback.core.version import bump
 
 
+@named("autograd.graph.increment_version")
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Say that the memory of a tensor, or of several, was modified in a way that pullback cannot see.
 
@@ -45,9 +47,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """
     tensors: Any = (tensor,) if isinstance(tensor, Tensor) else tensor
     if not isinstance(tensors, Iterable):
-        raise UnsupportedError(
-            f"increment_version takes a Tensor or an iterable of Tensors, got {type(tensor).__name__}."
-        )
+        raise UnsupportedError(f"increment_version takes a Tensor or an iterable of Tensors, got {type_name(tensor)}.")
     tensors = tuple(tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
@@ -57,6 +57,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
             bump(x, "a write announced by increment_version()")
 
 
+@named("autograd.graph.call_node")
 def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
     """The gradients of the inputs of `node` for these gradients of its outputs, as Tensors."""
     metadata = node.input_metadata
@@ -79,11 +80,12 @@ def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> Non
     if g is None:
         return
     if not isinstance(g, Tensor):
-        raise TypeError(f"{node.name()}: gradient {i} must be a Tensor or None, got {type(g).__name__}.")
+        raise TypeError(f"{node.name()}: gradient {i} must be a Tensor or None, got {type_name(g)}.")
     if expected.shape is not None and g.shape != tuple(expected.shape):
         raise GradientError(f"{node.name()}: gradient {i} has shape {g.shape}; expected {tuple(expected.shape)}.")
 
 
+@named("autograd.graph.show_saved", "any node, str name")
 def show_saved(node: Node, name: str) -> Any:
     """What `node` saved under `name`, as a Tensor where it was one, checked as in a backward."""
     saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)

@@ -19,7 +19,12 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
     extra: Any = target._extra
     state = modes.current()
     if extra is not None and extra.inference and not state.inference:
-        raise InplaceError(f"{name}: inplace update to an inference tensor outside inference_mode; clone() it first.")
+        raise InplaceError(
+            f"{name}: Inplace update to inference tensor outside InferenceMode is not allowed: clone() it first, or "
+            "write under inference_mode()."
+        )
+    if extra is not None and extra.no_view is not None:
+        _refuse_copy(extra.no_view, name)
     if not state.records(target._level):
         return
     base = base_of(target)
@@ -32,7 +37,7 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
         if records and extra.steps is None and type(whole) is ndarray and whole.base is not None:
             Places(whole, target._array)  # raises where the view lies in memory around its base
     if target._requires_grad and target.grad_fn is None:
-        raise _leaf(name, "a leaf Variable")
+        raise _leaf(target, name, "a leaf Variable")
     data = memory_of(target._array)
     if records and type(data) is ndarray and not data.flags.forc and overlaps_itself(data):
         raise InplaceError(
@@ -41,12 +46,21 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
         )
 
 
+def _refuse_copy(operator: str, name: str) -> NoReturn:
+    """Refuse what PyTorch would write through to another tensor."""
+    raise InplaceError(
+        f"{name}: {operator}() computes at once here and gives a copy, so this write would not reach the tensor that "
+        "was conjugated, as it does in PyTorch. Write into that tensor (z.mul_(w.conj()) for z.conj().mul_(w)), or "
+        "into a copy: z.conj().clone(), z.conjugate()."
+    )
+
+
 def _check_view(target: Tensor, base: Tensor, name: str) -> None:
     extra: Any = target._extra
     if extra.made_by is not None and extra.made_by.kind == "function":
         raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES['function']}")
     if base._requires_grad and port(base) is not None and base.grad_fn is None:
-        raise _leaf(name, "a view of a leaf Variable")
+        raise _leaf(target, name, "a view of a leaf Variable")
     if target._requires_grad and target._fn is not None and base.grad_fn is None:
         raise InplaceError(
             f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation: the view "
@@ -63,10 +77,16 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
         )
 
 
-def _leaf(name: str, what: str) -> InplaceError:
+def _leaf(target: Tensor, name: str, what: str) -> InplaceError:
+    said = f"{name}: {what} that requires grad is being used in an in-place operation. "
+    if target._level:  # an argument of func.grad's function: the user has no Tensor, no no_grad() in mind
+        return InplaceError(
+            f"{said}It is an argument of the function that is being differentiated: write into a copy of it "
+            "(x = x.copy() first), or use an expression that writes nowhere (np.where, np.concatenate)."
+        )
     return InplaceError(
-        f"{name}: {what} that requires grad is being used in an in-place operation. Do it under pullback.no_grad() to "
-        "change a parameter; to differentiate, use the out-of-place form, or write into a copy (t = t.clone())."
+        f"{said}Do it under pullback.no_grad() to change a parameter; to differentiate, use the out-of-place form, or "
+        "write into a copy (t = t.clone())."
     )
 
 
@@ -84,13 +104,22 @@ def check_use(view: Tensor) -> None:
 def _described(origin: Origin) -> str:
     if origin.kind == "function":
         return (
-            f"this tensor is the output of {origin.name} and a view (of its input, or the input itself), so following "
+            f"Output 0 of {origin.name} is a view and is being modified inplace: this tensor is the output of "
+            f"{origin.name} and a view (of its input, or the input itself), so following "
             "a write would bypass the backward of that custom Function."
         )
     if origin.kind == "multiple":
-        return f"this view is an output of {origin.name}, which returns several views."
+        return (
+            f"Output 0 of {origin.name} is a view and is being modified inplace: this view is an output of "
+            f"{origin.name}, "
+            "which returns several views."
+        )
     where = "under no_grad()" if origin.kind == "no_grad" else "in inference_mode()"
-    return f"this view was made {where}, where nothing is recorded, and its base is written into while recording."
+    mode = "no_grad" if origin.kind == "no_grad" else "inference"
+    return (
+        f"A view was created in {mode} mode and is being modified inplace with grad mode enabled: this view was made "
+        f"{where}, where nothing is recorded, and its base is written into while recording."
+    )
 
 
 _REMEDIES = {
@@ -101,15 +130,19 @@ _REMEDIES = {
 }
 
 
+_RESIZED = "cannot resize variables that require grad: "
+
+
 def _refused_memory(name: str) -> Callable[..., NoReturn]:
     def refuse(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
         raise InplaceError(
-            f"{name}: this tensor (shape {self.shape}) cannot take other memory in place: its views, detached aliases "
+            f"{name}: {_RESIZED if self._requires_grad else ''}this tensor (shape {self.shape}) cannot take other "
+            "memory in place: its views, detached aliases "
             "and the arrays of NumPy that share the memory would be left behind. Assign a tensor of the same shape to "
             ".data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
         )
 
-    refuse.__name__ = name
+    refuse.__name__, refuse.__qualname__ = name, f"Tensor.{name}"
     refuse.__doc__ = "Refused, and says why: what shares the memory would be left behind."
     return refuse
 

@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 from pullback.autograd.node_hooks import RunHook
 from pullback.autograd.run import Run
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.hook_dict import RemovableHandle
+from pullback.core.named import named
 from pullback.core.node import Node
 from pullback.core.tensor import Tensor
 
@@ -87,6 +88,7 @@ class _Any(RunHook):
             self.function(grad)
 
 
+@named("autograd.graph.register_multi_grad_hook", "any tensors, callable fn")
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: Literal["all", "any"] = "all"
 ) -> RemovableHandle:
@@ -141,7 +143,7 @@ def register_multi_grad_hook(
     tensors = tuple(tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"tensors[{i}] must be a Tensor, got {type(x).__name__}.")
+            raise TypeError(f"tensors[{i}] must be a Tensor, got {type_name(x)}.")
         if mode == "all" and not x._requires_grad:
             raise GradientError(
                 f"tensors[{i}] (shape {x.shape}) does not require grad, so a hook would never see a gradient of it. "

@@ -169,11 +169,12 @@ class trace_nans(Instrument, ModeSwitch):
         return grads
 
     def _inside(self, call: _Call, run: Callable[[], Any]) -> Any:
-        token = _innermost.set(call)
+        outer = _innermost.get()
         try:
+            _innermost.set(call)
             return run()
         finally:
-            _innermost.reset(token)
+            _innermost.set(outer)
 
     def _report(self, call: _Call, found: NonFinite) -> None:
         call.tell()

@@ -39,7 +39,10 @@ def replacement(run: Run, value: Any, before: Gradient, where: str) -> Gradient:
     if value is None:
         return None
     if not isinstance(value, Tensor):
-        raise TypeError(f"{where} returned {with_article(value)} as gradient; expected a Tensor or None.")
+        raise TypeError(
+            f"expected Variable, but hook returned {type(value).__name__!r}: {where} returned {with_article(value)} as "
+            "gradient; expected a Tensor or None."
+        )
     if before is None:
         raise GradientError(
             f"{where} can't replace a None gradient with a non-None value: no gradient came here in this backward, so "
@@ -48,7 +51,8 @@ def replacement(run: Run, value: Any, before: Gradient, where: str) -> Gradient:
     for what, found, expected in (("shape", value.shape, before.shape), ("dtype", value.dtype, before.dtype)):
         if found != expected:
             raise GradientError(
-                f"{where} returned a gradient of {what} {found}; expected {expected}. Return one that looks like the "
+                f"{where} has changed the {'size' if what == 'shape' else 'type'} of value: it returned a gradient of "
+                f"{what} {found}; expected {expected}. Return one that looks like the "
                 "gradient it was given, or None to leave that as it is."
             )
     return value if run.create_graph else raw_of(value, run.level)
@@ -144,11 +148,15 @@ def _replaced(run: Run, result: Any, grads: Sequence[Gradient], where: str) -> l
     """The gradients that a node's hook gave in place of `grads`."""
     if not isinstance(result, tuple):
         raise TypeError(
-            f"{where} returned {with_article(result)}; expected a tuple with {len(grads)} gradient(s), or None to "
+            f"expected tuple, but hook returned {type(result).__name__!r}: {where} returned {with_article(result)}; "
+            f"expected a tuple with {len(grads)} gradient(s), or None to "
             "leave them as they are."
         )
     if len(result) != len(grads):
-        raise GradientError(f"{where} returned {len(result)} gradients; expected {len(grads)}, each a Tensor or None.")
+        raise GradientError(
+            f"{where} has returned an incorrect number of values (got {len(result)}, but expected {len(grads)}): it "
+            f"returned {len(result)} gradients; expected {len(grads)}, each a Tensor or None."
+        )
     return [replacement(run, new, old, where) for new, old in zip(result, grads, strict=True)]
 
 

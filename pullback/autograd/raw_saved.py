@@ -55,6 +55,7 @@ class SavedTensor:
             raise BackwardTwiceError(self._node.name())
         if isinstance(version, Packed):
             raise GradientError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set: "
                 f"{self._node.name()}: {self._name!r} has hooks already, and a saved tensor can have one pair; let "
                 "one pair do the work of both."
             )
@@ -70,7 +71,7 @@ class SavedTensor:
         try:
             held = hooks.packed(self._node, saved, version, level)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         self._put(*held)
 
 
@@ -92,6 +93,8 @@ def raw_saved(node: Node, name: str) -> Any:
     """What `node` saved under `name`, as a SavedTensor, or a tuple of them for a list of tensors."""
     kept = getattr(node, "_saved", None)
     if kept is not None and name == "tensors":
+        if any(version is Released for _, version, _ in kept):
+            raise BackwardTwiceError(node.name())
         return tuple(_OfFunction(node, name, nr) for nr in range(len(kept)))
     saved, version = getattr(node, f"saved_{name}"), getattr(node, f"version_{name}", None)
     if isinstance(saved, tuple) and isinstance(version, tuple):

@@ -99,7 +99,7 @@ class Replay:
         try:
             return self.again(source, TENSOR)._fn  # type: ignore[no-any-return]
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
 
 def _forth(step: ViewStep, x: Any, ops: Any) -> Any:

@@ -73,7 +73,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
         return self  # has no state but the hooks
 
     def _changed(self, modes: Modes) -> Modes:
-        for instrument in modes.instruments:
+        for instrument in reversed(modes.instruments):
             if isinstance(instrument, disable_saved_tensors_hooks):
                 raise GradientError(instrument.message)
         return modes.with_instrument(self)
@@ -86,7 +86,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
         try:
             node.repack(lambda saved, version: self.packed(node, saved, version, level))
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def packed(self, node: Node, saved: Any, version: Version, level: int) -> tuple[Any, Version]:
         """What a node keeps instead of something that it saved."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pullback.autograd.saved_hooks import saved_tensors_hooks
 from pullback.core import modes
+from pullback.core.blocks import Steps
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import RawArray
@@ -68,10 +69,13 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
             raise GradientError("allow_mutation_on_saved_tensors contexts cannot be nested; one is enough.")
         return super()._changed(modes)
 
-    def __exit__(self, *exception: object) -> None:
+    def _steps(self) -> tuple[Steps, Steps]:
+        enter, leave = super()._steps()
+        return enter, (*leave, self._let_go)
+
+    def _let_go(self) -> None:
         for handle in self._handles:
             handle.array = None
-        super().__exit__(*exception)
 
     def pack_hook(self, tensor: Tensor) -> _Handle:
         """Remember whose memory this is."""

@@ -10,7 +10,7 @@ import numpy as np
 from pullback.autograd.gradient_edge import GradientEdge, stand_in
 from pullback.core import slots
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import tensor as tensor_of
 from pullback.core.node import Edge, port
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -27,10 +27,10 @@ def tensors_of(value: Tensors, name: str) -> tuple[Tensor, ...]:
     if isinstance(value, GradientEdge):  # before tuples, for it is one
         return (stand_in(value),)
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type(value).__name__}.")
+        raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type_name(value)}.")
     for i, x in enumerate(value):
         if not isinstance(x, (Tensor, GradientEdge)):
-            raise TypeError(f"{name}[{i}] must be a Tensor, got {type(x).__name__} (a GradientEdge will do too).")
+            raise TypeError(f"{name}[{i}] must be a Tensor, got {type_name(x)} (a GradientEdge will do too).")
     return tuple(stand_in(x) if isinstance(x, GradientEdge) else x for x in value)
 
 
@@ -45,7 +45,12 @@ def roots_of(
     elif isinstance(grads, (Tensor, ndarray, np.generic, int, float, complex)):
         grads = (grads,)
     elif not isinstance(grads, (list, tuple)):
-        raise TypeError(f"{name} must be a Tensor, a sequence of Tensors or None, got {type(grads).__name__}.")
+        found = type_name(grads)
+        raise TypeError(
+            f"gradients can be either Tensors or None, but got {found}: {name} must be a Tensor, a sequence of "
+            "Tensors or "
+            f"None, got {found}."
+        )
     if len(grads) != len(tensors):
         raise GradientError(f"got {len(tensors)} tensors and {len(grads)} gradients in {name}.")
     level = max(t._level for t in tensors)
@@ -90,12 +95,17 @@ def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
     number = type(given) in (int, float) and tensor.dtype.kind == "c"
     if not isinstance(given, Tensor):
         if not isinstance(given, (ndarray, np.generic, int, float, complex)):
-            raise TypeError(f"{name}[{i}] must be a Tensor, an ndarray or None, got {type(given).__name__}.")
+            found = type_name(given)
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {found}: {name}[{i}] must be a Tensor, an ndarray "
+                "or "
+                f"None, got {found}."
+            )
         given = tensor_of(given)
     if given.shape != tensor.shape:
         raise GradientError(
-            f"Mismatch in shape: {name}[{i}] has a shape of {given.shape} and output[{i}] has a shape of "
-            f"{tensor.shape}."
+            f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] has a shape of "
+            f"{tensor.shape}. Give {name}[{i}] the shape of the output."
         )
     if given.dtype != tensor.dtype:
         if (given.dtype.kind == "c") != (tensor.dtype.kind == "c") and not number:

@@ -1,17 +1,17 @@
 """Elements of a gradient that nothing has touched: no slope reaches them, however infinite it is.
 
 `where(x > 0, sqrt(x), 0)` does not depend on sqrt at x = 0 and below, so no cotangent flows there. As numbers, though,
-the zeros that stand there meet an infinite slope, and 0 * inf is NaN. A zero of this kind has a known place: an operator
-that masks has made it (tagged `masking` in native_functions.yaml: where, an index, relu, ...), or the user's own
-cotangent holds it. A zero that was computed, by an underflow say, is another matter: 0 * inf has no value then, and
-stays NaN.
+the zeros that stand there meet an infinite slope, and 0 * inf is NaN. A zero of this kind has a known place: an
+operator that masks has made it (tagged `masking` in native_functions.yaml: where, an index, relu, ...), or the user's
+own cotangent holds it. A zero that was computed, by an underflow say, is another matter: there 0 * inf may stand for
+any number, and stays NaN.
 
 So behind an operator that masks, a gradient goes through the graph as a `Masked`: with a mask of what was touched.
 
 - A pointwise node hands the mask on. Its NaNs at untouched places stay there, and may wait (`dirty`) until the gradient
   comes to anything that is not pointwise: then they are cleaned, put to 0.
-- A structural node (tags `structural`, `masking`, views) adds and moves elements. Its own formula, run on 1 for touched
-  and 0 for the rest, gives the mask of its input.
+- A structural node (tags `structural`, `masking`, views) takes, moves and adds elements. Its own formula, run on 1 for
+  touched and 0 for the rest, gives the mask of its input.
 - Any other node hands on only that nothing at all was touched.
 - In a sum, touched is what either part has touched.
 
@@ -42,7 +42,7 @@ class Mask:
 
     __slots__ = ("found", "sources")
     found: Any
-    sources: tuple[Mask | None, ...]
+    sources: Sequence[Mask | None]
 
     def find(self, *found: Any) -> Any:
         """The mask, from those of the sources."""
@@ -104,22 +104,25 @@ class _Summed(Mask):
 
 
 class _Pulled(Mask):
-    """Those of the inputs of a structural node, a list: what its formula makes of 1 for touched and 0 for the rest."""
+    """That of the only input of a structural node, or a list of those of all: what its formula makes of the masks."""
 
-    __slots__ = ("node", "saved", "shapes")
+    __slots__ = ("grads", "node", "only", "saved")
 
-    def __init__(self, node: Node, saved: Sequence[Any], grads: Sequence[Gradient], masks: Sequence[Mask | None]):
-        self.found, self.sources = None, tuple(masks)
-        self.node, self.saved = node, saved
-        self.shapes = [None if g is None else (g.shape, g.dtype) for g in grads]
+    def __init__(
+        self, node: Node, saved: Sequence[Any], grads: Sequence[Gradient], masks: Sequence[Mask | None], only: bool
+    ) -> None:
+        self.found, self.sources = None, masks
+        self.node, self.saved, self.only = node, saved, only
+        self.grads = [None if g is None else (g.shape, g.dtype) for g in grads]
 
     def find(self, *found: Any) -> Any:
-        numbers = [None if of is None else _numbers(mask, *of) for mask, of in zip(found, self.shapes, strict=True)]
+        numbers = [None if g is None else _numbers(mask, *g) for mask, g in zip(found, self.grads, strict=True)]
         # In the order of the first run: the node may have been released since, and hooks unpack a tensor only once.
         saved = iter(self.saved)
         node, self.saved = self.node, ()
-        one = numbers if node.outputs != 1 else numbers[0]
-        return node.pull_touched(NUMPY, one, lambda *_: _values(next(saved)))
+        given = numbers if node.outputs != 1 else numbers[0]
+        pulled = node.pull_touched(NUMPY, given, lambda *_: _values(next(saved)))
+        return pulled[0] != 0 if self.only else pulled
 
 
 class _Taken(Mask):
@@ -159,12 +162,12 @@ class Masked:
         """The gradient with 0 where nothing has touched it."""
         value: Any = self.value
         if not self.dirty:
-            return value  # type: ignore[no-any-return]
+            return value
         if type(value) is ndarray or isinstance(value, np.generic):
             if not _has_nan(value):
-                return value  # type: ignore[return-value]
-            return np.where(self.mask.touched(), value, value.dtype.type(0))  # type: ignore[no-any-return]
-        return table_of((value,)).where(self.mask.touched(), value, value.dtype.type(0))  # type: ignore[no-any-return]
+                return value
+            return np.where(self.mask.touched(), value, value.dtype.type(0))
+        return table_of((value,)).where(self.mask.touched(), value, value.dtype.type(0))
 
 
 def _has_nan(x: Any) -> bool:
@@ -185,7 +188,7 @@ def is_masked(g: Any) -> bool:
     return type(g) is Masked or (type(g) is list and any(type(x) is Masked for x in g))
 
 
-# -- where masks begin ---------------------------------------------------------------------------------------------------
+# -- where masks begin ------------------------------------------------------------------------------------------------
 def root_cotangent(cotangent: Any) -> Any:
     """The cotangent that a user gave; its zeros touch nothing, unless a derivative in their direction is wanted."""
     if type(cotangent) is ndarray:
@@ -241,7 +244,7 @@ def _or(masks: Iterable[Any]) -> Any:
     return found
 
 
-# -- how nodes hand them on ----------------------------------------------------------------------------------------------
+# -- how nodes hand them on -------------------------------------------------------------------------------------------
 def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
     """What a node makes of its gradient, where that is masked or the node masks."""
     if node.structural:
@@ -258,11 +261,12 @@ def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Grad
 
 
 def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
+    parts: Sequence[Any]
+    masks: Sequence[Mask | None]
     if type(grad) is Masked:
         mask, dirty = grad.mask, grad.dirty and node.pointwise
         value: Any = grad.value if dirty else grad.cleaned()
-        parts, masks = (value,), (mask,)
-        nothing = mask is NOTHING
+        parts, masks, nothing = [value], [mask], mask is NOTHING
     elif type(grad) is list:
         if not all(g is None or type(g) is Masked or _is_known(g) for g in grad):
             return node.apply(ops, plain(grad), unpack)
@@ -274,7 +278,7 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
             return node.apply(ops, grad, unpack)  # nobody will ask
         if type(grad) is not ndarray and not _is_known(grad):
             return node.apply(ops, grad, unpack)
-        dirty, value, parts, masks, nothing = False, grad, (grad,), (None,), False
+        dirty, value, parts, masks, nothing = False, grad, [grad], [None], False
     dirty = dirty or node.unclean
     if nothing:
         return [None if g is None else Masked(g, NOTHING, dirty) for g in node.apply(ops, value, unpack)]
@@ -289,7 +293,9 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
             return found
 
         grads = node.apply(ops, value, remember)
-    pulled = _Pulled(node, saved, parts, masks)
+    pulled = _Pulled(node, saved, parts, masks, len(grads) == 1)
+    if len(grads) == 1:
+        return (Masked(grads[0], pulled, dirty),) if grads[0] is not None else grads
     return [None if g is None else Masked(g, _Taken(pulled, nr), dirty) for nr, g in enumerate(grads)]
 
 
@@ -317,7 +323,7 @@ def _is_nothing(g: Any) -> bool:
     return all(bool(np.all((part == 0) | np.isnan(part))) for part in _all_parts(g))
 
 
-# -- sums ----------------------------------------------------------------------------------------------------------------
+# -- sums -------------------------------------------------------------------------------------------------------------
 def summed(a: Any, b: Any) -> Any:
     """The sum of two gradients that arrive at the same place; one at least is masked."""
     if type(a) is not Masked or type(b) is not Masked:
@@ -338,7 +344,7 @@ def summed_to(g: Masked, value: Gradient, shape: Shape) -> Any:
     return Masked(value, NOTHING if g.mask is NOTHING else _Summed(g.mask, shape), False)
 
 
-# -- users' eyes ---------------------------------------------------------------------------------------------------------
+# -- users' eyes ------------------------------------------------------------------------------------------------------
 def unmasked(g: Any) -> tuple[Any, Any]:
     """The gradient of a node as users see it, and what `masked_again` needs."""
     if type(g) is list:

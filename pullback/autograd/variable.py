@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.autograd.users_code import queue_callback
+from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
 
 __all__ = ["Variable"]
 
 
+class _ExecutionEngine:
+    """What PyTorch shows of its engine, as far as programs use it."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
 class _VariableMeta(type):
+    _execution_engine = _ExecutionEngine()
+
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor)
 
@@ -39,7 +49,7 @@ class Variable(metaclass=_VariableMeta):
     def __new__(cls, data: Any, requires_grad: bool = False) -> Any:
         if not isinstance(data, Tensor):
             raise TypeError(
-                f"Variable takes a Tensor, got {type(data).__name__}; make a leaf with pullback.tensor(data, "
+                f"Variable takes a Tensor, got {type_name(data)}; make a leaf with pullback.tensor(data, "
                 "requires_grad=True) instead."
             )
         leaf = data.detach()

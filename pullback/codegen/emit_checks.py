@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pullback.codegen.emit_function import FunctionEmitter
@@ -14,7 +15,28 @@ _BUILTINS = frozenset({"Exception", "any", "len", "tuple", "type", "zip"})  # th
 _MATH = frozenset(CORE["math"])  # formulas read an argument of such a name as the argument
 _CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
 _OF_COMPOSITES = frozenset(
-    {"TENSOR", "UNSET", "assign", "assign_out", "created", "int_list", "missing_argument", "tensor_list"}
+    {
+        "TENSOR",
+        "UNSET",
+        "assign",
+        "Exception",
+        "assign_out",
+        "created",
+        "error",
+        "explained",
+        "int_list",
+        "missing_argument",
+        "some_ints",
+        "tensor_list",
+        "unknown_keyword",
+        "AN_INT",
+        "A_NUMBER",
+        "SOME_INTS",
+        "a_flag",
+        "a_number",
+        "an_int",
+        "type",
+    }
 )
 _OF_PRIMITIVES = _CORE | _BUILTINS | {"error", "kernels", "node", "out"}
 
@@ -44,6 +66,8 @@ def _check_form(native: NativeFunction) -> None:
     args = native.schema.args
     if native.variants & {"method", "inplace"} and not args[0].type.is_tensor:
         raise refuse(native, "has a method, but its first argument is no Tensor", "Put the Tensor first")
+    if "method" in native.variants and any(arg.name == "self" for arg in args[1:]):
+        raise refuse(native, "has a method, but self is not its first argument", "Put self first, or drop the method")
     if native.is_composite:
         return
     returns = native.schema.returns
@@ -76,9 +100,10 @@ def _check_parameters(native: NativeFunction, registry: Registry) -> None:
     reserved = _OF_COMPOSITES | {f"composite_{native.area}"}
     if not native.is_composite:
         unique = native.schema.unique_name
-        reserved = _OF_PRIMITIVES | frozenset(registry.helper_modules) | {f"OP_{unique}", f"record_{unique}"}
+        reserved = _OF_PRIMITIVES | {f"OP_{unique}", f"record_{unique}"}
     for name in [*parameters, *native.schema.output_names]:
-        if name in reserved and not (name == "out" and "out" in native.variants):
+        taken = name in reserved or (not native.is_composite and name in registry.helper_modules)
+        if taken and not (name == "out" and "out" in native.variants):
             raise refuse(native, f"the name {name!r} means something else in generated code", f"Rename it, {name}_ say")
 
 
@@ -134,4 +159,4 @@ def definitions(native: NativeFunction, registry: Registry) -> Iterator[str]:
 
 def _repeated(names: Sequence[str]) -> list[str]:
     """The names that occur again."""
-    return [name for position, name in enumerate(names) if name in names[:position]]
+    return [name for name, count in Counter(names).items() for _ in range(count - 1)]

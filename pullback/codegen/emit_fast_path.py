@@ -48,13 +48,34 @@ def fast_path(native: NativeFunction, operator: str, records: bool) -> list[str]
             f"if {needs} and {recording}:",
             f"    record_{native.schema.unique_name}({', '.join(['out', *args])})",
         ]
+    else:
+        # Nothing is recorded: should a transform find that its result depends on nothing, this may be why.
+        inside += [
+            "if WATCHED:",
+            f"    note_operator({', '.join([repr(native.name), *map(parameter, _names(tensors))])})",
+        ]
     if native.is_view:
         # The usual case of shares_memory without the call: a slice of an array that owns its memory.
         asked = f"out._array.base is {first}._array or shares_memory(result, {first}._array)"
         inside += [f"if {asked}:", f"    make_view(out, {first})"]
     inside.append("return out")
     plain = f"({state} := current()).plain" if records else "current().plain"
+    if "floating" in native.tags:
+        plain = f"({case.needs} or {_fractions(tensors, case)}) and {plain}"  # what requires grad is no whole number
     return [*case.prepare, f"if {case.condition} and {plain}:", *(f"    {line}" for line in inside)]
+
+
+def _fractions(tensors: list[Arg], case: _Case) -> str:
+    """Whether a tensor argument is floating: the first usually is, which is quick to see."""
+    first = parameter(tensors[0].name)
+    if len(tensors) == 1:
+        return f'{first}._array.dtype.kind in "fc"'
+    given = ", ".join(case.data[parameter(arg.name)] for arg in tensors)
+    return f'type({first}) is Tensor and {first}._array.dtype.kind in "fc" or not is_whole({given})'
+
+
+def _names(args: Sequence[Arg]) -> list[str]:
+    return [arg.name for arg in args]
 
 
 def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -> list[str]:
@@ -64,7 +85,7 @@ def guarded_kernel(native: NativeFunction, operator: str, args: Sequence[str]) -
         "try:",
         f"    result = kernels.{native.kernel}({', '.join(args)})",
         "except Exception as error:",
-        f"    raise explain({operator}, {given}, error) from error",
+        f"    raise explain({operator}, {given}, error)",
     ]
 
 

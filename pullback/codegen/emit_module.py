@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pullback.codegen.emit_checks import check_emittable
@@ -14,7 +14,7 @@ from pullback.codegen.emit_rules import emit_rules
 from pullback.codegen.emit_tangent import TangentEmitter
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import NativeFunction, Registry
-from pullback.codegen.naming import CORE, operator_tables
+from pullback.codegen.naming import CORE
 from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring
 
@@ -40,7 +40,7 @@ class Parts:
 def emit_module(title: str, parts: Parts, sources: Sources, modules: Sequence[str] = ()) -> str:
     """A module's text, unformatted; it imports `modules` too, dotted names, each under its last."""
     body = "\n\n\n".join(parts.texts)
-    imports = [*_imports(body, parts.helpers, sources), *(_import_as(m, m.rpartition(".")[2]) for m in modules)]
+    imports = [*_imports(parts, sources), *(_import_as(m, m.rpartition(".")[2]) for m in modules)]
     return "\n".join([f'"""{docstring(title)}', '"""', "", *imports, "", "", body, ""])
 
 
@@ -66,7 +66,7 @@ def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> 
 
 def tangent_parts(registry: Registry) -> Parts:
     """The tangent function of every differentiable primitive, and their tables: by operator, and by kernel."""
-    tables = operator_tables(registry)
+    tables = registry.operator_tables
     emitters = {name: TangentEmitter(derivative, tables) for name, derivative in registry.derivatives.items()}
     entries = "".join(f'    "{name}": {name}_tangent,\n' for name in emitters)
     texts = [emitter.emit() for emitter in emitters.values()]
@@ -86,19 +86,20 @@ def _primitive(native: NativeFunction, function: FunctionEmitter, registry: Regi
     name = native.schema.unique_name
     if name in registry.derivatives:
         layout = NodeLayout(registry.derivatives[name], registry)
-        node = NodeEmitter(layout, sources.declarations, operator_tables(registry)).emit()
+        node = NodeEmitter(layout, sources.declarations, registry.operator_tables).emit()
         return [node, emit_record(layout), function.emit_operator(layout.saves_self)]
     without = [f'record_{name} = not_implemented("{native.schema.full_name}")'] if function.records else []
     return [*without, function.emit_operator(saves_self=False)]
 
 
-def _imports(body: str, helpers: Collection[str], sources: Sources) -> list[str]:
-    """The import statements for the names that `body` uses."""
-    used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
+def _imports(parts: Parts, sources: Sources) -> list[str]:
+    """The import statements for the names that the pieces of a module use."""
+    # Piece by piece: the tree of a whole module is large, and Python's collector goes over it again and again.
+    used = {node.id for text in parts.texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     wanted: dict[str, list[str]] = {}
     for module, names in CORE.items():
         wanted[module] = [name for name in names if name in used]
-    for helper in helpers:
+    for helper in parts.helpers:
         wanted.setdefault(sources.helpers[helper], []).append(helper)
     lines = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(wanted.items()) if names]
     if "kernels" in used and sources.kernels is not None:

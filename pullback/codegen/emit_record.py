@@ -73,11 +73,10 @@ def _saved(layout: NodeLayout) -> list[str]:
     for slot in layout.slots:
         if not slot.fill:
             continue
-        text = f"node.{slot.name} = {slot.fill}"
         if condition := _condition(layout, slot):
-            guarded.setdefault(condition, []).append(text)
+            guarded.setdefault(condition, []).extend(slot.fill.splitlines())
         else:
-            lines.append(text)
+            lines += slot.fill.splitlines()
     for condition, texts in guarded.items():
         lines += [f"if {condition}:", *(f"    {text}" for text in texts)]
     return lines

@@ -6,6 +6,8 @@ from pullback.codegen.model import NativeFunction
 from pullback.codegen.naming import parameter
 from pullback.codegen.signature import REQUIRED, Arg
 
+MISSPELT = "misspelt"  # the keywords that a creation function does not have
+
 
 class SignatureEmitter:
     """Writes the parameters of one overload's function.
@@ -67,6 +69,8 @@ class SignatureEmitter:
             extra += ['device="cpu"', "requires_grad=False"]
         if self.has_out and not inplace:
             extra.append("out=None")
+        if self.is_creation:
+            extra.append(f"**{MISSPELT}")  # elsewhere it would cost what a call cannot spare
         return extra
 
     def _parameter(self, arg: Arg) -> str:
@@ -81,14 +85,17 @@ class SignatureEmitter:
         first = next((i for i, arg in enumerate(args) if arg.name == "dim" and arg.default is REQUIRED), len(args))
         return [arg for arg in args[first:] if arg.default is REQUIRED and (arg.name == "dim" or not arg.kwarg_only)]
 
-    def normalise(self) -> list[str]:
-        """Statements that turn the accepted spellings into the schema's arguments."""
+    def normalise(self, called: str) -> list[str]:
+        """Statements that turn the accepted spellings into the schema's arguments; `called` is what the user wrote."""
         lines: list[str] = []
+        if self.is_creation:
+            known = [text.partition("=")[0] for text in self.parameters() if text[0] != "*"]
+            lines += [f"if {MISSPELT}:", f'    raise unknown_keyword("{called}", {MISSPELT}, {tuple(known)!r})']
         if self.varargs is not None:
             name = parameter(self.varargs.name)
             default = "UNSET" if self.varargs.default is REQUIRED else repr(self.varargs.default)
             kind = "tensor_list" if self.varargs.type.is_tensor_list else "int_list"
-            lines.append(f'{name} = {kind}("{self.schema.name}", "{name}", {name}_, {name}, {default})')
+            lines.append(f'{name} = {kind}("{called}", "{name}", {name}_, {name}, {default})')
         if self.takes_axis:
             lines += ["if axis is not UNSET:", "    dim = axis"]
         if self.takes_keepdims:
@@ -96,9 +103,38 @@ class SignatureEmitter:
         for arg in self.schema.args:
             if arg.type.base == "ScalarType":
                 name = parameter(arg.name)
-                checked = f'{name} = number_type("{self.schema.name}", {name})'
+                checked = f'{name} = number_type("{called}", {name})'
                 lines += [f"if {name} is not None:", f"    {checked}"] if arg.type.optional else [checked]
         for arg in self._checked_late():
             name = parameter(arg.name)
-            lines += [f"if {name} is UNSET:", f'    raise missing_argument("{self.schema.name}", "{name}")']
+            lines += [f"if {name} is UNSET:", f'    raise missing_argument("{called}", "{name}")']
+        if not self.native.is_internal:  # formulas and composites know what they write
+            lines += [line for arg in self.schema.args for line in _look_at(arg, called)]
         return lines
+
+
+# By the type of an argument, and whether it is a list: what passes at once, and what looks at the rest.
+_LOOKS = {
+    ("float", False): ("A_NUMBER", "a_number"),
+    ("Scalar", False): ("A_NUMBER", "a_number"),
+    ("int", False): ("AN_INT", "an_int"),
+    ("int", True): ("SOME_INTS", "some_ints"),
+}
+
+
+def _look_at(arg: Arg, called: str) -> list[str]:
+    """Statements that refuse what is not of the argument's type and would otherwise be taken for something else.
+
+    None is asked for first where it is the default: such a call hardly notices.
+    """
+    name = parameter(arg.name)
+    if arg.type.base == "bool" and not arg.type.is_list:
+        odd, look = f"{name} is not False and {name} is not True", "a_flag"
+    elif (arg.type.base, arg.type.is_list) in _LOOKS and not arg.type.optional_items:
+        kinds, look = _LOOKS[arg.type.base, arg.type.is_list]
+        odd = f"type({name}) not in {kinds}"
+    else:
+        return []
+    if arg.type.optional or arg.default is None:
+        odd = f"{name} is not None and {odd}"
+    return [f"if {odd}:", f'    {name} = {look}("{called}", "{name}", {name})']

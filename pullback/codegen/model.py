@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
@@ -25,6 +27,7 @@ TAGS: Final = (
     "undefined",
     "masking",
     "structural",
+    "floating",
     "variadic",
     "internal",
     *NUMBER_TAGS,
@@ -35,6 +38,12 @@ AREAS: Final = (
 )  # fmt: skip
 # Loaded when one of their operators is first used, see pullback.ops.late: what most programs never call.
 LATE_AREAS: Final = frozenset({"decompositions", "special", "fft", "spatial", "masked"})
+
+
+@cache
+def camel(name: str) -> str:
+    """max_pool -> MaxPool, fft_c2c -> FftC2C; normal and normal_ are both Normal, as in PyTorch."""
+    return "".join(re.sub(r"(?:^|(?<=[0-9]))[a-z]", lambda found: found[0].upper(), part) for part in name.split("_"))
 
 
 class Marker(Enum):
@@ -182,4 +191,39 @@ class Registry:
     @cached_property
     def operators(self) -> frozenset[str]:
         """The names of the operators, without overloads."""
-        return frozenset(native.name for native in self.natives)
+        return frozenset(self.namesakes)
+
+    @cached_property
+    def namesakes(self) -> Mapping[str, list[NativeFunction]]:
+        """The overloads by the operator's name, in file order: looked up for each, so never searched for."""
+        found: dict[str, list[NativeFunction]] = {}
+        for native in self.natives:
+            found.setdefault(native.name, []).append(native)
+        return found
+
+    @cached_property
+    def in_home(self) -> Counter[tuple[str, str | None]]:
+        """How many overloads share a name and a public home."""
+        return Counter((native.name, native.python_module) for native in self.natives)
+
+    @cached_property
+    def in_area(self) -> Counter[tuple[str, str]]:
+        """How many share a name and an area."""
+        return Counter((native.name, native.area) for native in self.natives)
+
+    @cached_property
+    def node_numbers(self) -> Mapping[str, int]:
+        """The number in each primitive's node (MaxBackward1), by unique name: in the order of declaration."""
+        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
+        for native in self.natives:
+            if not native.is_composite:
+                name = camel(native.name)
+                found[native.schema.unique_name] = counts.setdefault(name, 0)
+                counts[name] += 1
+        return found
+
+    @cached_property
+    def operator_tables(self) -> Mapping[str, str]:
+        """Where formulas find this source's operators, if not in `ops` itself: `ops.<namespace>`, a third party's."""
+        return dict.fromkeys(self.operators, f"ops.{self.namespace}") if self.namespace is not None else {}

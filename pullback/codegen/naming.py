@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Mapping
 from types import MappingProxyType
 
 from pullback.codegen.errors import Where
-from pullback.codegen.model import NativeFunction, Registry
+from pullback.codegen.model import NativeFunction, Registry, camel
 
 # What generated code may use, and where it comes from. Only what a module names is imported.
 CORE: dict[str, tuple[str, ...]] = {
     "collections": ("namedtuple",),
     "math": ("inf", "nan", "pi"),
     "numpy": ("asarray", "ndarray"),
-    "pullback.core.arguments": ("UNSET", "int_list", "missing_argument", "number_type", "tensor_list"),
+    "pullback.core.arguments": (
+        "AN_INT", "A_NUMBER", "SOME_INTS", "UNSET", "a_flag", "a_number", "an_int", "int_list", "missing_argument",
+        "number_type", "some_ints", "tensor_list", "unknown_keyword",
+    ),
+    "pullback.core.cuts": ("WATCHED", "note_operator"),
     "pullback.core.dispatch": (
-        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "wrap_result",
+        "NUMERIC", "SCALARS", "TENSOR", "Operator", "attribute", "created", "dispatch", "explain", "explained",
+        "is_whole",
+        "wrap_result",
     ),
     "pullback.core.inplace_views": ("become_view",),
     "pullback.core.modes": ("current",),
     "pullback.core.mutation": ("assign", "inplace", "mutate"),
     "pullback.core.node": ("MASKING", "MultiNode", "Node", "port", "start_multi"),
     "pullback.core.out": ("assign_out", "write_out"),
-    "pullback.core.saved": ("Released", "version_when_saved", "watch_output"),
+    "pullback.core.saved": ("Released", "save_list", "save_other", "watch_output"),
     "pullback.core.sequence": ("next_sequence_nr",),
+    "pullback.core.snapshot": ("FIXED", "snapshot"),
     "pullback.core.tangent_rules": ("Rule",),
     "pullback.core.tensor": ("Tensor", "new"),
     "pullback.core.undifferentiable": (
@@ -49,6 +53,13 @@ def parameter(arg: str) -> str:
 def public_name(name: str, home: str) -> str:
     """What an operator is called in its public home: linalg_svd is linalg.svd."""
     return name.removeprefix(home.replace(".", "_") + "_") if home else name
+
+
+def shown_name(native: NativeFunction, registry: Registry) -> str:
+    """What users write to call an operator, and errors say: linalg.svd."""
+    home = native.python_module
+    name = public_name(native.name, home) if home else native.name
+    return qualified(f"{home}.{name}" if home else name, registry)
 
 
 def local(name: str) -> str:
@@ -80,9 +91,7 @@ def node_class(native: NativeFunction, registry: Registry) -> str:
     derivative = registry.derivatives.get(native.schema.unique_name)
     if derivative is not None and derivative.node is not None:
         return derivative.node
-    camel = _camel(native.name)
-    overloads = [n for n in registry.natives if not n.is_composite and _camel(n.name) == camel]
-    return f"{camel}Backward{overloads.index(native)}"
+    return f"{camel(native.name)}Backward{registry.node_numbers[native.schema.unique_name]}"
 
 
 def check_node_names(registry: Registry) -> None:
@@ -100,33 +109,19 @@ def check_node_names(registry: Registry) -> None:
             )
 
 
-@functools.cache
-def _camel(name: str) -> str:
-    """max_pool -> MaxPool, fft_c2c -> FftC2C; normal and normal_ are both Normal, as in PyTorch."""
-    return "".join(re.sub(r"(?:^|(?<=[0-9]))[a-z]", lambda found: found[0].upper(), part) for part in name.split("_"))
-
-
 def function_name(native: NativeFunction, registry: Registry) -> str:
     """The generated Python function of one overload; the plain name is the resolver's when there are several."""
     if is_overloaded(native, registry):
         return f"{native.name}_{native.schema.overload or 'plain'}"
     # A namesake with another public home may be in the same area, whose functions share one module.
-    namesake = any(n is not native and n.name == native.name and n.area == native.area for n in registry.natives)
-    return native.schema.unique_name if namesake else native.name
+    return native.schema.unique_name if registry.in_area[native.name, native.area] > 1 else native.name
 
 
 def is_overloaded(native: NativeFunction, registry: Registry) -> bool:
     """Whether another overload shares the name and the public home."""
-    return sum(n.name == native.name and n.python_module == native.python_module for n in registry.natives) > 1
+    return registry.in_home[native.name, native.python_module] > 1
 
 
 def qualified(name: str, registry: Registry) -> str:
     """A name in the tables that all sources share: that of a third party has its namespace before it."""
     return name if registry.namespace is None else f"{registry.namespace}.{name}"
-
-
-def operator_tables(registry: Registry) -> Mapping[str, str]:
-    """Where formulas find the operators of this source, if not in `ops` itself: `ops.<namespace>`, a third party's."""
-    if registry.namespace is None:
-        return MappingProxyType({})
-    return dict.fromkeys(registry.operators, f"ops.{registry.namespace}")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pullback.codegen.formula import Formula
-from pullback.codegen.model import NON_DIFFERENTIABLE, Derivative, InputFormula, Registry, Saved
+from pullback.codegen.model import NON_DIFFERENTIABLE, Derivative, InputFormula, Marker, Registry, Saved
 from pullback.codegen.naming import node_class, parameter
 from pullback.codegen.signature import Arg
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One slot of a node: its name, the text that fills it when the node is recorded, and what is saved by it."""
+    """One slot of a node: its name, the statement that fills it when the node is recorded, and what is saved by it."""
 
     name: str
-    fill: str
+    fill: str  # "" where another slot's statement fills this one too
     saves: str  # the name of the argument or output; "" for edges
 
 
@@ -90,35 +90,53 @@ class NodeLayout:
         return slots
 
     def _fills(self, saved: Saved) -> list[tuple[str, str]]:
-        """The (slot, text that fills it) pairs for one saved thing."""
+        """The (slot, statement that fills it) pairs for one saved thing."""
         name, value = saved.name, parameter(saved.name)
+        arg = self.schema.arg(name)
         if saved.kind == "attribute":
-            return [(f"arg_{name}", value)]
+            return [_fill(f"arg_{name}", _as_it_is_now(value, arg))]
         if saved.kind == "output":
             return self._output_fills(name, saved.how)
         if self.is_list(name):
             if "value" not in saved.how:
                 return [
-                    (f"{name}_{how}", f'tuple(attribute(x, "{how}") for x in {value})') for how in sorted(saved.how)
+                    _fill(f"{name}_{how}", f'tuple(attribute(x, "{how}") for x in {value})')
+                    for how in sorted(saved.how)
                 ]
-            versions = f"tuple(version_when_saved(x) for x in {value})"
-            return [(f"saved_{name}", f"tuple({value})"), (f"version_{name}", versions)]
+            both = f"node.saved_{name}, node.version_{name} = save_list({value})"
+            return [(f"saved_{name}", both), (f"version_{name}", "")]
         if "value" not in saved.how:
-            arg = self.schema.arg(name)
             sure = self.sure_tensor and arg is not None and not arg.type.optional
             return [
-                (f"{name}_{how}", f"{value}.{how}" if sure else f'attribute({value}, "{how}")')
+                _fill(f"{name}_{how}", f"{value}.{how}" if sure else f'attribute({value}, "{how}")')
                 for how in sorted(saved.how)
             ]
-        version = f"{value}._counter and {value}._counter.n"
-        if not self.sure_tensor:  # it may be a constant
-            version += f" if type({value}) is Tensor else version_when_saved({value})"
-        return [(f"saved_{name}", value), (f"version_{name}", version)]
+        tensor = [_fill(f"saved_{name}", value), _fill(f"version_{name}", f"{value}._counter and {value}._counter.n")]
+        if self.sure_tensor:
+            return tensor
+        fixed = ", True" if isinstance(self.derivative.formula_for(name).formula, Marker) else ""
+        either = [
+            f"if type({value}) is Tensor:", *(f"    {statement}" for _, statement in tensor),
+            "else:", f"    node.saved_{name}, node.version_{name} = save_other({value}{fixed})",
+        ]  # fmt: skip
+        return [(f"saved_{name}", "\n".join(either)), (f"version_{name}", "")]
 
     def _output_fills(self, name: str, how: frozenset[str]) -> list[tuple[str, str]]:
         if self.schema.returns_list:
-            return [(f"{name}_{h}", f"tuple(x.{h} for x in out)") for h in sorted(how)]
+            return [_fill(f"{name}_{h}", f"tuple(x.{h} for x in out)") for h in sorted(how)]
         out = f"out[{self.schema.output_names.index(name)}]" if self.multi else "out"
         if "value" not in how:
-            return [(f"{name}_{h}", f"{out}.{h}") for h in sorted(how)]
-        return [(f"saved_{name}", f"{out}._array"), (f"version_{name}", f"watch_output({out})")]
+            return [_fill(f"{name}_{h}", f"{out}.{h}") for h in sorted(how)]
+        return [_fill(f"saved_{name}", f"{out}._array"), _fill(f"version_{name}", f"watch_output({out})")]
+
+
+def _fill(slot: str, value: str) -> tuple[str, str]:
+    """A slot and the statement that puts a value into it."""
+    return slot, f"node.{slot} = {value}"
+
+
+def _as_it_is_now(value: str, arg: Arg | None) -> str:
+    """The text of an argument that is no tensor, of which a copy is kept where the caller could change it later."""
+    if arg is None or arg.type.base in ("bool", "str", "ScalarType", "Generator"):
+        return value
+    return f"{value} if type({value}) in FIXED else snapshot({value})"

@@ -142,9 +142,9 @@ def _public_names(party: ThirdParty) -> dict[str, NativeFunction]:
         for name in definitions(native, registry):
             owner[name] = native.name if name == native.name else ""
     public: dict[str, NativeFunction] = {}
+    functions = {native.name for native in registry.natives if "function" in native.variants}
     for native in registry.natives:
-        overloads = [other for other in registry.natives if other.name == native.name]
-        if not any("function" in other.variants for other in overloads) or native.is_internal:
+        if native.name not in functions or native.is_internal:
             continue
         for plain in (native.name, *native.aliases):
             for name in (plain, f"{plain}_")[: 2 if "inplace" in native.variants else 1]:
@@ -162,7 +162,7 @@ def _entrance(party: ThirdParty, public: Mapping[str, NativeFunction]) -> str:
         keywords.append("kernels=kernels")
     lines = [f"PUBLIC = enter(fill_tables, {', '.join(keywords)})"]
     for name, native in public.items():
-        overloads = [other for other in natives if other.name == native.name]
+        overloads = party.registry.namesakes[native.name]
         if name != native.name or len(overloads) > 1 or refuses_numbers(overloads) is not None:
             lines.append(f"{name} = PUBLIC[{name!r}]")
     lines.append(f"__all__ = {sorted(public)!r}")

@@ -117,11 +117,13 @@ class Entry:
             words = [] if text is None else [word.strip() for word in text.split(",")]
         else:
             words = [item.text if isinstance(item, YamlText) else "" for item in value.items]
-        for position, word in enumerate(words):
+        seen: set[str] = set()
+        for word in words:
             if not word:
                 raise self.where(key).error(f"{key!r} has an empty item", f"Write `{key}: one, two`")
-            if word in words[:position]:
+            if word in seen:
                 raise self.where(key).error(f"{key!r} names {word!r} twice", "Remove one of the two")
+            seen.add(word)
         return tuple(words)
 
     def flags(self, key: str) -> tuple[bool, ...] | None:

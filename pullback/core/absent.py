@@ -1,21 +1,45 @@
-"""Names that PyTorch has at its top and pullback has not, with what to write instead."""
+"""Names that PyTorch has and pullback has not, with what to write instead: attributes, `from` imports, modules."""
 
 from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from opcode import opmap
+from types import ModuleType
 
 _BFLOAT = "NumPy has no such dtype; use float32 or float16"
 _DEVICE = "there is one device, 'cpu': leave devices out"
 _LAYOUT = "the order of memory is that of NumPy's strides: leave formats and layouts out"
+_THREADS = "set OMP_NUM_THREADS or use threadpoolctl: NumPy's linear algebra decides"
+_COMPILED = "there is nothing to compile: functions run as they are written"
+_MODULES = "pullback has functions and no modules: make tensors with requires_grad=True, call pullback.nn.functional"
+_OPTIM = (
+    "pullback has no optimizers: write the step (`with pullback.no_grad(): p -= rate * p.grad`), or give "
+    "scipy.optimize.minimize(..., jac=True) the function pullback.func.value_and_grad(f)"
+)
+_VMAP = "write the function for whole arrays; NumPy's functions broadcast"
+_DATA = "slice arrays: numpy.random.default_rng().permutation(n) gives the order, order[i : i + size] a batch"
+_IMPORT_FROM = opmap["IMPORT_FROM"]
 
+# By the name below `pullback`. What stands below one of these has its answer.
 INSTEAD = {
     "bfloat16": _BFLOAT,
     "complex32": "NumPy has no such dtype; use complex64",
     "cuda": _DEVICE,
     "mps": _DEVICE,
     "xpu": _DEVICE,
+    "backends": _DEVICE,
+    "accelerator": _DEVICE,
     "set_default_device": _DEVICE,
     "channels_last": _LAYOUT,
     "channels_last_3d": _LAYOUT,
     "strided": _LAYOUT,
+    "layout": _LAYOUT,
+    "memory_format": _LAYOUT,
+    "sparse": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
+    "sparse_coo_tensor": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
+    "dtype": "dtypes are NumPy's: numpy.dtype",
     "Size": "a shape is a tuple; t.numel() counts the elements",
     "Generator": "use numpy.random.Generator, which every random operator takes as generator=",
     "Storage": "tensors are NumPy arrays without storages apart; see t.numpy()",
@@ -23,13 +47,107 @@ INSTEAD = {
     "load": "use pickle, or from_numpy of what numpy.load gives",
     "seed": "call manual_seed(numpy.random.SeedSequence().entropy)",
     "set_printoptions": "numpy.set_printoptions is what counts",
-    "get_num_threads": "set OMP_NUM_THREADS or use threadpoolctl: NumPy's linear algebra decides",
-    "set_num_threads": "set OMP_NUM_THREADS or use threadpoolctl: NumPy's linear algebra decides",
+    "set_default_tensor_type": "use set_default_dtype",
+    "get_num_threads": _THREADS,
+    "set_num_threads": _THREADS,
+    "optim": _OPTIM,
+    "jit": _COMPILED,
+    "compile": _COMPILED,
+    "compiler": _COMPILED,
+    "fx": _COMPILED,
+    "export": _COMPILED,
+    "onnx": "graphs stay in Python: there is nothing to export",
+    "hub": "there are no models to download: pullback has functions only",
+    "amp": "there is no automatic choice of dtypes: cast with t.to(dtype)",
+    "autocast": "there is no automatic choice of dtypes: cast with t.to(dtype)",
+    "distributed": "one process computes; hand gradients between processes as arrays",
+    "multiprocessing": "use Python's multiprocessing: leaf tensors can be pickled",
+    "distributions": "write the logarithm of the density with pullback's functions; numpy.random.Generator draws",
+    "profiler": "it is pullback.autograd.profiler",
+    "vmap": _VMAP,
+    "func.vmap": _VMAP,
+    "func.vjp": "use pullback.autograd.functional.vjp, or pullback.func.grad of the product with the cotangent",
+    "func.jacrev": "use pullback.autograd.functional.jacobian",
+    "func.jacfwd": "use pullback.autograd.functional.jacobian, with strategy='forward-mode' and vectorize=True",
+    "func.hessian": "use pullback.autograd.functional.hessian",
+    "func.linearize": "use pullback.func.jvp for each direction",
+    "func.functional_call": _MODULES,
+    "nn.Module": _MODULES,
+    "nn.Parameter": "a parameter is a tensor: pullback.tensor(data, requires_grad=True)",
+    "nn.Sequential": _MODULES,
+    "nn.ModuleList": _MODULES,
+    "nn.init": "draw with pullback.randn or pullback.rand, scale, and call requires_grad_()",
+    "nn.utils": "write it with pullback.no_grad(): grads are plain tensors, in p.grad",
+    "nn.parallel": "one process computes; hand gradients between processes as arrays",
+    "utils.data": _DATA,
+    "utils.tensorboard": "hand t.item() to the writer of your choice",
 }
 
 
-def said_of_absent(name: str) -> str:
-    """What to append to the error about a missing name: '' where there is nothing to say."""
-    if name.endswith("Tensor"):
+def absent(module: ModuleType, name: str, homes: Mapping[str, Mapping[str, object]]) -> AttributeError | ImportError:
+    """The error about a missing attribute of a public module; an ImportError in `from module import name`.
+
+    `homes` has the public functions by module ("" for pullback itself, "nn.functional") and name.
+    """
+    whole = f"{module.__name__}.{name}"
+    instead = "" if name.startswith("__") else said_of_absent(whole.partition(".")[2], homes)
+    frame = sys._getframe(2)
+    if frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+        return ImportError(f"cannot import name {name!r} from {module.__name__!r}{instead}", name=module.__name__)
+    return AttributeError(f"module {module.__name__!r} has no attribute {name!r}{instead}", name=name, obj=module)
+
+
+def getter(module: str, homes: Mapping[str, Mapping[str, object]]) -> Callable[[str], object]:
+    """The `__getattr__` of a public module that has all its names."""
+
+    def module_getattr(name: str) -> object:
+        raise absent(sys.modules[module], name, homes)
+
+    return module_getattr
+
+
+def said_of_absent(path: str, homes: Mapping[str, Mapping[str, object]]) -> str:
+    """What to append to the error about a name below pullback ("nn.Linear"); "" where there is nothing to say."""
+    parts = path.split(".")
+    for count in range(len(parts), 0, -1):
+        above = ".".join(parts[:count])
+        if above in INSTEAD:
+            return f": {INSTEAD[above]}"
+    home, _, name = path.rpartition(".")
+    if not home and name.endswith("Tensor"):
         return ": make tensors with pullback.tensor(data, dtype=...)"
-    return f": {INSTEAD[name]}" if name in INSTEAD else ""
+    if home == "nn" and name[:1].isupper():
+        function = _function_of_module(name, homes.get("nn.functional", {}))
+        return f": {_MODULES}{f'.{function}' if function else ''}"
+    for other, functions in homes.items():
+        if name in functions:
+            return f": it is pullback.{f'{other}.' if other else ''}{name}"
+    return ""
+
+
+def _function_of_module(name: str, functions: Mapping[str, object]) -> str:
+    """`CrossEntropyLoss` -> "cross_entropy", `BatchNorm1d` -> "batch_norm"; "" where there is none."""
+    known = {function.replace("_", ""): function for function in functions}
+    lowered = name.lower()
+    for form in (lowered, lowered.removesuffix("loss"), re.sub(r"[123]d$", "", lowered)):
+        if form in known:
+            return known[form]
+    return ""
+
+
+class _AbsentModules:
+    """Stands last on sys.meta_path: `import pullback.optim` says what `pullback.optim` says."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        package, _, below = name.partition(".")
+        if package != "pullback" or not below:
+            return
+        said = said_of_absent(below, {})
+        if said:
+            raise ModuleNotFoundError(f"No module named {name!r}{said}", name=name)
+
+
+def announce() -> None:
+    """Let imports of absent modules say what to do."""
+    sys.meta_path.append(_AbsentModules)

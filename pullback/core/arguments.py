@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.core.errors import with_article
 from pullback.core.tensor import Tensor, ndarray
 
 # Of an argument: its name, its type in the schema, whether None will do, whether it is required, whether keyword-only.
@@ -33,15 +35,83 @@ def missing_argument(operator: str, name: str) -> TypeError:
     return TypeError(f"{operator}() missing required argument {name!r}.")
 
 
+def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> TypeError:
+    """The error for keywords that a function does not have: it asks what was meant."""
+    from difflib import get_close_matches  # imported when the first one is misspelt
+
+    unknown = next(iter(given))
+    near = get_close_matches(unknown, known, 1)
+    ask = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(map(repr, known))}."
+    return TypeError(f"{operator}() got an unexpected keyword argument {unknown!r}; {ask}")
+
+
 def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
     """`dtype` as NumPy's, refused where it is no type of numbers."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(f"{operator}(): {dtype!r} is no dtype; write pullback.float64 or 'float64', say.") from error
     if found.kind not in "biufc":
         raise TypeError(f"{operator}(): a Tensor cannot have dtype {found}: it holds numbers or bools.")
     return found
+
+
+# What a generated function passes on without another look; for anything else it asks the functions below.
+A_NUMBER = frozenset({int, float, complex})
+AN_INT = frozenset({int})
+SOME_INTS = frozenset({int, tuple, list})
+
+
+def a_number(operator: str, name: str, value: Any) -> Any:
+    """The number given for a float or Scalar argument. A Tensor that requires grad is refused: none would reach it."""
+    if isinstance(value, Tensor):
+        if value.ndim == 0 and not (value._requires_grad or type(value._array) is not ndarray):
+            return value.item()
+        why = "a Tensor of several elements" if value.ndim else "a Tensor that is differentiated"
+        raise TypeError(
+            f"{operator}(): argument {name!r} must be a number, got {why}; no gradient goes to it. Write .item()."
+        )
+    if _is_number(value) or (type(value) is ndarray and value.dtype.kind in "biufc"):
+        return value
+    raise TypeError(f"{operator}(): argument {name!r} must be a number, got {_given(value)}.")
+
+
+def a_flag(operator: str, name: str, value: Any) -> bool:
+    """True or False; 0 and 1 will do, as in NumPy, and an array's."""
+    if isinstance(value, (np.bool_, int)) and value in (0, 1):
+        return bool(value)
+    raise TypeError(f"{operator}(): argument {name!r} must be True or False, got {_given(value)}.")
+
+
+def an_int(operator: str, name: str, value: Any) -> Any:
+    """The whole number given for an int argument."""
+    if not isinstance(value, (bool, np.bool_)) and _is_int(value):
+        return _index(operator, name, value)
+    raise TypeError(f"{operator}(): argument {name!r} must be an int, got {_given(value)}.")
+
+
+def some_ints(operator: str, name: str, value: Any) -> Any:
+    """The int or the several of an int[] argument."""
+    if isinstance(value, (tuple, list, range)):
+        return tuple(value)
+    if isinstance(value, (Tensor, ndarray)) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(value.tolist())
+    if isinstance(value, (bool, np.bool_)) or not _is_int(value):
+        raise TypeError(f"{operator}(): argument {name!r} must be an int or a tuple of ints, got {_given(value)}.")
+    return _index(operator, name, value)
+
+
+def _index(operator: str, name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{operator}(): argument {name!r} must be an int, got {_given(value)}.") from None
+
+
+def _given(value: object) -> str:
+    if isinstance(value, (bool, int, float, complex, str)):
+        return f"{value!r} ({with_article(value)})"
+    return "None" if value is None else with_article(value)
 
 
 def int_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, default: Any) -> Any:
@@ -49,7 +119,7 @@ def int_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, 
     if by_keyword is not UNSET:
         if given:
             raise TypeError(f"{operator}() got {name!r} twice, by position and by keyword.")
-        return by_keyword
+        return (by_keyword,) if isinstance(by_keyword, int) and not isinstance(by_keyword, bool) else by_keyword
     if len(given) == 1 and (given[0] is None or not _is_int(given[0])):
         return tuple(given[0]) if isinstance(given[0], (list, ndarray)) else given[0]
     if not given and default is UNSET:
@@ -139,7 +209,7 @@ def overloaded(name: str, overloads: Sequence[Overload]) -> Callable[..., Any]:
                     return function(*args, **kwargs)
         raise TypeError(_no_match(name, overloads, args, kwargs))
 
-    choose.__name__ = choose.__qualname__ = name
+    choose.__name__, choose.__qualname__ = name.rpartition(".")[2], name
     docs = [function.__doc__ for function, _ in overloads if function.__doc__]
     choose.__doc__ = "\n\n".join(docs) if docs else None
     return choose
@@ -156,6 +226,10 @@ def _may_take(params: Sequence[Parameter], count: int) -> bool:
 def _no_match(name: str, overloads: Sequence[Overload], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     given = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     forms = "\n".join(f"  {name}({', '.join(f'{p[1]} {p[0]}' for p in params)})" for _, params in overloads)
+    known = {p[0] for _, params in overloads for p in params} | {*_NUMPY_SPELLING, "out", "device", "requires_grad"}
+    for key in kwargs:
+        if key not in known:
+            return f"{unknown_keyword(name, [key], sorted(known))}\nThe forms of the call are\n{forms}"
     return f"{name}() received an invalid combination of arguments: ({', '.join(given)}). Expected one of\n{forms}"
 
 

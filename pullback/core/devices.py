@@ -19,14 +19,18 @@ def names_device(text: object) -> bool:
     return isinstance(text, str) and text.split(":")[0] in _KINDS
 
 
-def device_name(device: object) -> str:
-    """The canonical name of an available device ('cpu:0' is 'cpu'); an UnsupportedError for any other."""
+def device_name(device: object, called: str = "") -> str:
+    """The canonical name of an available device ('cpu:0' is 'cpu'); an UnsupportedError for any other.
+
+    `called` is the function that was given the device, for the error.
+    """
     name = str(device)
     name = "cpu" if name == "cpu:0" else name
     if name not in AVAILABLE:
+        where = f"{called}(): " if called else ""
         raise UnsupportedError(
-            f"device {device!r} is not available: this version computes on 'cpu' alone. Leave the device out, or "
-            "pass 'cpu'."
+            f"{where}device {device!r} is not available: this version computes on 'cpu' alone. Leave the device out, "
+            "or pass 'cpu'."
         )
     return name
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
-from pullback.core.errors import OperatorError
+from pullback.core.errors import type_name
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -92,6 +93,8 @@ CALLED = {
     "_index_put": "index_put",
     "_strided_view": "as_strided",
     "numpy_T": "T",
+    "_to_copy": "to",
+    "hermitian_map": "linalg.matrix_function",
 }
 
 OPERATORS: dict[str, Operator] = {}  # by name, for what looks on at operators and tells of them
@@ -101,8 +104,8 @@ class Operator:
     """What dispatch must know of an operator: filled by the generated code, one for each primitive overload."""
 
     __slots__ = (
-        "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list", "returns_value",
-        "saves_self", "tensors", "view",
+        "floating", "inplace_name", "kernel", "lists", "multi", "name", "quick", "record", "returns_list",
+        "returns_value", "saves_self", "shown", "signature", "tensors", "view",
     )  # fmt: skip
 
     def __init__(
@@ -110,7 +113,9 @@ class Operator:
         name: str,
         kernel: str,
         tensors: Sequence[tuple[int, str]],
+        signature: str = "",
         *,
+        shown: str | None = None,
         lists: Sequence[tuple[int, str]] = (),
         record: Callable[..., None] | None = None,
         multi: Callable[..., Any] | None = None,
@@ -118,9 +123,12 @@ class Operator:
         returns_value: bool = False,
         saves_self: bool = False,
         view: bool = False,
+        floating: bool = False,
     ) -> None:
-        self.name = name  # as in an error message: 'max.dim'
-        self.inplace_name = "__setitem__" if name == "setitem" else f"{CALLED.get(name, name)}_"
+        self.name = name  # in the tables: 'max.dim', 'linalg_inv'
+        self.shown = CALLED.get(name) or shown or name  # as users write it: 'max', 'linalg.inv'
+        self.signature = signature  # the arguments, for what says which of them does not fit: see core.misuse
+        self.inplace_name = "__setitem__" if name == "setitem" else f"{self.shown}_"
         self.kernel = kernel  # name in every table
         self.tensors = tensors  # positions of Tensor and Tensor? arguments: ((position, name), ...)
         self.lists = lists  # positions of Tensor[] arguments
@@ -130,6 +138,7 @@ class Operator:
         self.returns_value = returns_value  # whether the result is a Python value and no array
         self.saves_self = saves_self  # whether a node keeps the value of the first argument
         self.view = view  # whether the result may share memory with the first argument
+        self.floating = floating  # whether whole numbers go in as float64
         self.quick = not (lists or multi or returns_list or returns_value or view)
         OPERATORS[name] = self
 
@@ -151,6 +160,8 @@ def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
         if any(type(x) in _tables for _, x in _array_arguments(op, args)):  # bare, in a formula: what comes is bare too
             return run_kernel(op, args, args)
         args = prepared(op, args)
+    if op.view and type(args[0]) is ndarray and args[0].dtype.kind in "biu":
+        args = (args[0].copy(), *args[1:])  # a node may save the view, and must not save the caller's index or mask
     level, tensors = survey(op, args)
     raws, lifted = raw_arguments(op, args, level)
     instruments = modes.current().instruments
@@ -158,6 +169,8 @@ def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
         result = run_kernel_watched(instruments, op.name, raws, partial(run_kernel, op, raws, args))
     else:
         result = run_kernel(op, raws, args)
+    if WATCHED:
+        _note_cut(op, args)
     if op.returns_value:
         return result
     return _finish(op, result, raws, lifted, max(level, 0), tensors)
@@ -181,14 +194,27 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
             return None
     if level < 0:
         return None
+    if op.floating:
+        floated(op, raws)
     try:
         result = NUMPY.kernels[op.kernel](*raws)
-    except Exception as error:
-        raise explain(op, args, error) from error
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explain(op, args, error)  # noqa: B904
     out = wrap_result(result, level)
     if needs and op.record is not None and modes.current().records(level):
         op.record(out, *args)
+    elif WATCHED:
+        _note_cut(op, args)
     return out
+
+
+def _note_cut(op: Operator, args: Sequence[Any]) -> None:
+    """Note, for transforms, an operator whose results, or some of them (indices), have no derivative.
+
+    What only takes the shape of a tensor is none of these.
+    """
+    if (op.record is None or op.multi is not None) and not op.name.endswith("_like") and not op.name.startswith("new_"):
+        note_operator(op.name, *(x for _, x in _array_arguments(op, args)))
 
 
 def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:
@@ -203,13 +229,34 @@ def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:
     return args
 
 
-def run_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None) -> Any:
-    """What the kernel for these raw arguments returns; its errors name the operator and what it was given."""
+def run_kernel(
+    op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None, called: str | None = None
+) -> Any:
+    """What the kernel for these raw arguments returns; its errors name the operator and what it was given.
+
+    `name` is that of another kernel than the operator's own, `called` what the user wrote if that is not its name.
+    """
+    if op.floating:
+        raws = floated(op, list(raws))
     kernel = table_of(flat_arguments(op, raws)).kernels[name or op.kernel]
     try:
         return kernel(*raws)
-    except Exception as error:
-        raise explain(op, args, error) from error
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explain(op, args, error, called)  # noqa: B904
+
+
+def floated(op: Operator, raws: list[Any]) -> list[Any]:
+    """`raws` with its arrays in double precision if all are whole: of small ones NumPy makes half precision."""
+    if is_whole(*(raws[position] for position, _ in op.tensors)):
+        for position, _ in op.tensors:
+            if hasattr(raws[position], "dtype"):
+                raws[position] = raws[position].astype(np.float64)
+    return raws
+
+
+def is_whole(*raws: Any) -> bool:
+    """Whether all are bools or whole numbers, or arrays of them."""
+    return all(x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int) for x in raws)
 
 
 def raw_arguments(op: Operator, args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]:
@@ -223,15 +270,18 @@ def raw_arguments(op: Operator, args: Sequence[Any], level: int) -> tuple[list[A
     return raws, lifted
 
 
-def survey(op: Operator, args: Sequence[Any]) -> tuple[int, list[Tensor]]:
-    """(highest level among the tensor arguments or -1, those tensors); refuses what is no array."""
+def survey(op: Operator, args: Sequence[Any], called: str | None = None) -> tuple[int, list[Tensor]]:
+    """(highest level among the tensor arguments or -1, those tensors); refuses what is no array.
+
+    `called` is what the user wrote if that is not the operator's name.
+    """
     level, tensors = -1, []
     for name, x in _array_arguments(op, args):
         if isinstance(x, Tensor):
             tensors.append(x)
             level = max(level, x._level)
         elif x is not None and not is_constant(x):
-            refuse_argument(op, name, x)
+            refuse_argument(called or op.shown, name, x)
     return level, tensors
 
 
@@ -255,18 +305,20 @@ def _sequence(op: Operator, name: str, value: Any) -> Any:
         return value
     if type(value) is ndarray and value.ndim:
         return value
-    raise TypeError(f"{op.name}: argument {name!r} must be a list or tuple of Tensors, got {type(value).__name__}.")
+    raise TypeError(f"{op.shown}(): argument {name!r} must be a list or tuple of Tensors, got {type_name(value)}.")
 
 
-def refuse_argument(op: Operator, name: str, x: object) -> NoReturn:
+def refuse_argument(called: str, name: str, x: object) -> NoReturn:
     """Raise the TypeError for an argument that is no array."""
     hint = ""
     if isinstance(x, (list, tuple)):
         hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
-    given = type(x).__name__
+    given = type_name(x)
+    if given.endswith(".Tensor"):
+        hint = " Convert it first: pullback.from_dlpack(t.detach())."
     if type(x) is ndarray:
         given, hint = f"an ndarray of dtype {x.dtype}", " Convert it first: x.astype(float)."
-    raise TypeError(f"{op.name}: argument {name!r} must be a Tensor, an ndarray or a number, got {given}.{hint}")
+    raise TypeError(f"{called}(): argument {name!r} must be a Tensor, an ndarray or a number, got {given}.{hint}")
 
 
 def flat_arguments(op: Operator, raws: Sequence[Any]) -> Iterator[Any]:
@@ -337,35 +389,27 @@ def wrap_result(raw: Any, level: int) -> Tensor:
     return wrap(raw, level)
 
 
-def explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
-    """The error of a kernel, with the operator's name and what it was given."""
-    numbers = [name for position, name in op.tensors if type(args[position]) in NUMBERS]
-    if isinstance(error, AttributeError) and numbers:  # a kernel that needs an array asked a number for its shape, say
-        error = TypeError(f"argument {numbers[0]!r} must be a Tensor or an ndarray, not a number.")
-    elif not isinstance(error, (ValueError, TypeError, IndexError)) or getattr(error, "explained", False):
-        return error  # says already what it must, or is not about the arguments
-    given = ", ".join(
-        f"{name}: {_describe(args[position])}" for position, name in (*op.tensors, *op.lists) if position < len(args)
-    )
-    name = CALLED.get(op.name, op.name)
-    text = f"{name}({given}): {str(error).removeprefix(f'{op.name}(): ')}"
-    explained: Any
-    if isinstance(error, IndexError):
-        explained = IndexError(text)
-    elif isinstance(error, TypeError):
-        explained = TypeError(text)
-    else:
-        explained = OperatorError(text)
-    explained.explained = True
-    return explained  # type: ignore[no-any-return]
+def explain(op: Operator, args: Sequence[Any], error: Exception, called: str | None = None) -> Exception:
+    """The error to raise instead of a kernel's: it has the name of what was called and what that was given."""
+    return explained(called or op.shown, op.signature, args, error, takes_over=True)
 
 
-def _describe(x: object) -> str:
-    if isinstance(x, (list, tuple)):
-        return "[" + ", ".join(_describe(y) for y in x) + "]"
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return f"{x.dtype}{tuple(x.shape)}"
-    return repr(x)
+def explained(
+    name: str, signature: str, args: Sequence[Any], error: Exception, *, takes_over: bool = False
+) -> Exception:
+    """`core.misuse.explained`, imported when the first call fails."""
+    from pullback.core import misuse
+
+    return misuse.explained(name, signature, args, error, takes_over)
+
+
+def explained_call(
+    name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
+) -> Exception:
+    """`core.misuse.explained_call`, imported when the first call fails."""
+    from pullback.core import misuse
+
+    return misuse.explained_call(name, function, args, kwargs, error)
 
 
 def attribute(x: Any, name: str) -> Any:
@@ -381,4 +425,4 @@ def created(out: Any, device: Any, requires_grad: bool) -> Tensor:
         out = wrap_result(out, 0)  # formulas of every level make constants this way
     if state.inference:
         extra_of(out).inference = True
-    return out.requires_grad_() if requires_grad else out  # type: ignore[no-any-return]
+    return out if requires_grad is False else out.requires_grad_(requires_grad)  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.types import DType
 
@@ -14,21 +15,25 @@ DEFAULT = np.dtype("float64")
 _KINDS = ("b", "iu", "f", "c")  # a cast to a later one keeps all that there is; to an earlier one it does not
 
 
+@named("finfo", "ScalarType dtype")
 def finfo(dtype: Any = DEFAULT) -> np.finfo[Any]:
     """The limits of a floating or complex dtype: `eps`, `max`, `min`, `tiny`, `bits`, as numpy.finfo gives them."""
     return np.finfo(dtype)
 
 
+@named("iinfo", "ScalarType dtype")
 def iinfo(dtype: Any) -> np.iinfo[Any]:
     """The limits of an integer dtype: `max`, `min`, `bits`, as numpy.iinfo gives them."""
     return np.iinfo(dtype)
 
 
+@named("promote_types", "ScalarType type1, ScalarType type2")
 def promote_types(type1: Any, type2: Any) -> DType:
     """The dtype that operators give for operands of these two: NumPy's rules."""
     return np.promote_types(type1, type2)
 
 
+@named("result_type", "any tensor1, any tensor2")
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The dtype that operators give for these operands, tensors or numbers: NumPy's rules.
 
@@ -43,6 +48,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     return np.result_type(*(x.dtype if isinstance(x, Tensor) else x for x in (tensor1, tensor2)))
 
 
+@named("can_cast", "ScalarType from_, ScalarType to")
 def can_cast(from_: Any, to: Any) -> bool:
     """Whether a cast keeps the kind: not from complex to real, from floating to integer, or from integer to bool."""
     kinds = [np.dtype(dtype).kind for dtype in (from_, to)]
@@ -55,6 +61,7 @@ def get_default_dtype() -> DType:
     return DEFAULT
 
 
+@named("set_default_dtype", "ScalarType d")
 def set_default_dtype(d: Any) -> None:
     """Accept float64, which the default is and stays.
 

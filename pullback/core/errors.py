@@ -8,16 +8,20 @@
     +-- UnsupportedError            (also a TypeError) nothing knows how to do this
     +-- OperatorError               (also a ValueError) the arguments of an operator do not fit together
     |   +-- LinAlgError             (also np.linalg.LinAlgError) a matrix is singular, not positive definite, ...
+    |   +-- DtypeError              (also a TypeError) an operation that is not for numbers of this kind
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
 
 Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. What gradcheck, checkpoints, forward
-mode and declarations raise besides stands with them; docs/errors.md has the public ones. One warning has its own class:
+mode and declarations raise besides stands with them; docs/errors.md has the public ones. Warnings with own classes:
 
     ComplexToRealWarning            (a UserWarning and NumPy's ComplexWarning) a cast drops imaginary parts
+    IndependentResultWarning        (a UserWarning) a derivative is zero because the result does not depend on it
 """
 
 from __future__ import annotations
+
+import threading
 
 import numpy as np
 
@@ -106,10 +110,24 @@ class LinAlgError(OperatorError, np.linalg.LinAlgError):
     explained = True  # its text names the operator and the matrix; nothing is added on its way out
 
 
+class DtypeError(OperatorError, TypeError):
+    """Something that cannot be done with numbers of this dtype: whole numbers that shall require grad, say.
+
+    Both a RuntimeError, as PyTorch raises, and a TypeError, as NumPy does.
+    """
+
+
 class ComplexToRealWarning(UserWarning, np.exceptions.ComplexWarning):
     """A cast of complex values to a real dtype, which drops their imaginary parts.
 
     Both a UserWarning, as PyTorch gives, and NumPy's ComplexWarning.
+    """
+
+
+class IndependentResultWarning(UserWarning):
+    """A transform gives zeros because the function's result does not depend on an argument.
+
+    The text says what took the values out of the graph, and where, if something did.
     """
 
 
@@ -119,5 +137,34 @@ class UnsupportedError(RuntimeError, TypeError):
 
 def with_article(value: object) -> str:
     """The name of the type of `value` as a text goes on with it: 'an int', 'a str', 'an ndarray'."""
-    name = type(value).__name__
+    name = type_name(value)
     return f"{'an' if name.startswith((*'aeioAEIO', 'nd')) else 'a'} {name}"
+
+
+class _Refusals(threading.local):
+    """The text of the last DetachingError that was raised into a library, which may go on without telling."""
+
+    last = ""
+
+
+refusals = _Refusals()
+
+
+def explained(error: Exception, before: str) -> Exception:
+    """The error of a user's function, with what C code left out of it: `before` is `refusals.last` of its beginning.
+
+    SciPy's solvers in C run on after an error in the function that they call, and end in a SystemError or a ValueError.
+    """
+    cause = error.__cause__
+    if isinstance(error, SystemError) and isinstance(cause, (DetachingError, UnsupportedError)):
+        return cause
+    if refusals.last is not before and not isinstance(error, (DetachingError, UnsupportedError)):
+        error.add_note(f"Before that: {refusals.last}")
+    return error
+
+
+def type_name(value: object) -> str:
+    """The name of the type of `value`: "int", "ndarray"; with its package where it is another library's Tensor."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return f"{package}.Tensor" if kind.__name__ == "Tensor" and package != "pullback" else kind.__name__

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.errors import UnsupportedError
+from pullback.core.arguments import a_flag, number_type, unknown_keyword
+from pullback.core.errors import UnsupportedError, type_name
+from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 
 _KINDS = "biufc"
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False, **misspelt: Any
+) -> Tensor:
     """A tensor with a copy of `data`.
 
     Parameters
@@ -37,16 +41,19 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: 
     RuntimeError
         `requires_grad` for a dtype that is neither floating nor complex.
     """
-    _only_cpu(device)
+    if misspelt:
+        raise unknown_keyword("tensor", misspelt, ("dtype", "device", "requires_grad"))
+    _only_cpu("tensor", device)
     if isinstance(data, Tensor):
         if data._requires_grad or data._level or hasattr(data._array, "carries_derivative"):
             _say_that_copies_are_detached(data)
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
-        data = _plain(data)
-    return _leaf(_array(data, dtype, copy=True), requires_grad)
+        data = _plain("tensor", data)
+    return _leaf("tensor", _array("tensor", data, dtype, copy=True), requires_grad)
 
 
+@named("from_numpy")
 def from_numpy(array: ndarray) -> Tensor:
     """A tensor that shares memory with an ndarray.
 
@@ -66,12 +73,18 @@ def from_numpy(array: ndarray) -> Tensor:
         `array` is no ndarray of numbers.
     """
     if not isinstance(array, ndarray):
-        raise TypeError(f"expected an ndarray, got {type(array).__name__}; use pullback.tensor for other data.")
-    return wrap(_checked(np.asarray(array)))
+        raise TypeError(f"expected an ndarray, got {type_name(array)}; use pullback.tensor for other data.")
+    return wrap(_checked("from_numpy", np.asarray(array)))
 
 
 def asarray(
-    data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False, copy: bool | None = None
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = "cpu",
+    requires_grad: bool = False,
+    copy: bool | None = None,
+    **misspelt: Any,
 ) -> Tensor:
     """A tensor of `data`, sharing memory with an ndarray or Tensor of the wanted dtype unless `copy` is True.
 
@@ -87,56 +100,62 @@ def asarray(
     Tensor
         `data` itself if it is a Tensor that need not change.
     """
-    _only_cpu(device)
+    if misspelt:
+        raise unknown_keyword("asarray", misspelt, ("dtype", "device", "requires_grad", "copy"))
+    _only_cpu("asarray", device)
+    if copy is not None:
+        copy = a_flag("asarray", "copy", copy)
+    requires_grad = a_flag("asarray", "requires_grad", requires_grad)
     if isinstance(data, Tensor):
         if copy:
             data = data.clone()
-        if dtype is not None and np.dtype(dtype) != data.dtype:
-            data = data.to(np.dtype(dtype))
+        if dtype is not None and (dtype := number_type("asarray", dtype)) != data.dtype:
+            data = data.to(dtype)
         return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data  # type: ignore[no-any-return]
     if isinstance(data, (list, tuple)):
-        data = _plain(data)
-    return _leaf(_array(data, dtype, copy=copy), requires_grad)
+        data = _plain("asarray", data)
+    return _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
 
 
-def _array(data: Any, dtype: Any, copy: bool | None) -> ndarray:
+def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> ndarray:
     if dtype is not None:
-        dtype = np.dtype(dtype)
+        dtype = number_type(name, dtype)
     try:
         array = np.array(data, dtype=dtype, copy=copy)
-    except ValueError as error:
-        raise ValueError(f"cannot make a tensor of this {type(data).__name__}: {error}") from None
-    return _checked(array)
+    except (ValueError, TypeError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}(): cannot make a tensor of this {type(data).__name__}: {error}") from None
+    return _checked(name, array)
 
 
-def _checked(array: ndarray) -> ndarray:
+def _checked(name: str, array: ndarray) -> ndarray:
     if array.dtype.kind not in _KINDS:
         raise TypeError(
-            f"can't convert an array of dtype {array.dtype} to a Tensor: the supported dtypes are floating point, "
-            "complex, integer and bool."
+            f"{name}(): can't convert an array of dtype {array.dtype} to a Tensor: the supported dtypes are floating "
+            "point, complex, integer and bool."
         )
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _plain(data: Any) -> Any:
+def _plain(name: str, data: Any) -> Any:
     """A nested sequence with the Tensors in it (0-d or not) turned into arrays; those that require grad are refused."""
     if isinstance(data, Tensor):
         if data._requires_grad or data._level:
             raise UnsupportedError(
-                "pullback.tensor([...]) would detach a Tensor that requires grad. To build a tensor of tensors, use "
+                f"pullback.{name}([...]) would detach a Tensor that requires grad. To build a tensor of tensors, use "
                 "pullback.stack(list); to copy values, call .detach() on them."
             )
         return data.numpy()
     if isinstance(data, (list, tuple)):
-        return [_plain(x) for x in data]
+        return [_plain(name, x) for x in data]
     return data
 
 
-def _leaf(array: ndarray, requires_grad: bool) -> Tensor:
+def _leaf(name: str, array: ndarray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if modes.current().inference:
         extra_of(out).inference = True
-    return out.requires_grad_() if requires_grad else out
+    return out if requires_grad is False else out.requires_grad_(a_flag(name, "requires_grad", requires_grad))
 
 
 def _say_that_copies_are_detached(data: Tensor) -> None:
@@ -155,9 +174,9 @@ def _say_that_copies_are_detached(data: Tensor) -> None:
     )
 
 
-def _only_cpu(device: Any) -> None:
+def _only_cpu(name: str, device: Any) -> None:
     if str(device) != "cpu":
-        raise UnsupportedError(f"device {device!r} is not available: this version computes on 'cpu' alone.")
+        raise UnsupportedError(f"{name}(): device {device!r} is not available: this version computes on 'cpu' alone.")
 
 
 def is_tensor(obj: object) -> bool:
@@ -165,11 +184,13 @@ def is_tensor(obj: object) -> bool:
     return isinstance(obj, Tensor)
 
 
+@named("is_inference", "Tensor input")
 def is_inference(input: Tensor) -> bool:
     """Whether this tensor was made in inference mode."""
     return input.is_inference()
 
 
+@named("numel", "Tensor input")
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()

@@ -8,10 +8,12 @@ from typing import Any
 
 from pullback.core.errors import GradientError
 from pullback.core.hook_dict import HookDict, RemovableHandle, hooks_in
+from pullback.core.named import named
 from pullback.core.node import Node, node_extra
 from pullback.core.tensor import Tensor, extra_of
 
 
+@named("Tensor.register_hook", "Tensor self, callable hook")
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Call `hook(grad)` whenever the gradient with respect to this tensor is computed.
 
@@ -54,6 +56,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     return hooks.setdefault(self.output_nr, HookDict()).add(hook)
 
 
+@named("Tensor.register_post_accumulate_grad_hook", "Tensor self, callable hook")
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(tensor)` after a backward has added the whole gradient of this leaf to its `.grad`.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes, slots
-from pullback.core.errors import InplaceError
+from pullback.core.errors import InplaceError, type_name
 from pullback.core.node import port
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.version import bump, counter_of
@@ -20,7 +20,7 @@ from pullback.core.version import bump, counter_of
 def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
     """Make `target` itself the view `function(target, *args, **kwargs)`; `name` is the operator's. Returns `target`."""
     if not isinstance(target, Tensor):
-        raise TypeError(f"{name}_ changes the shape of a Tensor, got {type(target).__name__}.")
+        raise TypeError(f"{name}_ changes the shape of a Tensor, got {type_name(target)}.")
     records = target._requires_grad and modes.current().records(target._level)
     slots.check_inplace(target, f"{name}_", records)
     if target._requires_grad and not records:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback.core.errors import GradientError
 from pullback.core.factory import tensor
+from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.view import memory_of
 
@@ -34,16 +35,19 @@ def get_device(self: Tensor) -> int:
     return -1
 
 
+@named("is_same_size", "Tensor input, Tensor other")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape."""
     return input.shape == other.shape
 
 
+@named("is_signed", "Tensor input")
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return input.dtype.kind in "ifc"
 
 
+@named("is_nonzero", "Tensor input")
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero.
 
@@ -60,6 +64,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input.item())
 
 
+@named("Tensor.new_tensor", "Tensor self, any data, *, ScalarType? dtype, any device, bool requires_grad")
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = "cpu", requires_grad: bool = False
 ) -> Tensor:

@@ -11,8 +11,11 @@ import contextvars
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from typing import Any, Self, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Self, TypeVar
 
+from pullback.core.blocks import Block, Steps
+from pullback.core.cuts import WATCHED, note_block
 from pullback.core.instruments import Instrument
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -106,26 +109,6 @@ current = _state.get
 restore = _state.set  # set_modes for `finally`: one step, in the midst of which no signal's exception can come
 
 
-# The blocks that this thread or task is inside of, the innermost first: (mode switch, state before it, the others).
-# Kept here and not by the switches, since one object may serve several threads and tasks at once.
-_Entered: TypeAlias = "tuple[ModeSwitch, Modes, _Entered] | None"
-_entered: contextvars.ContextVar[_Entered] = contextvars.ContextVar("pullback_entered", default=None)
-
-
-def _take_out(switch: ModeSwitch, entered: _Entered) -> _Entered:
-    """`entered` with the innermost block of `switch` moved to the front; None if it is not there."""
-    others = []
-    while entered is not None and entered[0] is not switch:
-        others.append(entered)
-        entered = entered[2]
-    if entered is None:
-        return None
-    rest = entered[2]
-    for other in reversed(others):
-        rest = (other[0], other[1], rest)
-    return switch, entered[1], rest
-
-
 def set_modes(modes: Modes) -> Modes:
     """Replace the state of this thread or task; returns the one before."""
     before = _state.get()
@@ -137,29 +120,21 @@ def set_modes(modes: Modes) -> Modes:
     return before
 
 
-class ModeSwitch:
+class ModeSwitch(Block):
     """A context manager that is also a decorator; subclasses say how the state changes."""
 
     def _changed(self, modes: Modes) -> Modes:
         raise NotImplementedError
 
-    def __enter__(self) -> Self:
-        before = current()
-        _state.set(self._changed(before))
-        self._remember(before)
-        return self
+    def _before(self) -> Modes:
+        """The state to return to."""
+        return current()
 
-    def _remember(self, modes: Modes) -> None:
-        """Keep the state to return to."""
-        _entered.set((self, modes, _entered.get()))
-
-    def __exit__(self, *_: object) -> None:
-        left = _entered.get()
-        if left is not None and left[0] is not self:  # blocks of generators may end in another order
-            left = _take_out(self, left)
-        if left is not None:  # else entered in another thread or task, whose state is not this one's
-            _state.set(left[1])
-            _entered.set(left[2])
+    def _steps(self) -> tuple[Steps, Steps]:
+        state = self._changed(current())
+        if WATCHED and not state.records(state.level):
+            note_block(type(self).__name__, state.level)
+        return (partial(restore, state),), (partial(restore, self._before()),)
 
     def _fresh(self) -> Self:
         return type(self)()
@@ -288,15 +263,18 @@ class set_grad_enabled(ModeSwitch):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled takes a bool, got {type(mode).__name__}.")
+            raise TypeError(
+                f"set_grad_enabled(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}: it takes "
+                "a bool, "
+                f"got {type(mode).__name__}."
+            )
         self.mode = mode
         self._outer = set_modes(_switched(current(), mode))
+        if WATCHED and not mode:
+            note_block("set_grad_enabled", current().level)
 
-    def __enter__(self) -> Self:
-        # The constructor has switched already; remember what was before it.
-        self._remember(self._outer)
-        set_modes(_switched(current(), self.mode))
-        return self
+    def _before(self) -> Modes:
+        return self._outer  # the constructor has switched already
 
     def _changed(self, modes: Modes) -> Modes:
         return _switched(modes, self.mode)

@@ -19,6 +19,7 @@ from pullback.core.dispatch import (
     NUMPY,
     OPERATORS,
     Operator,
+    flat_arguments,
     has_table,
     is_constant,
     prepared,
@@ -27,9 +28,10 @@ from pullback.core.dispatch import (
     survey,
     table_of,
 )
-from pullback.core.errors import InplaceError, OperatorError
+from pullback.core.errors import DtypeError, InplaceError, OperatorError, type_name
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
+from pullback.core.outer_levels import constant_part, hold_outer_levels
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import bump, counter_of
@@ -57,15 +59,24 @@ def run_watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any
 def _inplace_any(op: Operator, args: Sequence[Any]) -> Any:
     target, level, records = _prepare(op, args, op.inplace_name)
     args = _with_room(op, args, target, level)
+    if level:
+        hold_outer_levels(op, op.inplace_name, target, args)
     raws, lifted = raw_arguments(op, args, level)
+    if level and type(target._array) is ndarray:  # beside which tensors of lower levels are constants
+        for position, _ in op.tensors:
+            raws[position] = constant_part(raws[position])
     given = _before_the_write(op, target, lifted) if records else lifted
     if isinstance(target._array, Tensor):
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
-    elif type(target._array) is ndarray and f"{op.kernel}_" in NUMPY.kernels:
+    elif (
+        type(target._array) is ndarray
+        and f"{op.kernel}_" in NUMPY.kernels
+        and (not level or table_of(flat_arguments(op, raws)) is NUMPY)
+    ):
         _check_writeable(op.inplace_name, target._array)
-        run_kernel(op, raws, args, f"{op.kernel}_")  # writes into the array itself
+        run_kernel(op, raws, args, f"{op.kernel}_", op.inplace_name)  # writes into the array itself
     else:
-        write_result(op, target, run_kernel(op, raws, args))
+        write_result(op, target, run_kernel(op, raws, args, called=op.inplace_name))
     bump(target, op.inplace_name)
     if records:
         _record(op, target, given)
@@ -80,7 +91,7 @@ def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -
         return False
     level, extra = target._level, target._extra
     recording = state.records_all or state.records(level)
-    if extra is not None and (extra.inference or (recording and extra.base is not None)):
+    if extra is not None and (extra.inference or extra.no_view or (recording and extra.base is not None)):
         return False
     raws = list(args)
     for position, _ in op.tensors:
@@ -96,7 +107,7 @@ def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -
         return False
     try:
         kernel(*raws, out=data)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False  # nothing was written; the general way says what is wrong
     bump(target, op.inplace_name)
     return True
@@ -126,8 +137,8 @@ def _prepare(op: Operator, args: Sequence[Any], name: str) -> tuple[Tensor, int,
     """(target, level, whether a node is recorded) after all checks."""
     target = args[op.tensors[0][0]]
     if not isinstance(target, Tensor):
-        raise TypeError(f"{name} writes into a Tensor, got {type(target).__name__}.")
-    level, tensors = survey(op, args)
+        raise TypeError(f"{name}() writes into argument 'input', which must be a Tensor, got {type_name(target)}.")
+    level, tensors = survey(op, args, name)
     if target._level != level:
         raise InplaceError(
             f"{name} would write a value that is being differentiated (level {level}) into a tensor of level "
@@ -220,6 +231,7 @@ def write_array(name: str, data: ndarray, result: Any) -> None:
 def _check_writeable(name: str, data: ndarray) -> None:
     if not data.flags.writeable:
         raise InplaceError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location: "
             f"{name} cannot write into a read-only array, such as expand() gives, where one place in memory stands for "
             "many elements: call clone() first, as in x.expand(...).clone(), and take slices of that."
         )
@@ -232,9 +244,10 @@ def _shape_error(name: str, data: Any, shape: Shape) -> OperatorError:
     )
 
 
-def _dtype_error(name: str, dtype: Any, held: Any) -> OperatorError:
-    return OperatorError(
-        f"{name}: result type {dtype} can't be cast to the tensor's dtype {held}; use the out-of-place form."
+def _dtype_error(name: str, dtype: Any, held: Any) -> DtypeError:
+    return DtypeError(
+        f"{name}: result type {dtype} can't be cast to the desired output type {held}, the tensor's dtype; use the "
+        "out-of-place form."
     )
 
 
@@ -269,5 +282,5 @@ def copy_into(target: Tensor, value: Any, name: str) -> Tensor:
 def _copying(name: str) -> Operator:
     """The operator `copy`, under the name of the one that makes the values."""
     made = copy(OPERATORS["copy"])
-    made.name = made.inplace_name = name
+    made.name = made.shown = made.inplace_name = name
     return made

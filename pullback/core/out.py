@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.dispatch import Operator, flat_arguments, raw_arguments, run_kernel, survey
-from pullback.core.errors import GradientError, OperatorError
+from pullback.core.errors import GradientError, OperatorError, type_name
 from pullback.core.mutation import copy_into, run_watched, write_result
 from pullback.core.tensor import Tensor
 from pullback.core.version import bump
@@ -26,18 +26,18 @@ def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
 
 def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     from_graph = any(a._requires_grad for a in survey(op, args)[1])
-    targets = _targets(op.name, out)
-    _refuse_graph(op.name, from_graph, targets)
+    targets = _targets(op.shown, out)
+    _refuse_graph(op.shown, from_graph, targets)
     raws, _ = raw_arguments(op, args, 0)
-    _refuse_tangents(op.name, list(flat_arguments(op, raws)))
+    _refuse_tangents(op.shown, list(flat_arguments(op, raws)))
     results = run_kernel(op, raws, args)
     results = results if op.multi is not None or op.returns_list else (results,)
-    _check_fit(op.name, targets, results, out)
+    _check_fit(op.shown, targets, results, out)
     for target, result in zip(targets, results, strict=True):
         for instrument in modes.current().instruments:
             instrument.mutating(target, op.name)
         write_result(op, target, result)
-        bump(target, f"{op.name}(out=...)")
+        bump(target, f"{op.shown}(out=...)")
     return out
 
 
@@ -57,7 +57,7 @@ def _targets(name: str, out: Any) -> Sequence[Any]:
     targets = out if isinstance(out, (tuple, list)) else (out,)
     for target in targets:
         if not isinstance(target, Tensor):
-            raise TypeError(f"{name}(out=...) must be a Tensor, got {type(target).__name__}.")
+            raise TypeError(f"{name}(out=...) must be a Tensor, got {type_name(target)}.")
     return targets
 
 
@@ -78,6 +78,7 @@ def _in_graph(target: Tensor) -> bool:
 def _refuse_tangents(name: str, arrays: Sequence[Any]) -> None:
     if any(hasattr(array, "carries_derivative") and array.carries_derivative() for array in arrays):
         raise GradientError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
             f"{name}(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
             "arguments has a tangent. Leave out= away, or write t.detach()."
         )

@@ -50,7 +50,7 @@ class Packed:
         try:
             return self._array(packed, node)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def _array(self, packed: Any, node: Node) -> RawArray:
         tensor = self.unpack(packed)
@@ -65,6 +65,8 @@ class Packed:
     def _check(self, tensor: Any, packed: Any, node: Node) -> None:
         if not isinstance(tensor, Tensor):
             raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(tensor).__name__}: "
                 f"the unpack hook gave {node.name()} {with_article(tensor)}; expected the Tensor that was packed, "
                 "for example pullback.from_numpy(array)."
             )

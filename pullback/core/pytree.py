@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 Tree: TypeAlias = Any  # a leaf, None, or a dict, list or tuple of trees
@@ -37,3 +38,13 @@ def unflatten(structure: Structure, leaves: list[Any]) -> Tree:
         return kind((key, unflatten(part, leaves)) for key, part in parts.items())
     items = [unflatten(part, leaves) for part in parts]
     return kind(*items) if hasattr(kind, "_fields") else kind(items)
+
+
+def paths_of(structure: Structure) -> Iterator[str]:
+    """How each leaf is reached from the tree, in order: "['w'][0]"."""
+    if isinstance(structure, int):
+        yield ""
+    elif structure is not None:
+        parts = structure[2]
+        for key, part in parts.items() if isinstance(parts, dict) else enumerate(parts):
+            yield from (f"[{key!r}]{rest}" for rest in paths_of(part))

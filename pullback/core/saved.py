@@ -2,20 +2,23 @@
 
 A node keeps an input in two of its slots, the Tensor itself (`saved_x`) and its version then (`version_x`); its own
 output it keeps as data with the version counter, because the Tensor would point back at the node and make a cycle.
-Constants (numbers, ndarrays) are kept as they are, with no version. So saving makes no object but the counter of a
-saved output, and a graph of a million nodes stays light for the garbage collector.
+Numbers are kept as they are, and so are ndarrays of floating numbers, which may be as large as a data set. Of ndarrays
+that hold indices, masks or labels, which have no version to tell of a later change, a copy is kept (see
+`core.snapshot`). So saving makes no object but these copies and the counter of a saved output, and a graph of a
+million nodes stays light for the garbage collector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
 from pullback.core.node import Edge, Node, Port
 from pullback.core.packed import Packed, recorded_at, slot_name
-from pullback.core.tensor import Tensor, new, wrap
+from pullback.core.snapshot import copy_of
+from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter
 
@@ -30,6 +33,23 @@ def version_when_saved(x: object) -> Version:
         counter = x._counter
         return counter and counter.n
     return None
+
+
+def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
+    """What to keep of an input of any type, and its version.
+
+    An ndarray of whole numbers or truth values, or of one number, is copied; with `fixed`, any, because there can be no
+    gradient for it.
+    """
+    if type(x) is ndarray and (fixed or x.dtype.kind in "biu" or not x.ndim):
+        return copy_of(x), None
+    return x, version_when_saved(x)
+
+
+def save_list(xs: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Version, ...]]:
+    """What to keep of a list of inputs, and their versions."""
+    pairs = [save_other(x) for x in xs]
+    return tuple(x for x, _ in pairs), tuple(version for _, version in pairs)
 
 
 def watch_output(out: Tensor) -> Version:

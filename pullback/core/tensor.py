@@ -7,6 +7,7 @@ here: operators become methods when `pullback.ops` is imported, `backward` and h
 
 from __future__ import annotations
 
+import operator
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.errors import DetachingError, GradientError, InplaceError
+from pullback.core.cuts import WATCHED, note
+from pullback.core.errors import DetachingError, DtypeError, GradientError, InplaceError, type_name
+from pullback.core.familiar import as_list
 from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.types import DType, RawArray, Shape
@@ -37,8 +40,10 @@ class Extra:
     base: Tensor | None = None  # the tensor whose memory a view shares
     detached_at: int | None = None  # of a tensor that detach_() took out of its graph: the sequence number then
     grad: Tensor | None = None
+    grad_is_given = False  # whether the user assigned it: backward adds in place then
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
     inference = False
+    no_view: str | None = None  # of a copy that is a view in PyTorch: the operator that made it
     made_by: Any = None  # of a view: the view.Origin for which it may not be written into while recording
     post_accumulate_hooks: HookDict | None = None
     retains_grad = False
@@ -180,7 +185,7 @@ class Tensor:
     def stride(self, dim: int | None = None) -> Shape | int:
         """Strides in elements, of all dimensions or of one."""
         strides = tuple(s // self._array.itemsize for s in self._array.strides)  # type: ignore[attr-defined]
-        return strides if dim is None else strides[dim]
+        return strides if dim is None else _one_of("Tensor.stride", strides, dim)
 
     def is_contiguous(self, memory_format: str | None = None) -> bool:
         """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for."""
@@ -217,6 +222,8 @@ class Tensor:
         RuntimeError
             The dtype is neither floating nor complex, or the tensor is not a leaf.
         """
+        if type(requires_grad) is not bool:
+            requires_grad = _flag("requires_grad_", "requires_grad", requires_grad)  # type: ignore[unreachable]
         if requires_grad == self._requires_grad:
             return self
         if not requires_grad:
@@ -228,14 +235,15 @@ class Tensor:
             self._requires_grad = False
             return self
         if self._array.dtype.kind not in "fc":
-            raise GradientError(
+            raise DtypeError(
                 "only Tensors of floating point and complex dtype can require gradients; this one has dtype "
                 f"{self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
             )
         extra = self._extra
         if extra is not None and extra.inference and not modes.current().inference:
             raise InplaceError(
-                "an inference tensor cannot require gradients outside inference_mode; make a copy with clone()."
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed: an inference "
+                "tensor cannot require gradients outside inference_mode; make a copy with clone()."
             )
         extra_of(self)  # first: a tensor with neither Extra nor function looks like a constant to operators
         self._requires_grad = True
@@ -276,7 +284,9 @@ class Tensor:
             _check_new_grad(self, value)
         elif self._extra is None:
             return
-        extra_of(self).grad = value
+        extra = extra_of(self)
+        extra.grad = value
+        extra.grad_is_given = value is not None
 
     @grad.deleter
     def grad(self) -> None:
@@ -288,13 +298,19 @@ class Tensor:
 
         Modifications through it are not tracked: prefer `detach()`.
         """
+        if WATCHED:
+            note("data", self, by_user=True)
         return wrap(_without_derivative(self._array), self._level)
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if not isinstance(value, Tensor) or value.shape != self.shape or value.dtype != self.dtype:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}.")
+        if value._level != self._level:
             raise mismatch(self, value, "data")
-        self._array = value._array
+        if value.shape != self.shape or value.dtype != self.dtype:
+            _take_other_form(self, value)
+        self._array, self.__class__ = value._array, type(value)
         # A counter of its own from now on: views and detached aliases stay with the old memory.
         self._counter = moved_counter(self, "assigning to .data")
 
@@ -323,9 +339,13 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
+        if WATCHED:
+            note("detach()", self, by_user=True)
         counter_of(self)
         out = wrap(_without_derivative(self._array), self._level)
         out._counter = self._counter
+        if self.is_inference():
+            extra_of(out).inference = True
         return out
 
     def detach_(self) -> Self:
@@ -354,13 +374,17 @@ class Tensor:
         Raises
         ------
         RuntimeError
-            The tensor requires grad, or has a tangent, and `force` is False.
+            The tensor requires grad and recording is on, or it has a tangent, and `force` is False.
         """
+        if force is not False and force is not True:
+            force = _flag("numpy", "force", force)  # type: ignore[unreachable]
+        if WATCHED:
+            note("numpy()", self, by_user=True)
         data: RawArray = self
         while isinstance(data, Tensor):
-            if data._requires_grad and not force:
+            if data._requires_grad and not force and modes.current().records(data._level):
                 raise DetachingError(
-                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() (or "
+                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead (or "
                     "numpy(force=True)) to plot or store values; inside a model keep the Tensor and call NumPy's "
                     "functions on it directly."
                 )
@@ -371,6 +395,8 @@ class Tensor:
 
     def item(self) -> Any:
         """The only element as a Python number."""
+        if WATCHED:
+            note("item()", self, by_user=True)
         data = self._array
         if data.size != 1:
             raise not_one_element(self)
@@ -378,15 +404,26 @@ class Tensor:
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
+        if WATCHED:
+            note("tolist()", self, by_user=True)
         return self.numpy(force=True).tolist()
 
+    def __copy__(self) -> Tensor:
+        if self._level or type(self._array) is not ndarray:
+            return self.clone()  # inside a transform a Tensor stands for an array, whose copy depends on it
+        rebuild, parts = self.__reduce__()
+        return rebuild(*parts)  # type: ignore[no-any-return]
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self._level or type(self._array) is not ndarray:
+            memo[id(self)] = out = self.clone()
+            return out
         if not self.is_leaf:
             raise GradientError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 f"moment; this one was computed by {self.grad_fn.name()}. Copy t.detach() instead."
             )
-        out = wrap(self.detach().numpy().copy(), self._level)  # refuses what an outer level is differentiating
+        out = wrap(self._array.copy())
         memo[id(self)] = out
         if self._requires_grad:
             out.requires_grad_()
@@ -395,11 +432,10 @@ class Tensor:
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if WATCHED:
+            note("pickle", self)
         if not self.is_leaf:
-            raise GradientError(
-                f"a tensor computed by {self.grad_fn.name()} cannot be pickled or copied with its graph; pickle "
-                "t.detach() (and call requires_grad_() on what is loaded), copy t.clone() or t.detach()."
-            )
+            raise _cannot_be_copied(self)
         extra = self._extra
         if extra is not None:
             for hooks in filter(None, (extra.hooks, extra.post_accumulate_hooks)):
@@ -427,7 +463,27 @@ class Size(int):
         return made
 
     def __call__(self, dim: int | None = None) -> Shape | int:
-        return self._shape if dim is None else self._shape[dim]
+        return self._shape if dim is None else _one_of("Tensor.size", self._shape, dim)
+
+
+def _flag(name: str, argument: str, value: Any) -> bool:
+    """`value` as a bool, refused if it is none."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}(): argument {argument!r} must be True or False, got {type(value).__name__}.")
+    return bool(value)
+
+
+def _one_of(name: str, values: Shape, dim: Any) -> int:
+    """The entry of one dimension."""
+    try:
+        return values[operator.index(dim)]
+    except IndexError:
+        last = max(len(values), 1)
+        raise IndexError(
+            f"{name}(): Dimension out of range (expected to be in range of [{-last}, {last - 1}], but got {dim})"
+        ) from None
+    except TypeError:
+        raise TypeError(f"{name}(): argument 'dim' must be an int or None, got {type(dim).__name__}.") from None
 
 
 def wrap(data: RawArray, level: int = 0) -> Tensor:
@@ -457,6 +513,21 @@ def _values_of(data: Any, force: bool) -> Any:
     return data.values()
 
 
+def _cannot_be_copied(tensor: Tensor) -> GradientError:
+    from pullback.core.users_call import users_call  # for errors alone
+
+    call = users_call()
+    if call.library not in ("", "copy", "pickle"):  # as matplotlib's plot copies what it draws
+        return GradientError(
+            f"{call.name or call.library} would copy a tensor computed by {tensor.grad_fn.name()}, which cannot be "
+            f"copied with its graph.{call.where()}Give it plain values: t.detach().numpy()."
+        )
+    return GradientError(
+        f"a tensor computed by {tensor.grad_fn.name()} cannot be pickled or copied with its graph; pickle t.detach() "
+        "(and call requires_grad_() on what is loaded), copy t.clone() or t.detach()."
+    )
+
+
 def _say_that_nothing_fills_grad(tensor: Tensor) -> None:
     warnings.warn(
         f"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed (it was computed by "
@@ -465,29 +536,75 @@ def _say_that_nothing_fills_grad(tensor: Tensor) -> None:
     )
 
 
-def mismatch(tensor: Tensor, value: Any, attribute: str) -> GradientError:
+def _take_other_form(tensor: Tensor, value: Tensor) -> None:
+    """See to it that a tensor may have another shape and dtype from now on: what knows of the old ones is let go."""
+    if not tensor._requires_grad:
+        return
+    if value.dtype.kind not in "fc":
+        raise GradientError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype, got "
+            f"{value.dtype}; convert it first, or call requires_grad_(False)."
+        )
+    if not tensor.is_leaf:
+        raise mismatch(tensor, value, "data")
+    extra = extra_of(tensor)
+    if extra.grad is not None:
+        warnings.warn(
+            f"assigning to .data: .grad, of shape {extra.grad.shape} and dtype {extra.grad.dtype}, does not fit the "
+            f"new shape {value.shape} and dtype {value.dtype}, and was set to None. Do so yourself, before.",
+            stacklevel=3,
+        )
+        extra.grad = None
+    node = extra.accumulator and extra.accumulator()
+    if node is not None:  # graphs lead to it, whose gradients have the old form
+        node.variable = before = wrap(tensor._array, tensor._level)
+        before.requires_grad_()
+        before.register_hook(_refuse_gradient)
+        extra.accumulator = None
+
+
+def _refuse_gradient(grad: Tensor) -> None:
+    raise GradientError(
+        f"a gradient of shape {grad.shape} and dtype {grad.dtype} has arrived for a leaf that got another shape or "
+        "dtype since, by assigning to .data. Compute the loss again."
+    )
+
+
+def mismatch(tensor: Tensor, value: Any, attribute: str, phrase: str = "") -> GradientError:
     """The error of assigning to .data or .grad what does not look like the tensor."""
-    found = f"shape {value.shape} and dtype {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+    found = (
+        f"shape {value.shape}, dtype {value.dtype} and level {value._level}"
+        if isinstance(value, Tensor)
+        else type(value).__name__
+    )
     return GradientError(
-        f"assigning to .{attribute}: expected a Tensor of shape {tensor.shape} and dtype {tensor.dtype}, got {found}. "
-        "Reshape or convert it first."
+        f"{phrase}assigning to .{attribute}: expected a Tensor of shape {tensor.shape}, dtype {tensor.dtype} and "
+        f"level {tensor._level}, got {found}. Reshape or convert it first."
     )
 
 
 def not_one_element(tensor: Tensor) -> GradientError:
     """The error of item() on anything but one element."""
     return GradientError(
-        f"a Tensor with {tensor.numel()} elements (shape {tensor.shape}) cannot be converted to a scalar."
+        f"item(): a Tensor with {tensor.numel()} elements cannot be converted to Scalar: item() needs one element, and "
+        f"the shape is {tensor.shape}. Use tolist() for all of them."
     )
 
 
 def _check_new_grad(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
-        raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}; wrap it in pullback.from_numpy.")
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}: grad must be "
+            "a "
+            f"Tensor or None, got {type_name(value)}; wrap it in pullback.from_numpy."
+        )
     if value is tensor:
-        raise GradientError("can't assign a Tensor as its own grad.")
+        raise GradientError("can't assign Variable as its own grad: assign a detach() or clone() of the Tensor.")
     if value.shape != tensor.shape or value.dtype != tensor.dtype:
-        raise mismatch(tensor, value, "grad")
+        sizes = value.shape != tensor.shape
+        known = f"of size '{as_list(value.shape)}'" if sizes else f"with dtype '{value.dtype}'"
+        other = f"of size '{as_list(tensor.shape)}'" if sizes else f"with grad_dtype '{tensor.dtype}'"
+        raise mismatch(tensor, value, "grad", f"attempting to assign a gradient {known} to a tensor {other}: ")
 
 
 def _unpickle(array: RawArray, requires_grad: bool) -> Tensor:

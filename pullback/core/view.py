@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import modes
+from pullback.core.snapshot import snapshot
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
@@ -82,15 +83,20 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
         made = out._extra = Extra()
     made.base = base
     made.view_version = counter.n
-    if extra is not None and extra.made_by is not None:
-        made.made_by = extra.made_by
+    if extra is not None:
+        if extra.made_by is not None:
+            made.made_by = extra.made_by
+        if extra.no_view is not None:
+            made.no_view = extra.no_view
+        if extra.inference:  # its views are constants, as in PyTorch, even if it requires grad
+            made.inference, out._fn, out._requires_grad = True, None, False
     if not base._requires_grad:
         _remember(base, out)
-        if extra is not None and extra.inference:
-            made.inference = True
+        if made.inference:
+            pass
         elif not modes.current().records(out._level):
             _not_recorded(out)
-    elif not out._requires_grad:
+    elif not out._requires_grad and not made.inference:
         _not_recorded(out)
     return out
 
@@ -113,7 +119,7 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
     if before is None or op.kernel == "strided_view":
         return  # of a view without chain, or by strides: only its place in memory says what it is
     data = source._array
-    step = ViewStep(op, tuple(args[1:]), data.shape, data.dtype, nr if op.returns_list else None)
+    step = ViewStep(op, snapshot(tuple(args[1:])), data.shape, data.dtype, nr if op.returns_list else None)
     extra.steps = (*before, step)
     _remember(extra.base, view)
 

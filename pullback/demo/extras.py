@@ -6,17 +6,21 @@ import importlib
 from types import ModuleType
 
 
+class MissingExtraError(ImportError):
+    """An optional package is not installed; the message has the command that installs it."""
+
+
 def need(module: str) -> ModuleType:
     """Import an optional module.
 
     Raises
     ------
-    ImportError
+    MissingExtraError
         It is not installed; the message has the command that installs it.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as missing:
-        raise ImportError(
+        raise MissingExtraError(
             f"The demos need {module}, and {missing.name} is not installed: pip install 'pullback[demo]'"
         ) from missing

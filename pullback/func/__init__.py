@@ -1,8 +1,11 @@
 """Floor 5: function transforms. Plain functions in, functions that compute derivatives out."""
 
+import sys as _sys
 from importlib import import_module as _import_module
 
+from pullback.core.absent import absent as _absent
 from pullback.func.gradient import grad, value_and_grad
+from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = ["grad", "jvp", "value_and_grad"]
 
@@ -10,4 +13,4 @@ __all__ = ["grad", "jvp", "value_and_grad"]
 def __getattr__(name):
     if name == "jvp":  # arrays with tangents come with it, so only when it is wanted
         return _import_module(f"{__name__}.forward").jvp
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _absent(_sys.modules[__name__], name, _HOMES)

@@ -6,13 +6,15 @@ from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
-from pullback.core import modes
-from pullback.core.errors import GradientError, with_article
+from pullback.core import cuts, modes
+from pullback.core.errors import GradientError, explained, refusals, with_article
+from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.func.gradient import outward, split_aux
+from pullback.func.gradient import floating_argument, note_on_lists, outward, split_aux
 
 
+@named("func.jvp", "callable function")
 def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     """The value of `function` and its Jacobian-vector product, by forward mode.
 
@@ -59,16 +61,27 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     leaves, structure = _paired(primals, tangents)
     state = modes.current()
     level, forward = state.level + 1, ForwardLevel()
-    before = modes.set_modes(state.deeper())
+    before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
         duals = [wrap(_dual(p, t, forward), level) for p, t in leaves]
-        output = function(*unflatten(structure, duals))
+        with cuts.Run(level) as run:
+            output = function(*unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
-        value, tangent = _take_apart(output, level, forward, strict)
+        value, tangent, depends = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
+    except Exception as error:
+        note_on_lists(error, primals)
+        if (better := explained(error, refused)) is error:
+            raise
+        raise better from None
     finally:
         forward.open = False
-        modes.set_modes(before)
+        modes.restore(before)
+    if cuts.WATCHED:
+        cuts.note_derivative(p for p, _ in leaves)
+    if not depends and not run.explained:
+        names = [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
+        cuts.warn(run, "func.jvp", function, names)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
@@ -100,10 +113,7 @@ def _paired(primals, tangents):
 def _pair(i, primal, tangent):
     parts = []
     for name, x in (("primal", primal), ("tangent", tangent)):
-        if not isinstance(x, (ndarray, Tensor)):
-            if not isinstance(x, (float, complex, np.generic)):
-                raise TypeError(f"jvp: {name} {i} is {with_article(x)}; pass a floating-point array.")
-            x = np.asarray(x)
+        x = floating_argument(x, f"jvp: {name} {i} is")
         if x.dtype.kind not in "fc":
             raise TypeError(
                 f"jvp: {name} {i} has dtype {x.dtype}, along which nothing varies: convert it, for example with "
@@ -120,9 +130,9 @@ def _pair(i, primal, tangent):
 
 
 def _take_apart(output, level, forward, strict):
-    """(values, tangents) of what the function returned, one level further out."""
+    """(values, tangents, whether one was dual) of what the function returned, one level further out."""
     found, structure = flatten(output)
-    values, tangents = [], []
+    values, tangents, depends = [], [], False
     for i, x in enumerate(found):
         if not isinstance(x, (ndarray, Tensor, np.generic, float, complex, int)):
             raise TypeError(f"jvp: output {i} of the function is {with_article(x)}; return arrays, or use has_aux.")
@@ -133,9 +143,10 @@ def _take_apart(output, level, forward, strict):
                 f"jvp: with strict=True output {i} must depend on the primals, but it does not. Leave strict away for "
                 "a tangent of zeros."
             )
+        depends = depends or dual
         values.append(_array(primal_part(raw, forward) if dual else raw, level))
         tangents.append(_array(tangent_part(raw, forward), level) if dual else _zeros_like(values[-1]))
-    return unflatten(structure, values), unflatten(structure, tangents)
+    return unflatten(structure, values), unflatten(structure, tangents), depends
 
 
 def _leave_all(aux, level, forward):

@@ -1,21 +1,24 @@
 """grad and value_and_grad: the gradient of a function of arrays, as a function of arrays."""
 
+import dataclasses
 import functools
 import math
 
 import numpy as np
 
 from pullback.autograd.engine import execute
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.dispatch import table_of
-from pullback.core.errors import GradientError, with_article
+from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
+from pullback.core.named import named
 from pullback.core.node import port
-from pullback.core.pytree import flatten, unflatten
+from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
 
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
 
 
+@named("func.grad", "callable function")
 def grad(function, argnums=0, has_aux=False):
     """A function that computes the gradient of `function`.
 
@@ -57,6 +60,7 @@ def grad(function, argnums=0, has_aux=False):
     return gradient
 
 
+@named("func.value_and_grad", "callable function")
 def value_and_grad(function, argnums=0, has_aux=False):
     """A function that computes the value and the gradient of `function`; see `grad`.
 
@@ -79,16 +83,27 @@ def value_and_grad(function, argnums=0, has_aux=False):
 
     @functools.wraps(function)
     def compute(*args, **kwargs):
+        given = args
         state = modes.current()
         level = state.level + 1
-        before = modes.set_modes(state.deeper().differentiating())
+        before, refused = modes.set_modes(state.deeper().differentiating()), refusals.last
         try:
             args, leaves, structures = _enter(args, numbers, level)
-            output = function(*args, **kwargs)
+            with cuts.Run(level) as run:
+                output = function(*args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
-            gradients = _gradients(value, leaves, level)
+            gradients, unused = _gradients(value, leaves, level)
+        except Exception as error:
+            note_on_lists(error, given)
+            if (better := explained(error, refused)) is error:
+                raise
+            raise better from None
         finally:
             modes.restore(before)
+        if cuts.WATCHED:
+            cuts.note_derivative(leaf._array for leaf in leaves)
+        if unused and not run.explained:
+            cuts.warn(run, "func.grad", function, _names(function, numbers, args, structures, unused))
         if any(structures):
             gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
@@ -112,6 +127,8 @@ def _enter(args, numbers, level):
             leaves.append(args[n])
             structures.append(None)
             continue
+        if args[n] is None:
+            raise TypeError(f"cannot differentiate with respect to argument {n}, which is None; choose with argnums.")
         found, structure = flatten(args[n])
         own = [_leaf(x, level) for x in found]
         args[n] = unflatten(structure, own)
@@ -135,15 +152,11 @@ def _rebuild(gradients, structures):
 
 
 def _leaf(x, level):
-    if type(x) is not ndarray and not isinstance(x, (ndarray, Tensor)):
-        if not isinstance(x, (float, complex, np.generic)):
-            raise TypeError(
-                f"cannot differentiate with respect to {with_article(x)}: pass a floating-point number (2.0 for 2) or "
-                "array, or choose other arguments with argnums."
-            )
-        x = np.asarray(x)
+    if type(x) is not ndarray:
+        x = floating_argument(x, "cannot differentiate with respect to", ", or choose other arguments with argnums")
     if x.dtype.kind not in "fc":
-        raise TypeError(
+        raise DtypeError(
+            "only Tensors of floating point dtype can require gradients: "
             f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
             ".astype(float)."
         )
@@ -151,6 +164,43 @@ def _leaf(x, level):
     leaf._requires_grad = True
     leaf._extra = Extra()
     return leaf
+
+
+def floating_argument(x, refusal, otherwise=""):
+    """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        instead = "x.filled(value) and the mask apart" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
+        raise TypeError(f"{refusal} {with_article(x)}, whose meaning of operators would be lost; pass {instead}.")
+    if isinstance(x, (ndarray, Tensor)):
+        return x
+    if isinstance(x, (float, complex, np.generic)):
+        return np.asarray(x)
+    if isinstance(x, (bool, int)):
+        instead = "pass a floating-point number (2.0 for 2)"
+    elif dataclasses.is_dataclass(x):
+        instead = "pass its fields in a dict, such as dataclasses.asdict gives"
+    elif type_name(x).endswith(".Tensor"):
+        instead = "pass an array, such as t.detach().numpy()"
+    else:
+        instead = "pass an array, a floating-point number, or a dict, list or tuple of these"
+    raise TypeError(f"{refusal} {with_article(x)}: {instead}{otherwise}.")
+
+
+def note_on_lists(error, args):
+    """Say, with the error of a user's function, that a list of numbers is not one array in it."""
+    for n, x in enumerate(args):
+        if isinstance(x, (list, tuple)) and x and not hasattr(x, "_fields") and _only_numbers(x):
+            kind = type(x).__name__
+            error.add_note(
+                f"Argument {n} is a {kind}, and the function gets a {kind} of as many scalars. If it means one array, "
+                f"pass np.array(...) of it."
+            )
+
+
+def _only_numbers(items):
+    return all(
+        _only_numbers(x) if isinstance(x, (list, tuple)) else isinstance(x, (int, float, complex)) for x in items
+    )
 
 
 def split_aux(output):
@@ -161,16 +211,47 @@ def split_aux(output):
 
 
 def _gradients(value, leaves, level):
+    """(the gradients, the numbers of the leaves on which the value does not depend)."""
     _check_scalar(value)
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
-        return [_zeros(leaf) for leaf in leaves]
-    execute([(port(value), _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
-    found = []
-    for leaf in leaves:
+        return [_zeros(leaf) for leaf in leaves], list(range(len(leaves)))
+    start = port(value)
+    execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
+    found, undefined = [], []
+    for i, leaf in enumerate(leaves):
         grad = leaf._extra.grad
+        if grad is None:
+            undefined.append(i)
         raw = _zeros(leaf) if grad is None else grad._array
         found.append(raw if type(raw) is ndarray else outward(raw, level))
-    return found
+    return found, undefined and _unreached(start, leaves, undefined)
+
+
+def _unreached(start, leaves, numbers):
+    """Those of the leaves to which no path leads; the others have a derivative, which is zero."""
+    reached, waiting = set(), [start.node()]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in reached:
+            reached.add(id(node))
+            waiting += [edge.node() for edge in node.edges() if edge is not None]
+    return [i for i in numbers if id(port(leaves[i]).node()) not in reached]
+
+
+def _names(function, numbers, args, structures, unused):
+    """The arguments, or the parts of trees, that these leaves are."""
+    names, start = [], 0
+    for n, structure in zip(numbers, structures, strict=True):
+        count = 1 if structure is None else structure[1]
+        name = cuts.argument_name(function, n, len(args))
+        mine = [i - start for i in unused if start <= i < start + count]
+        if structure is None or len(mine) == count:
+            names += [name] * bool(mine)
+        else:
+            paths = list(paths_of(structure[0]))
+            names += [name + paths[i] for i in mine]
+        start += count
+    return names
 
 
 def _check_scalar(value):

@@ -6,9 +6,11 @@ from pullback.autograd.api import grad
 from pullback.core import modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, OperatorError
+from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, wrap
 
 
+@named("linalg.matrix_function", "Tensor A, callable function, str UPLO='L'")
 def matrix_function(A, function, UPLO="L"):
     """f(A) = V diag(f(w)) V^H of Hermitian matrices A = V diag(w) V^H, differentiable for equal eigenvalues too.
 
@@ -76,7 +78,7 @@ class OfNumbers:
         try:
             return self._derivative(x, order) if order else self._value(x)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def _derivative(self, x, order):
         point = wrap(np.array(x))

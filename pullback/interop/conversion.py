@@ -6,44 +6,62 @@ from opcode import opmap
 
 import numpy as np
 
-from pullback.core.errors import DetachingError, GradientError, UnsupportedError, with_article
+from pullback.core.cuts import WATCHED, note
+from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
 from pullback.core.factory import from_numpy
+from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
+from pullback.core.users_call import users_call
 from pullback.interop.operands import needs_grad
+from pullback.interop.suggest import advice, would_detach
 
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
 
 
 def plain_array(self, dtype=None, copy=None):
-    """`__array__`: the values, for NumPy and plotting libraries; refused where a gradient would be lost."""
+    """`__array__`: the values, for NumPy and plotting libraries; refused where a gradient would be lost.
+
+    Without a copy it is read-only: a library that solves in the memory of its argument would change the tensor behind
+    the back of its version. `numpy()` gives an array that can be written into.
+    """
     if needs_grad(self):
-        raise DetachingError(
-            "a Tensor that requires grad was about to become a plain ndarray, which would lose its gradient without a "
-            "word. To plot or store values, write t.detach().numpy(). Inside a model, call NumPy's functions on the "
-            "Tensor itself (np.sin(t)) and join Tensors with np.stack or np.concatenate instead of np.array([...]); "
-            "a library function that converts its input must be wrapped in a pullback.autograd.Function with a "
-            "backward of its own."
-        )
+        familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
+        raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
     data = self.numpy()
     if not isinstance(data, ndarray):
         raise UnsupportedError(
             f"a Tensor around {with_article(data)} has no values yet, so it cannot become an ndarray."
         )
-    return np.array(data, dtype=dtype, copy=copy)
+    array = np.array(data, dtype=dtype, copy=copy)
+    if array is data:
+        array = data.view()
+        array.flags.writeable = False
+    return array
 
 
 def _number(kind):
     def convert(self):
         if self._array.size != 1:
-            raise GradientError(
-                f"only a Tensor of one element can be converted to a Python {kind.__name__}, not shape {self.shape}."
-            )
+            raise _not_one(self, kind)
         if needs_grad(self):
             _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))
+        if WATCHED:
+            note(f"{kind.__name__}()", self)
         return kind(self.item())
 
     convert.__name__ = f"to_{kind.__name__}"
     return convert
+
+
+def _not_one(tensor, kind):
+    call = users_call()
+    said = (
+        f"only one element tensors can be converted to Python scalars: a Python {kind.__name__} cannot stand for shape "
+        f"{tensor.shape}."
+    )
+    if call.name in ("", kind.__name__):
+        return OperatorError(said)
+    return OperatorError(f"{call.name}: {said}{call.where()}{advice(call.library, call.name)}")
 
 
 def _say_that_gradient_is_lost(tensor, kind, frame):
@@ -52,20 +70,29 @@ def _say_that_gradient_is_lost(tensor, kind, frame):
     `ndarray[i] = t` asks for a number by `__float__`, like `float(t)`: the caller's instruction tells them apart.
     """
     if frame.f_code.co_code[frame.f_lasti] in _STORES:
-        raise DetachingError(
-            "array[i] = t would write a Tensor that requires grad into a plain array, which cannot hold its gradient. "
-            "Collect the Tensors in a list and join them with np.stack, or write into a Tensor (pullback.zeros(n))."
+        raise would_detach(
+            f"write a Tensor that {_carries(tensor)} into a plain array",
+            "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t)).",
         )
     if tensor._level:
-        raise DetachingError(
-            f"a value that is being differentiated was about to become a Python {kind}, which would lose its gradient. "
-            "Use NumPy's or pullback's functions instead of those of `math`; to look at the value, write t.item()."
-        )
+        raise would_detach(f"make a Python {kind} of a value that is being differentiated")
+    call = users_call()
+    instead = advice(call.library, call.name)
+    meant = "" if "t.item()" in instead else " For the bare number write t.item()."
     warnings.warn(
-        f"{kind}(t) takes a Tensor that requires grad out of the graph; write t.item() to say so, or use pullback's or "
-        "NumPy's function instead of a function of `math`.",
-        stacklevel=3,
+        f"{call.name or kind} takes a Tensor that {_carries(tensor)} out of the graph, as a Python {kind}. {instead}"
+        f"{meant}",
+        stacklevel=call.depth + 1,
     )
+
+
+def _carries(tensor):
+    """What would be lost of a tensor, after "that"."""
+    while isinstance(tensor, Tensor):
+        if tensor._requires_grad:
+            return "requires grad"
+        tensor = tensor._array
+    return "has a tangent"
 
 
 def dlpack(self, **options):
@@ -75,7 +102,7 @@ def dlpack(self, **options):
             "a Tensor that requires grad was about to be handed to another library, where its gradient would be lost; "
             "write library.from_dlpack(t.detach())."
         )
-    return plain_array(self).__dlpack__(**options)
+    return self.numpy().__dlpack__(**options)
 
 
 def dlpack_device(self):
@@ -83,6 +110,7 @@ def dlpack_device(self):
     return self.numpy(force=True).__dlpack_device__()
 
 
+@named("from_dlpack")
 def from_dlpack(x, *, copy=None):
     """A Tensor that shares memory with another library's array.
 

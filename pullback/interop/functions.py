@@ -1,5 +1,6 @@
 """`__array_function__`: what NumPy calls when one of its functions (not a ufunc) meets a Tensor."""
 
+from pullback.core.dispatch import explained_call
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
 from pullback.interop.suggest import unsupported
@@ -14,5 +15,8 @@ def array_function(self, function, types, args, kwargs):
             return NotImplemented  # another library's array: its turn
     rule = FUNCTIONS.get(function) or find_function(function)
     if rule is None:
-        raise unsupported(numpy_name(function))
-    return rule(*args, **kwargs)
+        raise unsupported(f"np.{numpy_name(function)}")
+    try:
+        return rule(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904

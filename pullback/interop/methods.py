@@ -7,19 +7,23 @@ import functools
 
 import numpy as np
 
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 
 
+@named("Tensor.copy", "Tensor self, str order='C'")
 def copy(self, order="C"):
     """A copy, recorded: NumPy's name of `clone`."""
     return np.copy(self, order)
 
 
+@named("Tensor.compress")
 def compress(self, condition, axis=None):
     """The elements, or the slices along `axis`, where `condition` holds: np.compress."""
     return np.compress(condition, self, axis)
 
 
+@named("Tensor.fill", "Tensor self, Tensor value")
 def fill(self, value):
     """Write one number everywhere, as ndarray.fill does; `fill_` returns the tensor too."""
     self.fill_(value)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import CONSTANTS, TENSOR
-from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
+from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
@@ -36,7 +37,7 @@ def array(x):
     made = np.asarray(x)
     if made.dtype.kind not in _NUMERIC:
         raise TypeError(
-            f"expected a Tensor, an array of numbers or a number beside a Tensor, got {type(x).__name__} of dtype "
+            f"expected a Tensor, an array of numbers or a number beside a Tensor, got {type_name(x)} of dtype "
             f"{made.dtype}."
         )
     return made
@@ -72,7 +73,11 @@ def values(x, name):
 
 def frozen(x, name):
     """The plain array of `x`, for results that are constant almost everywhere (indices, counts, truth values)."""
-    return _bottom(x, name, force=True) if isinstance(x, Tensor) else np.asarray(x)
+    if not isinstance(x, Tensor):
+        return np.asarray(x)
+    if WATCHED:
+        note_operator(f"np.{name}", x)
+    return _bottom(x, name, force=True)
 
 
 def _bottom(x, name, force):
@@ -119,7 +124,7 @@ def deliver(name, result, out, casting="same_kind"):
     if out is None:
         return result
     if not isinstance(out, (Tensor, ndarray)):
-        raise TypeError(f"np.{name}: argument 'out' must be a Tensor or an ndarray, got {type(out).__name__}.")
+        raise TypeError(f"np.{name}: argument 'out' must be a Tensor or an ndarray, got {type_name(out)}.")
     if isinstance(result, Tensor):
         if not np.can_cast(result.dtype, out.dtype, casting):
             raise TypeError(f"np.{name}: cannot cast from {result.dtype} to out's {out.dtype} by the rule {casting!r}.")
@@ -137,12 +142,12 @@ def deliver(name, result, out, casting="same_kind"):
 
 
 def needs_grad(x):
-    """Whether a gradient would be lost with `x`, at any level."""
+    """Whether a gradient, or a tangent, would be lost with `x`, at any level."""
     while isinstance(x, Tensor):
-        if x._requires_grad:
+        if x._requires_grad and modes.current().records(x._level):
             return True
         x = x._array
-    return False
+    return hasattr(x, "carries_derivative") and x.carries_derivative()
 
 
 def axes_of(axis, ndim):

@@ -10,8 +10,8 @@ from pullback.ops.tables import NUMPY_RULES
 FUNCTIONS = {}  # function of NumPy -> function on Tensors with the same signature
 UFUNCS = {}  # ufunc of NumPy or SciPy -> function of as many Tensors
 
-_ADAPTERS = ("calculus", "creation", "decompositions", "indexing", "inspection", "joining", "linalg", "pointwise",
-             "reductions", "shape", "sorting", "statistics")  # fmt: skip
+_ADAPTERS = ("calculus", "creation", "decompositions", "histograms", "indexing", "inspection", "joining", "linalg",
+             "pointwise", "reductions", "shape", "sorting", "statistics")  # fmt: skip
 
 
 def rule(*names):
@@ -21,6 +21,7 @@ def rule(*names):
     """
 
     def enter(function):
+        function.__qualname__ = f"np.{names[0]}"  # which Python's own errors show
         for name in names:
             target = numpy_object(name)
             if target is not None:

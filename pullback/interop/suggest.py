@@ -1,71 +1,113 @@
-"""The error for a NumPy or SciPy function without rule: its name, what is nearest, and what to write instead."""
+"""The errors for calls that have no rule for Tensors: the function, the line that called it, and what to write."""
 
+import functools
+import inspect
 import sys
 
 import numpy as np
 
-from pullback.core.errors import UnsupportedError
+from pullback.core.errors import DetachingError, UnsupportedError, refusals
+from pullback.core.users_call import users_call
+from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, NOT_THE_SAME, SAME
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
 
-# What to write instead, where that is a line or two.
-INSTEAD = {
-    "at": "pullback.index_put(t, (index,), values, accumulate=True)",
-    "cbrt": "np.sign(x) * np.abs(x) ** (1 / 3)",
-    "copyto": "t[...] = values",
-    "fill_diagonal": "t[np.arange(n), np.arange(n)] = values",
-    "gamma": "np.exp(scipy.special.gammaln(x)), which is gamma(x) for x > 0",
-    "geomspace": "np.logspace(np.log10(start), np.log10(stop))",
-    "insert": "np.concatenate([t[:i], values, t[i:]])",
-    "place": "t[mask] = values",
-    "polyfit": "np.linalg.lstsq(np.vander(x, degree + 1), y)[0]",
-    "put": "t.put_(index, values)",
-    "put_along_axis": "t.scatter_(axis, index, values)",
-    "putmask": "np.where(mask, values, t)",
-}
+_WRAP = "Write it with supported functions, or wrap it in a pullback.autograd.Function with a backward of its own"
+_OF_NUMBERS = ("", "numpy", "scipy")  # libraries that compute; others draw and store
 
 
-def unsupported(name, qualified=None):
-    """The UnsupportedError for the NumPy function `name`, such as "linalg.inv"; `qualified` is for the message."""
-    if name in INSTEAD:
-        advice = [f"Write {INSTEAD[name]}."]
-    else:
-        near = nearest(name)
-        advice = [f"Nearest: {', '.join(near)}."] if near else []
-    return _error(qualified or f"np.{name}", advice)
+def unsupported(name):
+    """The UnsupportedError for a function without rule: "np.linalg.inv", "scipy.special.ellipk"."""
+    call = users_call()
+    inside = f", which {call.name} calls," if call.library == "scipy" and call.name not in ("", name) else ""
+    names = (call.name, name) if inside else (name,)
+    return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{advice(call.library, *names)}")
 
 
 def unsupported_method(ufunc, method):
     """The UnsupportedError for a method of a ufunc, such as np.add.at."""
-    advice = [f"Write {INSTEAD[method]}."] if method in INSTEAD and ufunc is np.add else []
-    return _error(f"{ufunc_name(ufunc)}.{method}", advice)
+    return unsupported(f"{ufunc_name(ufunc)}.{method}")
 
 
-def _error(qualified, advice):
-    advice = [
-        *advice,
-        (
-            "Write it with supported functions, or wrap it in a pullback.autograd.Function with a backward of its own; "
-            "t.detach().numpy() is the plain array, outside the graph."
-        ),
+def would_detach(what, otherwise="", phrase=""):
+    """The DetachingError for what would lose a gradient: `what` says how, after the name of the function."""
+    call = users_call()
+    subject = call.name or "this line"
+    instead = otherwise or advice(call.library, call.name)
+    error = DetachingError(f"{phrase}{subject} would {what}, and so lose its gradient.{call.where()}{instead}")
+    refusals.last = str(error)
+    return error
+
+
+@functools.lru_cache(maxsize=256)  # a loop may warn at one call many times
+def advice(library, *names):
+    """What to write instead of the first function of these that has an answer of its own, as sentences."""
+    for name in names:
+        instead = _instead(name)
+        if instead:
+            return instead
+    for name in names:
+        home = name.rpartition(".")[0]
+        if home in HOMES:
+            return HOMES[home]
+    if library not in _OF_NUMBERS:
+        return "Give it plain values: t.detach().numpy() is the array, outside the graph."
+    near = [found for name in names for found in nearest(name)]
+    said = f"Nearest: {', '.join(near)}. " if near else ""
+    return f"{said}{_WRAP}; t.detach().numpy() is the plain array, outside the graph."
+
+
+def _instead(name):
+    if name in EXPRESSIONS:
+        return f"Write {EXPRESSIONS[name]}."
+    if name in ADVICE:
+        return f"Write {ADVICE[name]}."
+    if name in _supported():
+        return f"{name} takes Tensors, but not everything that can hold them: join a list first, by np.stack([...])."
+    found = counterpart(name)
+    return f"Write {found}." if found else ""
+
+
+def counterpart(name):
+    """The supported function of the same name and meaning in another module, with its arguments; "" without one."""
+    home, _, tail = name.rpartition(".")
+    if name in NOT_THE_SAME:
+        return ""
+    for other in SAME.get(home, ()):
+        full = f"{other}.{tail}"
+        if full in _supported() and full not in EXPRESSIONS and full not in ADVICE:
+            return full + _signature(full)
+    return ""
+
+
+def _signature(full):
+    """`(input, dim, keepdim=False)`, without the arguments that have names in NumPy alone."""
+    package, _, path = full.partition(".")
+    home, _, name = path.rpartition(".")
+    if package != "pullback":
+        return "(...)"
+    try:
+        parameters = inspect.signature(PUBLIC[home][name]).parameters.values()
+    except (KeyError, ValueError, TypeError):
+        return "(...)"
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):  # overloads
+        return "(...)"
+    shown = [
+        p.name if repr(p.default) == "<required>" or p.default is p.empty else f"{p.name}={p.default!r}"
+        for p in parameters
+        if p.kind is not p.KEYWORD_ONLY
     ]
-    return UnsupportedError(f"{qualified} has no rule for Tensors. {' '.join(advice)}")
+    return f"({', '.join(shown)})"
 
 
 def nearest(name, count=3):
-    """The supported NumPy functions and operators whose names are most like `name`, those of its own home first."""
+    """The supported functions of the same module whose names are nearly `name`; ("np.linalg", "pullback.linalg")."""
     import difflib  # here, because it costs a millisecond that only this error needs
 
     home, _, tail = name.rpartition(".")
-    same, others = {}, {}
-    for full in sorted(_supported(), key=lambda s: (not s.startswith("np."), s)):
-        prefix, _, last = full.rpartition(".")
-        (same if home and prefix.endswith(f".{home}") else others).setdefault(last, full)
-    found = [same[f] for f in difflib.get_close_matches(tail, same, n=count, cutoff=0.4)]
-    cutoff = 0.55 if len(tail) > 5 else 0.75  # short names are like each other by chance
-    found += [others[f] for f in difflib.get_close_matches(tail, others, n=count, cutoff=cutoff)]
-    refused = {f"np.{n}" for n in (name, *INSTEAD)}  # some have a rule for arrays alone
-    return [f for f in found if f not in refused][:count]
+    same = [full for full in _supported() if full.rpartition(".")[0] == home and full not in (name, *ADVICE)]
+    tails = sorted(full.rpartition(".")[2] for full in same)
+    return [f"{home}.{near}" for near in difflib.get_close_matches(tail, tails, n=count, cutoff=0.75)]
 
 
 def _supported():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core.dispatch import explained_call
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
@@ -34,21 +35,25 @@ SCIPY_OF_DEGREE = {
 
 def array_ufunc(self, ufunc, method, *inputs, **kwargs):
     """The rule of a ufunc, called or reduced, on inputs of any kind."""
-    if method == "__call__":
-        rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
-        if rule is not None and not kwargs:
-            for x in inputs:
-                if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
-                    break
-            else:
-                return rule(*inputs)
-    if _foreign(inputs, kwargs):
-        return NotImplemented
-    if method == "__call__":
-        if rule is None:
-            raise unsupported(ufunc.__name__, ufunc_name(ufunc))
-        return _call(ufunc, rule, inputs, **kwargs)
-    return _METHODS[method](ufunc, *inputs, **kwargs)
+    try:
+        if method == "__call__":
+            rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
+            if rule is not None and not kwargs:
+                for x in inputs:
+                    if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
+                        break
+                else:
+                    return rule(*inputs)
+        if _foreign(inputs, kwargs):
+            return NotImplemented
+        if method == "__call__":
+            if rule is None:
+                raise unsupported(ufunc_name(ufunc))
+            return _call(ufunc, rule, inputs, **kwargs)
+        return _METHODS[method](ufunc, *inputs, **kwargs)
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
+        raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
 
 
 def find_ufunc(ufunc):

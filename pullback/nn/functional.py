@@ -1,5 +1,8 @@
 """torch.nn.functional's names: activations, losses, linear, dropout, convolution, pooling."""
 
+import sys as _sys
+
+from pullback.core.absent import absent as _absent
 from pullback.ops.late import late_function as _late_function
 from pullback.ops.late import late_names as _late_names
 from pullback.ops.tables import PUBLIC as _PUBLIC
@@ -12,4 +15,4 @@ __all__ = list(_PUBLIC["nn.functional"])
 def __getattr__(name):
     if name in _LATE:
         return _late_function("nn.functional", name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _absent(_sys.modules[__name__], name, _PUBLIC)

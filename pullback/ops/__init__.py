@@ -1,13 +1,16 @@
 """Floor 3: which operators exist and how they differentiate. Importing it fills the tables and Tensor's methods."""
 
+import sys as _sys
 from functools import cache
 
 from pullback.arrays import numpy as kernels
 from pullback.arrays.numpy.in_formulas import IN_FORMULAS
 from pullback.core import slots
+from pullback.core.absent import absent as _absent
 from pullback.core.dispatch import NUMPY
 from pullback.ops import late, tables
 from pullback.ops.generated import tables as generated
+from pullback.ops.tables import PUBLIC as _HOMES
 
 NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
 generated.fill_tables(tables)
@@ -31,4 +34,4 @@ def __getattr__(name):
         from pullback.ops.loading import load
 
         return load
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _absent(_sys.modules[__name__], name, _HOMES)

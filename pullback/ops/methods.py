@@ -3,9 +3,10 @@
 import numpy as np
 
 from pullback.core import inspection
-from pullback.core.arguments import number_type
+from pullback.core.arguments import a_flag, number_type
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name, names_device
-from pullback.core.dispatch import TENSOR
+from pullback.core.dispatch import TENSOR, explained
 from pullback.core.errors import GradientError
 from pullback.core.hooks import (
     register_hook,
@@ -14,6 +15,7 @@ from pullback.core.hooks import (
     register_prehook,
     retain_grad,
 )
+from pullback.core.named import named
 from pullback.core.node import Node
 from pullback.core.tensor import Tensor
 from pullback.ops.index import is_basic_index, plain_index
@@ -26,11 +28,11 @@ def _plain(name):
     return OPERATORS[name][0].function
 
 
-def _swapped(function):
+def _swapped(function, name):
     def reflected(self, other):
         return function(other, self)
 
-    reflected.__name__ = f"reflected_{function.__name__}"
+    reflected.__name__, reflected.__qualname__ = name, f"Tensor.{name}"
     return reflected
 
 
@@ -48,7 +50,7 @@ def _operators():
     for python, name in binary.items():
         function = _plain(name)
         methods[f"__{python}__"] = function
-        methods[f"__r{python}__"] = function if name in _COMMUTATIVE else _swapped(function)
+        methods[f"__r{python}__"] = function if name in _COMMUTATIVE else _swapped(function, f"__r{python}__")
         in_place = OPERATORS[name][0].inplace
         if in_place is not None:
             methods[f"__i{python}__"] = in_place
@@ -70,13 +72,20 @@ def getitem(self, index):
     kind = type(index)
     if kind is slice or kind is int:
         return slice_view(self, index)
-    index = plain_index(index)
+    try:
+        index = plain_index(index)
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
     return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
 
 
 def setitem(self, index, value):
     """self[index] = value, recorded like any in-place operation."""
-    _setitem(self, plain_index(index), value)
+    try:
+        index = plain_index(index)
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
+    _setitem(self, index, value)
 
 
 def iterate(self):
@@ -86,6 +95,7 @@ def iterate(self):
     return iter(TENSOR.unbind(self, 0))
 
 
+@named("Tensor.__contains__", "Tensor self, any item")
 def contains(self, item):
     """Whether any element equals `item`."""
     return bool((self == item).any().item())
@@ -95,15 +105,20 @@ def to_bool(self):
     """Whether the only element is nonzero; ambiguous for several."""
     if self._array.size != 1:
         raise GradientError(
-            f"Boolean value of Tensor with more than one value is ambiguous (shape {self.shape}); use .any() or .all()."
+            f"Boolean value of Tensor with {'more than one value' if self.numel() else 'no values'} is ambiguous "
+            "(shape "
+            f"{self.shape}); use .any() or .all()."
         )
     return bool(self.item())
 
 
 def to_index(self):
-    """An integer tensor of one element as a Python int."""
-    if self._array.dtype.kind not in "iub" or self._array.size != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index")
+    """A 0-d integer tensor as a Python int; no other, because NumPy asks for an index before it looks for a mask."""
+    if self._array.dtype.kind not in "iu" or self._array.ndim:
+        raise TypeError(
+            "only integer tensors of a single element and no dimension can be converted to an index, not one of shape "
+            f"{self.shape} and dtype {self.dtype}; write int(t)."
+        )
     return int(self.item())
 
 
@@ -160,8 +175,10 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     _only_flags(given)
     if len(given) == 2:
         copy = given[1]
+    if copy is not False and copy is not True:
+        copy = a_flag("to", "copy", copy)
     if device is not None:
-        device_name(device)
+        device_name(device, "to")
     dtype = self.dtype if dtype is None else number_type("to", dtype)
     return _in_dtype(self, dtype, copy, memory_format)
 
@@ -170,6 +187,8 @@ def _in_dtype(self, dtype, copy=False, memory_format=None):
     """`self` in a NumPy dtype of numbers."""
     if not copy and dtype == self.dtype:
         return self
+    if WATCHED and dtype.kind not in "fc":
+        note_operator(f"the cast to {dtype}", self)
     return TENSOR._to_copy(self, dtype, memory_format=memory_format)
 
 
@@ -183,12 +202,17 @@ def _only_flags(given):
         )
 
 
-def _cast(dtype):
+def _cast(name, dtype):
     dtype = np.dtype(dtype)
 
     def cast(self, memory_format=None):
-        return _in_dtype(self, dtype, memory_format=memory_format)
+        try:
+            return _in_dtype(self, dtype, memory_format=memory_format)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            signature = "Tensor self, str? memory_format=None"
+            raise explained(f"Tensor.{name}", signature, (self, memory_format), error)  # noqa: B904
 
+    cast.__name__, cast.__qualname__ = name, f"Tensor.{name}"
     cast.__doc__ = f"`self` as {dtype}."
     return cast
 
@@ -199,26 +223,37 @@ _CASTS = {
 }  # fmt: skip
 
 
+@named("Tensor.where", "Tensor self, Tensor condition, Tensor other")
+def where(self, condition, other):
+    """`self` where condition holds, `other` elsewhere: `pullback.where(condition, self, other)`."""
+    return TENSOR.where(condition, self, other)
+
+
+@named("Tensor.astype", "Tensor self, ScalarType dtype, bool copy=True")
 def astype(self, dtype, copy=True):
     """NumPy's name of `to`; differentiable."""
     return to(self, dtype, copy=copy)
 
 
+@named("Tensor.cpu", "Tensor self, str? memory_format=None")
 def cpu(self, memory_format=None):
     """`self`: everything is on the CPU."""
     return to(self, memory_format=memory_format)
 
 
+@named("Tensor.cuda")
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """Refused: there is no such device yet."""
     return to(self, "cuda" if device is None else f"cuda:{device}")
 
 
+@named("Tensor.type_as", "Tensor self, Tensor other")
 def type_as(self, other):
     """`self` in the dtype of `other`."""
     return to(self, other.dtype)
 
 
+@named("Tensor.type", "Tensor self, ScalarType dtype")
 def type_to(self, dtype=None, non_blocking=False):
     """`self` in another dtype, as `to(dtype)`.
 
@@ -247,14 +282,18 @@ def attach():
     for name, function in _operators().items():
         setattr(Tensor, name, function)
     for name, code in _CASTS.items():
-        setattr(Tensor, name, _cast(code))
+        setattr(Tensor, name, _cast(name, code))
     others = {
         "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__contains__": contains,
         "__bool__": to_bool, "__index__": to_index, "__hash__": object.__hash__, "to": to, "astype": astype,
         "cpu": cpu, "cuda": cuda, "type": type_to, "type_as": type_as, "view": view,
+        "where": where,
         "register_hook": register_hook, "retain_grad": retain_grad,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     }  # fmt: skip
+    for name, value in others.items():
+        if value is not object.__hash__:
+            value.__qualname__ = f"Tensor.{name}"  # which Python's own errors show
     for name, value in (*others.items(), *inspection.METHODS.items()):
         setattr(Tensor, name, value)
     for name, (operator, doc) in _PROPERTIES.items():

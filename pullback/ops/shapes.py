@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from pullback.core.named import named
 
+
+@named("broadcast_shapes")
 def broadcast_shapes(*shapes):
     """The shape to which tensors of the given shapes broadcast; an int n counts as (n,).
 

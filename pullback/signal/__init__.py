@@ -1,5 +1,9 @@
 """Floor 7: signal processing, under PyTorch's names."""
 
+from pullback.core.absent import getter as _getter
+from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.signal import windows
 
 __all__ = ["windows"]
+
+__getattr__ = _getter(__name__, _HOMES)

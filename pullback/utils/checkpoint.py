@@ -11,6 +11,8 @@ from pullback.autograd.checkpoint import (
     set_checkpoint_early_stop,
 )
 from pullback.autograd.checkpoint.api import no_contexts as noop_context_fn
+from pullback.core.absent import getter as _getter
+from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = [
     "CheckpointError",
@@ -23,3 +25,5 @@ __all__ = [
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
+
+__getattr__ = _getter(__name__, _HOMES)

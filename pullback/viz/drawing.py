@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
 from pullback.viz import dot, layout, mermaid
 from pullback.viz.boxes import Arrow, Vertex
@@ -130,7 +131,7 @@ def graph(outputs: Any, params: Mapping[str, Any] | None = None, *, saved: bool 
 def start_node(tensor: Any) -> Any:
     """The node that the graph of `tensor` begins with."""
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"graph: expected a Tensor or a sequence of Tensors, got {type(tensor).__name__}.")
+        raise TypeError(f"graph: expected a Tensor or a sequence of Tensors, got {type_name(tensor)}.")
     if tensor.grad_fn is None:
         why = "is a leaf: nothing was computed from it yet" if tensor.requires_grad else "does not require grad"
         raise ValueError(
@@ -169,7 +170,7 @@ def _names(params: Mapping[str, Any]) -> dict[tuple[int, int], str]:
     names = {}
     for name, tensor in params.items():
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"graph: params[{name!r}] must be a Tensor, got {type(tensor).__name__}.")
+            raise TypeError(f"graph: params[{name!r}] must be a Tensor, got {type_name(tensor)}.")
         node = tensor.grad_fn
         names[(id(tensor), 0) if node is None else (id(node), tensor.output_nr)] = name
     return names

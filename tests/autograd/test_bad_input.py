@@ -124,7 +124,7 @@ def test_shapes_that_do_not_fit_name_the_operator(x):
 def test_arguments_that_are_no_tensors_are_named():
     t = pb.ones(2)
     for bad in ([1.0, 2.0], "text", None, object()):
-        with pytest.raises(TypeError, match=type(bad).__name__):
+        with pytest.raises(TypeError, match=type(bad).__name__.removesuffix("Type")):
             pb.add(t, bad)
 
 
@@ -156,7 +156,7 @@ SHAPES = {
     "view": (lambda x: x.view(3), RuntimeError, "view.*size 2"),
     "expand": (lambda x: x.expand(3), RuntimeError, r"expand.*\(2,\).*\(3,\)"),
     "negative size": (lambda x: pb.zeros(-1), RuntimeError, "negative"),
-    "dimension": (lambda x: x.sum(3), IndexError, "sum.*axis 3"),
+    "dimension": (lambda x: x.sum(3), IndexError, r"sum.*expected to be in range of \[-1, 0\], but got 3"),
     "dimension twice": (lambda x: pb.ones(2, 2).sum((0, 0)), RuntimeError, "sum.*duplicate"),
     "index": (lambda x: x[5], IndexError, "5 is out of bounds"),
     "mask": (lambda x: x[pb.tensor([True, False, True])], IndexError, "boolean index.*2.*3"),

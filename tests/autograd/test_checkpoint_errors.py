@@ -34,7 +34,7 @@ def test_fewer_tensors():
     x = leaf()
     out = checkpoint(Changing(lambda x: x.sin().exp() * x, lambda x: x.sin()), x)
     with pytest.raises(
-        CheckpointError, match=r"(?s)Changing\): a different number of tensors.*\(4\).*\(1\).*debug=True"
+        CheckpointError, match=r"(?s)Changing\): A different number of tensors.*: 4 and 1\..*debug=True"
     ):
         out.sum().backward()
     assert x.grad is None
@@ -70,7 +70,7 @@ def test_a_recomputation_that_went_wrong_leaves_nothing_to_be_used_later():
 
     x = leaf()
     sine, exponential = checkpoint(Changing(right, wrong, right), x)
-    with pytest.raises(CheckpointError, match="a different number"):
+    with pytest.raises(CheckpointError, match="A different number"):
         exponential.sum().backward()
     sine.sum().backward()
     close((x.grad,), (x.cos(),))

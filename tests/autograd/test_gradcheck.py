@@ -1,5 +1,7 @@
 """gradcheck and gradgradcheck: what passes, what is refused, and that the inputs come back untouched."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -250,3 +252,52 @@ def test_nondeterminism_within_nondet_tol_passes():
     with pytest.raises(GradcheckError, match="not reentrant"):
         pb.autograd.gradcheck(noisy, inputs((3,)))
     assert pb.autograd.gradcheck(noisy, inputs((3,)), nondet_tol=1e-7)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("check_forward_ad", [False, True])
+@pytest.mark.parametrize(
+    ("f", "match"),
+    [
+        (lambda x: pb.cat([x, x]) if bool((x >= 1).all()) else x, r"output 0 is .*\(4,\) at the inputs, and .*\(2,\)"),
+        (lambda x: pb.cat([x, x])[:1] if bool((x >= 1).all()) else x.sum(0, True), None),
+        (lambda x: x[x >= 1], r"output 0 is .*\(2,\) at the inputs, and"),
+        (lambda x: (x, x) if bool((x >= 1).all()) else (x,), r"returns 2 outputs at the inputs, and 1"),
+        (lambda x: x if bool((x >= 1).all()) else x + 0j, r"float64 .* at the inputs, and complex128"),
+        (lambda x: x if bool((x >= 1).all()) else x.to(pb.float32), r"float64 .* at the inputs, and float32"),
+    ],
+)
+def test_outputs_that_change_their_layout_with_the_values_are_told_of(f, match, check_forward_ad, fast_mode):
+    x = pb.ones(2, requires_grad=True)
+    with pytest.raises(GradcheckError) as caught:
+        pb.autograd.gradcheck(f, (x,), check_forward_ad=check_forward_ad, fast_mode=fast_mode)
+    if match is not None:
+        assert re.search(match, str(caught.value))
+        assert caught.value.diagnosis.kind == "changing_outputs"
+    assert x.tolist() == [1, 1]
+
+
+def test_a_function_that_writes_into_its_input_is_refused_and_the_input_kept():
+    def by_data(x):
+        x.data.mul_(1.01)
+        return x * 2
+
+    def by_numpy(x):
+        x.detach().numpy()[...] += 1e-3
+        return x * 2
+
+    for f in (by_data, by_numpy):
+        x = pb.ones(2, requires_grad=True)
+        with pytest.raises(GradcheckError, match="func modifies input 0 in place") as caught:
+            pb.autograd.gradcheck(f, (x,))
+        assert caught.value.diagnosis.kind == "modified_input"
+        assert x.tolist() == [1, 1]
+
+
+def test_what_cannot_be_checked_is_said():
+    x = pb.ones(2, requires_grad=True)
+    for f in (lambda x: x.argmax(), lambda x: x > 1, lambda x: ()):
+        with pytest.raises(ValueError, match="nothing to check"):
+            pb.autograd.gradcheck(f, (x,))
+    with pytest.raises(TypeError, match="tuple of Tensors, but it returned tuple"):
+        pb.autograd.gradcheck(lambda x: (x, (x,)), (x,))

@@ -219,7 +219,10 @@ def test_a_tensor_hook_that_returns_something_else_is_named_with_its_place(resul
 def test_a_hook_on_a_leaf_is_named_with_its_place():
     x = leaf()
     x.register_hook(lambda g: g.sum())
-    with pytest.raises(RuntimeError, match=r"'<lambda>' on a leaf returned a gradient of shape \(\); expected \(2,\)"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"'<lambda>' on a leaf has changed the size .* returned a gradient of shape \(\); expected \(2,\)",
+    ):
         (x * 2).sum().backward()
 
 
@@ -255,7 +258,7 @@ def test_a_hook_on_an_accumulator_has_no_gradients_to_replace():
     with node.register_hook(lambda ins, outs: ()):
         (x * 2).sum().backward()
     node.register_hook(lambda ins, outs: outs)
-    with pytest.raises(RuntimeError, match="AccumulateGrad returned 1 gradients; expected 0"):
+    with pytest.raises(RuntimeError, match=r"AccumulateGrad has returned an .* it returned 1 gradients; expected 0"):
         (x * 2).sum().backward()
 
 

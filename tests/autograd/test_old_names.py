@@ -156,7 +156,7 @@ def test_a_dict_of_inputs_gives_a_dict_of_gradients():
     autograd.backward(loss, inputs={"bias": parameters["bias"]})
     assert parameters["bias"].grad.tolist() == [1, 1]
     assert parameters["weight"].grad is None
-    with pytest.raises(RuntimeError, match=r"inputs argument to grad\(\) cannot be empty"):
+    with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty"):
         autograd.grad(loss, {})
 
 

@@ -141,8 +141,12 @@ def test_each_input_is_saved_only_for_the_gradient_that_needs_it():
         """
     )
     record = definition("record_product", text)
-    assert "if node._next1 is not None:\n        node.saved_self = input" in record
-    assert "if node._next0 is not None:\n        node.saved_other = other" in record
+    assert (
+        "if node._next1 is not None:\n        if type(input) is Tensor:\n            node.saved_self = input" in record
+    )
+    assert (
+        "if node._next0 is not None:\n        if type(other) is Tensor:\n            node.saved_other = other" in record
+    )
     x, y = ones(3), pb.tensor(2.0)
     node = pb.ops.load(text).product(x, y).grad_fn
     assert node.saved_other is y
@@ -379,6 +383,12 @@ def test_refuses_what_cannot_be_written(case):
         load(schema, derivative, "kernel: f")
     assert problem in str(raised.value)
     assert raised.value.line > 0
+
+
+def test_refuses_a_method_whose_tensor_is_not_the_first_argument():
+    schema = "f(Tensor condition, Tensor self) -> Tensor"
+    with pytest.raises(DeclarationError, match="has a method, but self is not its first argument"):
+        load(schema, entry="kernel: f\nvariants: method\ntags: nondifferentiable")
 
 
 def test_refuses_two_definitions_of_one_name():

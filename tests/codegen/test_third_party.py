@@ -294,6 +294,27 @@ print(x.grad.item())
     assert float(done.stdout) == pytest.approx(-1.3862943611198906)
 
 
+@pytest.mark.parametrize("entry", ["-m", "script"])
+def test_the_command_finds_modules_of_the_working_folder_however_it_is_called(entry, tmp_path):
+    (tmp_path / "own_kernels.py").write_text("def twice(x):\n    return 2 * x\n")
+    (tmp_path / "own.yaml").write_text(
+        "kernels: own_kernels\nnative_functions:\n- func: twice(Tensor self) -> Tensor\n  kernel: twice\n"
+        "  doc: Two times self.\nderivatives:\n- name: twice(Tensor self) -> Tensor\n  self: grad * 2\n"
+        "  result: auto_linear\n"
+    )
+    script = tmp_path / "bin" / "pullback"  # what installers write for a console script
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom pullback.__main__ import main\nsys.exit(main())\n")
+    command = [sys.executable, "-m", "pullback"] if entry == "-m" else [sys.executable, str(script)]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, "codegen", "own.yaml", "-o", "written.py"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "written.py").exists()
+
+
 def test_the_command_says_what_is_wrong(tmp_path, capsys):
     declarations, output = tmp_path / "bad.yaml", tmp_path / "bad.py"
     declarations.write_text(FILE.replace("log(self)", "logg(self)"))

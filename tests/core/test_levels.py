@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core.errors import IndependentResultWarning
 from pullback.core.tensor import extra_of, wrap
 
 grad = pb.func.grad
@@ -97,8 +98,10 @@ def test_a_closed_over_variable_is_a_constant_inside():
 
 
 def test_an_inner_function_that_ignores_its_argument():
-    assert grad(lambda x: grad(lambda y: x * x)(x))(3.0) == 0.0
-    assert grad(lambda x: x + grad(lambda y: x * x)(x))(3.0) == 1.0
+    with pytest.warns(IndependentResultWarning, match="does not depend on 'y'"):
+        assert grad(lambda x: grad(lambda y: x * x)(x))(3.0) == 0.0
+    with pytest.warns(IndependentResultWarning, match="does not depend on 'y'"):
+        assert grad(lambda x: x + grad(lambda y: x * x)(x))(3.0) == 1.0
 
 
 def test_three_levels_side_by_side():
@@ -299,9 +302,9 @@ def test_numpy_of_a_constant_that_is_differentiated_outside_is_refused():
 
 
 def test_a_tensor_of_a_level_never_becomes_an_array_by_accident():
-    with pytest.raises(RuntimeError, match="without a word"):
+    with pytest.raises(RuntimeError, match="lose its gradient"):
         grad(lambda x: (np.array([x, x]), x)[1])(2.0)
-    with pytest.raises(RuntimeError, match="without a word"):
+    with pytest.raises(RuntimeError, match="lose its gradient"):
         grad(grad(lambda x: (np.array([x.detach(), 1.0]), x)[1]))(2.0)
 
 
@@ -333,11 +336,13 @@ def test_copies_at_nested_levels_keep_the_outer_derivative_or_refuse():
     def inner(copied):
         return lambda x: grad(lambda z: copied(z.detach()) * z)(x)
 
-    assert grad(inner(lambda z: z.clone()))(2.0) == 1.0
-    for refused in (copy.deepcopy, lambda z: pickle.loads(pickle.dumps(z))):
-        assert grad(lambda x: refused(x.detach()) * x)(2.0) == 2.0  # noqa: B023 - called at once
-        with pytest.raises(RuntimeError):
-            grad(inner(refused))(2.0)
+    for copied in (lambda z: z.clone(), copy.copy, copy.deepcopy):
+        assert grad(lambda x: copied(x.detach()) * x)(2.0) == 2.0  # noqa: B023 - called at once
+        assert grad(inner(copied))(2.0) == 1.0
+    refused = lambda z: pickle.loads(pickle.dumps(z))  # noqa: E731
+    assert grad(lambda x: refused(x.detach()) * x)(2.0) == 2.0
+    with pytest.raises(RuntimeError):
+        grad(inner(refused))(2.0)
 
 
 def test_gradients_of_several_arguments_share_no_memory():

@@ -36,7 +36,7 @@ def test_rounds_to_a_narrower_dtype_of_the_same_kind(function, size):
 
 def test_several_results_need_as_many_tensors():
     x = pb.tensor([[2.0, 1.0], [1.0, 3.0]])
-    with pytest.raises(TypeError, match=r"linalg_eigh\(out=...\) must be a tuple of 2 Tensors, got one Tensor"):
+    with pytest.raises(TypeError, match=r"linalg\.eigh\(out=...\) must be a tuple of 2 Tensors, got one Tensor"):
         pb.linalg.eigh(x, out=pb.empty(2))
     with pytest.raises(TypeError, match=r"sort\(out=...\) must be a tuple of 2 Tensors, got a tuple of 1 Tensors"):
         pb.sort(x, out=(pb.empty(2, 2),))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -64,3 +67,18 @@ def test_digits_demo_learns_and_writes_its_pictures(tmp_path, capsys):
 )
 def test_errors_decide_the_digits(value, error, text):
     assert with_error(value, error) == text
+
+
+def test_without_its_extra_a_demo_ends_in_one_line_that_says_how_to_get_it(tmp_path):
+    for name in ("digits", "fit"):
+        program = (
+            "import sys\n"
+            "absent = ['matplotlib', 'matplotlib.figure', 'sklearn', 'sklearn.datasets', 'threadpoolctl', 'tqdm']\n"
+            "sys.modules.update(dict.fromkeys(absent))\n"
+            "from pullback.__main__ import main\n"
+            f"sys.exit(main(['demo', {name!r}, '-o', {str(tmp_path)!r}]))\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1
+        assert "pip install 'pullback[demo]'" in done.stderr

@@ -1,5 +1,7 @@
 """func.grad and value_and_grad: what their arguments may be."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -15,3 +17,82 @@ def test_argnums_are_positions(argnums):
 def test_an_integer_is_refused_with_what_to_write():
     with pytest.raises(TypeError, match=r"with respect to an int: pass a floating-point number \(2\.0 for 2\)"):
         pb.func.grad(lambda x: x)(2)
+
+
+@dataclasses.dataclass
+class Parameters:
+    rate: float = 1.0
+
+
+REFUSED = {
+    "int": (2, r"an int: pass a floating-point number \(2\.0 for 2\)"),
+    "int in a dict": ({"a": 2}, r"an int: pass a floating-point number"),
+    "str": ("a", "a str: pass an array, a floating-point number, or a dict, list or tuple of these"),
+    "set": ({1.0}, "a set: pass an array"),
+    "None": (None, "argument 0, which is None"),
+    "dataclass": (Parameters(), r"a Parameters: pass its fields in a dict, such as dataclasses\.asdict gives"),
+    "masked array": (np.ma.array([1.0, 2.0], mask=[0, 1]), r"a MaskedArray, whose meaning .* x\.filled\(value\)"),
+    "matrix": (np.ones((1, 1)).view(np.matrix), r"a matrix, whose meaning .* np\.asarray\(x\)"),
+    "array of objects": (np.array([1.0, None]), r"an array of dtype object: convert it"),
+}
+
+
+@pytest.mark.parametrize(("argument", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_nothing_can_vary_along_is_refused_with_what_to_pass(argument, said):
+    with pytest.raises(TypeError, match=f"cannot differentiate with respect to {said}"):
+        pb.func.grad(lambda x: np.sum(x))(argument)
+
+
+@pytest.mark.parametrize("argument", [[1.0, 2.0], (1.0, 2.0), [[1.0], [2.0]]])
+@pytest.mark.parametrize("function", [lambda x: np.sum(x**2), lambda x: np.sum(x), lambda x: np.dot(x, x)])
+def test_a_list_that_the_function_takes_for_one_array_is_named_in_a_note(argument, function):
+    kind = type(argument).__name__
+    said = rf"Argument 0 is a {kind}.*as many scalars.*pass np\.array"
+    with pytest.raises((TypeError, RuntimeError), match=said):
+        pb.func.grad(function)(argument)
+    tangent = (
+        (1.0, 1.0) if kind == "tuple" else type(argument)([[1.0], [1.0]] if argument == [[1.0], [2.0]] else [1.0, 1.0])
+    )
+    with pytest.raises((TypeError, RuntimeError), match=said):
+        pb.func.jvp(function, (argument,), (tangent,))
+
+
+def test_a_list_whose_elements_the_function_takes_apart_is_a_structure():
+    assert pb.func.grad(lambda x: x[0] * x[1])([2.0, 3.0]) == [3.0, 2.0]
+    with pytest.raises(ZeroDivisionError) as caught:
+        pb.func.grad(lambda x: 1 / 0)(np.ones(2))
+    assert not hasattr(caught.value, "__notes__")
+
+
+WRITES = {
+    "x[0] = 1": lambda x: x.__setitem__(0, 1.0),
+    "x += 1": lambda x: x.__iadd__(1.0),
+    "x[:1] *= 2": lambda x: x[:1].__imul__(2.0),
+    "x.fill(0)": lambda x: x.fill(0.0),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_into_the_argument_is_refused_with_a_remedy_that_works(write):
+    def f(x):
+        write(x)
+        return np.sum(x**2)
+
+    a = np.array([2.0, 3.0])
+    with pytest.raises(RuntimeError, match=r"x = x\.copy\(\)") as caught:
+        pb.func.grad(f)(a)
+    assert "no_grad" not in str(caught.value)
+    assert a.tolist() == [2.0, 3.0]
+    assert np.isfinite(pb.func.grad(lambda x: f(x.copy()))(a)).all()
+    leaf = pb.ones(2, requires_grad=True)  # outside, a parameter of the user's
+    with pytest.raises(RuntimeError, match=r"no_grad\(\)"):
+        write(leaf)
+
+
+def test_an_infinite_loss_does_not_spoil_the_derivative_of_its_gradient():
+    def inner(x):
+        return pb.func.grad(lambda y: y.log().sum())(x).sum()
+
+    with np.errstate(divide="ignore"):
+        found = pb.func.grad(inner)(np.array([0.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(found, [-np.inf, -0.25, -0.0625])

@@ -39,6 +39,21 @@ SMOOTH = {
         lambda x: np.average(x, axis=(1, 0), weights=m.T * m.T),
     ],
     "bincount": [lambda x: np.bincount(np.array([0, 3, 0, 1]), x[0], minlength=6)],
+    "histogram": [
+        lambda x: np.histogram(x, 3),
+        lambda x: np.histogram(m, 3, weights=x),
+        lambda x: np.histogram(x, [-1.0, 0.0, 1.0], weights=x, density=True),
+        lambda x: np.histogram(x, 4, density=True),
+    ],
+    "histogram2d": [
+        lambda x: np.histogram2d(x[0], x[1], 2),
+        lambda x: np.histogram2d(m[0], m[1], [few[[2, 0, 1]], 2], weights=x[2], density=True),
+    ],
+    "histogram_bin_edges": [lambda x: np.histogram_bin_edges(x, 3)],
+    "histogramdd": [
+        lambda x: np.histogramdd(x.T, 2, density=True),
+        lambda x: np.histogramdd([m[0], m[1]], [2, 3], [(-1, 2), (-1, 1.5)], weights=x[0]),
+    ],
     "block": [lambda x: np.block([[x, x], [x, m]]), lambda x: np.block([x[0], 1.0])],
     "broadcast_arrays": [lambda x: np.broadcast_arrays(x, few[:, None], x[0])],
     "broadcast_to": [lambda x: np.broadcast_to(x, (2, 3, 4)), lambda x: np.broadcast_to(x[0, 0], 3)],
@@ -296,8 +311,6 @@ CONSTANT = {
     "einsum_path": [lambda x: np.einsum_path("ij,kj->ik", x, x)[1][:10]],
     "fix": [np.fix],
     "flatnonzero": [lambda x: np.flatnonzero(x > 0)],
-    "histogram": [lambda x: np.histogram(x, 3)],
-    "histogram_bin_edges": [lambda x: np.histogram_bin_edges(x, 3)],
     "isclose": [lambda x: np.isclose(x, x[0])],
     "iscomplex": [np.iscomplex],
     "iscomplexobj": [np.iscomplexobj],
@@ -457,3 +470,41 @@ def test_unique_with_everything_returned():
     same(found, np.unique(a, return_index=True, return_inverse=True, return_counts=True))
     found[0].sum().backward()
     assert x.grad.tolist() == [1.0, 1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda e: np.histogram(m, e),
+        lambda e: np.histogram(m, e, weights=m),
+        lambda e: np.histogram_bin_edges(m, e),
+        lambda e: np.histogram2d(m[0], m[1], e),
+        lambda e: np.histogram2d(m[0], m[1], [e, 2]),
+        lambda e: np.histogramdd(m.T, [e, 2, 2]),
+        lambda e: pb.histogram(pb.tensor(m), e),
+        lambda e: pb.histogramdd(pb.tensor(m[:, :2]), [e, e]),
+    ],
+)
+def test_edges_that_require_grad_are_refused(f):
+    with pytest.raises(RuntimeError, match=r"histogram\w*(\(\))?: argument 'bins' \(the edges\) requires grad"):
+        f(pb.tensor([-1.0, 0.0, 1.0], requires_grad=True))
+
+
+@pytest.mark.parametrize("density", [False, True])
+def test_histograms_of_pullback_are_differentiable_in_weights_and_extremes(density):
+    x, w = pb.tensor(m[0], requires_grad=True), pb.tensor(m[1] ** 2 + 1, requires_grad=True)
+    assert pb.autograd.gradcheck(
+        lambda x, w: pb.histogram(x, 4, weight=w, density=density), (x, w), check_forward_ad=True
+    )
+    assert pb.autograd.gradcheck(
+        lambda w: pb.histogramdd(pb.tensor(m.T[:, :2]), 2, weight=w, density=density)[0], (w,), check_forward_ad=True
+    )
+    assert pb.autograd.gradgradcheck(lambda w: pb.histogram(x.detach(), 3, weight=w, density=density)[0], (w,))
+
+
+@pytest.mark.parametrize("f", [pb.linspace, pb.logspace])
+def test_ranges_are_differentiable_in_their_ends(f):
+    a, b = pb.tensor(0.7, requires_grad=True), pb.tensor(2.3, requires_grad=True)
+    for steps in (0, 1, 4):
+        assert pb.autograd.gradcheck(lambda a, b: f(a, b, steps), (a, b), check_forward_ad=True)  # noqa: B023 - at once
+    assert pb.autograd.gradgradcheck(lambda a, b: f(a, b, 4), (a, b))

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core.errors import LinAlgError
+from pullback.ops.formulas.spectra_in_use import in_use
 from pullback.testing import assert_close
 
 RNG = np.random.default_rng(3)
@@ -314,3 +316,91 @@ def test_tangents_of_vectors_of_equal_values_are_refused(vectors, name):
     # Along a direction that is diagonal in the basis at hand, all that is determined at all stays as it is.
     tangent = pb.func.jvp(lambda x: by_eigh(pb.exp)(x), (2 * np.eye(3),), (np.diag([1.0, 2.0, 3.0]),))[1]
     assert_close(tangent, np.exp(2) * np.diag([1.0, 2.0, 3.0]), rtol=1e-13, atol=1e-13)
+
+
+# -- what one call refuses, in several ---------------------------------------------------------------------------
+
+
+def several_calls(values, vectors, inverse=None):
+    """V f(W) V^-1 with each part from a call of its own."""
+
+    def function(x):
+        last = vectors(x).mH if inverse is None else inverse(x)
+        return (vectors(x) * values(x).exp().unsqueeze(-2)) @ last
+
+    return function
+
+
+def thin_svd(x):
+    return pb.linalg.svd(x, full_matrices=False)
+
+
+def left(x):
+    return thin_svd(x)[0]
+
+
+def first_pairs(x):
+    return pb.lobpcg(x, k=2)
+
+
+IN_PARTS = {
+    "eigh": several_calls(lambda x: pb.linalg.eigh(x)[0], lambda x: pb.linalg.eigh(x)[1]),
+    "eigvalsh": several_calls(pb.linalg.eigvalsh, lambda x: pb.linalg.eigh(x)[1]),
+    "recomputed": several_calls(lambda x: pb.linalg.eigvalsh(x * 1), lambda x: pb.linalg.eigh(x * 1)[1]),
+    "NumPy": several_calls(np.linalg.eigvalsh, lambda x: np.linalg.eigh(x)[1]),
+    "eig": several_calls(
+        lambda x: pb.linalg.eig(x)[0], lambda x: pb.linalg.eig(x)[1], lambda x: pb.linalg.inv(pb.linalg.eig(x)[1])
+    ),
+    "eigvals": several_calls(pb.linalg.eigvals, lambda x: pb.linalg.eigh(x)[1]),
+    "svd": several_calls(lambda x: thin_svd(x)[1], left, lambda x: thin_svd(x)[2]),
+    "svdvals": several_calls(pb.linalg.svdvals, left, lambda x: thin_svd(x)[2]),
+}
+
+
+@pytest.mark.parametrize("function", IN_PARTS.values(), ids=IN_PARTS)
+@pytest.mark.parametrize("a", [np.eye(3), HERMITIAN["diagonal"], HERMITIAN["batch"]], ids=["I", "diagonal", "batch"])
+def test_values_and_vectors_of_several_calls_are_refused_as_of_one(function, a):
+    with pytest.raises(LinAlgError, match=r"are equal.*(several calls have found|vectors and values together)"):
+        gradient(lambda x: function(x).real, a)
+    if a.ndim == 2:
+        with pytest.raises(LinAlgError, match="are equal"):
+            pb.func.grad(lambda x: function(x).real.sum())(a)
+    assert not in_use
+    distinct = np.diag([1.0, 2.0, 3.0])
+    expected = gradient(lambda x: pb.linalg.matrix_function(x, np.exp), distinct)
+    assert_close(gradient(lambda x: function(x).real, distinct), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_values_and_vectors_of_several_calls_of_lobpcg():
+    a = np.diag([6.0, 6, 1, 1, 1, 1, 1, 1])
+    with pytest.raises(LinAlgError, match="equal"):
+        gradient(several_calls(lambda x: first_pairs(x)[0], lambda x: first_pairs(x)[1]), a)
+
+
+def test_calls_of_other_backwards_and_other_matrices_do_not_count():
+    x = pb.tensor(2 * np.eye(3), requires_grad=True)
+    values, vectors = pb.linalg.eigvalsh(x), pb.linalg.eigh(x)[1]
+    assert_close(pb.autograd.grad((values**2).sum(), x)[0], 4 * np.eye(3), rtol=1e-14, atol=0)
+    assert_close(pb.autograd.grad((vectors @ vectors.mT).sum(), x)[0], np.zeros((3, 3)), rtol=0, atol=1e-14)
+    y = pb.tensor(3 * np.eye(3), requires_grad=True)
+    projector = pb.linalg.eigh(y)[1]
+    loss = (pb.linalg.eigvalsh(x) ** 2).sum() + (projector @ projector.mT).sum()
+    assert_close(pb.autograd.grad(loss, x)[0], 4 * np.eye(3), rtol=1e-14, atol=0)
+
+
+def test_a_backward_inside_another_has_calls_of_its_own():
+    x = pb.tensor(2 * np.eye(3), requires_grad=True)
+
+    def inner(grad):
+        with pb.enable_grad():
+            pb.linalg.eigvalsh(x.detach().requires_grad_()).sum().backward()
+
+    vectors = pb.linalg.eigh(x)[1]
+    vectors.register_hook(inner)
+    loss = (vectors @ vectors.mT).sum()
+    loss.backward()
+    later = pb.linalg.eigh(x)[0]
+    later.register_hook(inner)
+    with pytest.raises(LinAlgError, match="several calls"):
+        (pb.linalg.eigh(x)[1] * later.unsqueeze(-2)).sum().backward()
+    assert not in_use

@@ -114,13 +114,25 @@ def test_every_pixel_gets_back_what_resampling_gave_away():
         np.testing.assert_allclose(grad.sum(), 27)
 
 
-def test_repeated_places_of_max_unpool_share_the_gradient_of_theirs():
+def test_of_repeated_places_of_max_unpool_the_last_alone_has_a_gradient():
     places = np.array([[[1, 1]]])
     x = pb.tensor([[[3.0, 5.0]]], requires_grad=True)
     y = F.max_unpool1d(x, places, 2)
     (y * pb.tensor([[[1.0, 2.0, 3.0, 4.0]]])).sum().backward()
     assert y.tolist() == [[[0, 5, 0, 0]]]
-    assert x.grad.tolist() == [[[2, 2]]]
+    assert x.grad.tolist() == [[[0, 2]]]
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_max_unpool_with_random_places_has_the_derivatives_that_differences_give(dims):
+    rng = np.random.default_rng(dims)
+    unpool = getattr(F, f"max_unpool{dims}d")
+    for _ in range(5):
+        shape = (2, 2, *[2] * dims)
+        places = rng.integers(0, 4**dims, shape)
+        x = pb.tensor(rng.normal(size=shape), requires_grad=True)
+        assert pb.autograd.gradcheck(lambda x, at=places: unpool(x, at, 2), (x,), check_forward_ad=True)
+        assert pb.autograd.gradgradcheck(lambda x, at=places: unpool(x, at, 2), (x,))
 
 
 def test_convolution_is_one_node_with_pytorchs_name():

@@ -1,4 +1,4 @@
-"""What the tags `structural`, `masking` and `pointwise` promise, of every node in the graph of every record's samples."""
+"""What the tags `structural`, `masking` and `pointwise` promise, for every node behind the samples of the records."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,9 @@ def check_structural(node, rng):
                 assert np.array_equal(touched, together), f"{node.name()}: touched parts cancel"
     if not node.masking and not hasattr(node, "fn"):
         for touched in pulled(node, [np.ones(of.shape, bool) for of in node.input_metadata]):
-            assert touched is None or touched.all(), f"{node.name()} keeps its cotangent away: it must be tagged masking"
+            assert touched is None or touched.all(), (
+                f"{node.name()} must be tagged masking: it keeps its cotangent away"
+            )
 
 
 def check_pointwise(node, rng):

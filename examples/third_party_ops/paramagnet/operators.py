@@ -2,13 +2,15 @@
 
 from numpy import asarray, ndarray
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.arguments import AN_INT, an_int
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import Node, port
 from pullback.core.out import write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import Tensor, new
 from pullback.ops.extension import enter
@@ -47,11 +49,16 @@ def record_langevin(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_langevin = Operator(
-    "paramagnet.langevin", "paramagnet.langevin", ((0, "input"),), record=record_langevin, saves_self=True
+    "paramagnet.langevin",
+    "paramagnet.langevin",
+    ((0, "input"),),
+    "Tensor input, int order=0",
+    record=record_langevin,
+    saves_self=True,
 )
 
 
@@ -61,13 +68,15 @@ def langevin(input, order=0, *, out=None):
 
     langevin(Tensor self, int order=0) -> Tensor
     """
+    if type(order) not in AN_INT:
+        order = an_int("paramagnet.langevin", "order", order)
     if out is not None:
         return write_out(OP_langevin, (input, order), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.langevin(input._array, order)
         except Exception as error:
-            raise explain(OP_langevin, (input, order), error) from error
+            raise explain(OP_langevin, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -81,6 +90,8 @@ def langevin(input, order=0, *, out=None):
 
 def inplace_langevin(input, order=0):
     """In-place form of `langevin`."""
+    if type(order) not in AN_INT:
+        order = an_int("paramagnet.langevin_", "order", order)
     return inplace(OP_langevin, (input, order))
 
 
@@ -117,7 +128,11 @@ def record_inverse_langevin(out, input):
 
 
 OP_inverse_langevin = Operator(
-    "paramagnet.inverse_langevin", "paramagnet.inverse_langevin", ((0, "input"),), record=record_inverse_langevin
+    "paramagnet.inverse_langevin",
+    "paramagnet.inverse_langevin",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_inverse_langevin,
 )
 
 
@@ -130,7 +145,7 @@ def inverse_langevin(input):
         try:
             result = kernels.inverse_langevin(input._array)
         except Exception as error:
-            raise explain(OP_inverse_langevin, (input,), error) from error
+            raise explain(OP_inverse_langevin, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -179,16 +194,23 @@ def record_brillouin(out, input, spin):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = spin._fn if type(spin) is Tensor and spin._extra is None else port(spin)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_spin = spin
-    node.version_spin = spin._counter and spin._counter.n if type(spin) is Tensor else version_when_saved(spin)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(spin) is Tensor:
+        node.saved_spin = spin
+        node.version_spin = spin._counter and spin._counter.n
+    else:
+        node.saved_spin, node.version_spin = save_other(spin)
 
 
 OP_brillouin = Operator(
     "paramagnet.brillouin",
     "paramagnet.brillouin",
     ((0, "input"), (1, "spin")),
+    "Tensor input, Tensor spin",
     record=record_brillouin,
     saves_self=True,
 )
@@ -209,7 +231,7 @@ def brillouin(input, spin):
         try:
             result = kernels.brillouin(input._array if a is Tensor else input, spin._array if b is Tensor else spin)
         except Exception as error:
-            raise explain(OP_brillouin, (input, spin), error) from error
+            raise explain(OP_brillouin, (input, spin), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -228,7 +250,15 @@ def magnetization(field, temperature, spin, g):
 
     magnetization(Tensor field, Tensor temperature, Tensor spin, Tensor g) -> Tensor
     """
-    return composite_paramagnet.magnetization(field, temperature, spin, g, ops=TENSOR)
+    try:
+        return composite_paramagnet.magnetization(field, temperature, spin, g, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "paramagnet.magnetization",
+            "Tensor field, Tensor temperature, Tensor spin, Tensor g",
+            (field, temperature, spin, g),
+            error,
+        )
 
 
 def langevin_tangent(self_p, self_t, order_p, result, *, ops):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-__all__ = ["bin_edges", "bincount", "hash_tensor", "histc", "histogram_counts"]
+__all__ = ["bin_edges", "bincount", "hash_tensor", "histc", "histogram_boxes", "histogram_counts"]
 
 
 def bincount(self, weights=None, minlength=0):
@@ -66,12 +66,8 @@ def bin_edges(self, bins, range=None):
     return edges
 
 
-def histogram_counts(self, edges, weight=None, density=False):
-    """How many rows of self (or the sum of their weights) fall in each box; the last bins contain their right end."""
-    if weight is not None:
-        if weight.shape != self.shape[:-1]:
-            raise RuntimeError(f"histogram(): weight must have the shape {self.shape[:-1]}, got {weight.shape}.")
-        weight = weight.reshape(-1)
+def histogram_boxes(self, edges):
+    """The number of the box in which each row of self falls, and that of all boxes for what is in none."""
     points = self.reshape(-1, self.shape[-1])
     inside, box = np.ones(len(points), bool), np.zeros(len(points), np.int64)
     for i, edge in enumerate(edges):
@@ -80,15 +76,14 @@ def histogram_counts(self, edges, weight=None, density=False):
         column, last = points[:, i], edge.size - 2
         inside &= (column >= edge[0]) & (column <= edge[-1])
         box = box * (last + 1) + np.clip(np.searchsorted(edge, column, "right") - 1, 0, last)
+    return np.where(inside, box, math.prod(edge.size - 1 for edge in edges))
+
+
+def histogram_counts(self, edges):
+    """How many rows of self fall in each box; the last bins contain their right end."""
     shape = [edge.size - 1 for edge in edges]
-    weight = weight if weight is None else weight[inside]
-    counts = np.bincount(box[inside], weight, math.prod(shape)).reshape(shape)
-    if density:
-        for i, edge in enumerate(edges):
-            counts = counts / np.diff(edge).reshape([-1 if d == i else 1 for d in range(len(edges))])
-        with np.errstate(invalid="ignore"):  # the density of nothing is NaN
-            counts = counts / (np.count_nonzero(inside) if weight is None else weight.sum())
-    return counts.astype(self.dtype)
+    count = math.prod(shape)
+    return np.bincount(histogram_boxes(self, edges), minlength=count + 1)[:count].reshape(shape).astype(self.dtype)
 
 
 def hash_tensor(self, dim=(), keepdim=False, mode=0):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.exponentials import scipy_special
-from pullback.arrays.numpy.kinds import is_complex
+from pullback.arrays.numpy.kinds import in_common, is_complex
 
 __all__ = ["frexp", "gcd", "heaviside", "lcm", "ldexp", "logit", "nextafter", "sinc", "sinc_derivative"]
 
@@ -75,6 +75,8 @@ def frexp(self):
 
 def ldexp(self, other):
     """self * 2**other; for whole exponents without overflow or underflow of the power alone."""
+    if isinstance(other, float) or (isinstance(self, (int, float)) and other.dtype.kind == "f"):
+        self, other = in_common(self, other)
     self, exponent = _floating(self), np.asarray(other)
     if is_complex(self) or exponent.dtype.kind not in "iu":
         return self * np.exp2(other)

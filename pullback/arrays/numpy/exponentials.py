@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.by_blocks import MANY, by_blocks, fill_odd_polynomial
-from pullback.arrays.numpy.kinds import is_complex
+from pullback.arrays.numpy.kinds import in_common, is_complex
 from pullback.arrays.numpy.selecting import SMALL
 
 __all__ = ["erf", "erfc", "logaddexp", "logaddexp2", "sigmoid", "xlogy"]
@@ -70,7 +70,7 @@ def xlogy(self, other):
     """self * log(other), 0 where self is 0."""
     if is_complex(self) or is_complex(other):
         raise ValueError("not defined for complex tensors, as in PyTorch; write self * log(other).")
-    return scipy_special().xlogy(self, other)
+    return scipy_special().xlogy(*in_common(self, other))
 
 
 # erf(x) = tanh(x P(x**2)): a fit of degree 9 in x**2, with a relative error of 1.0e-8 over |x| <= 4, where float32

@@ -113,6 +113,10 @@ def in_c_order(index):
 def setitem_(self, index, value):
     """self[index] = value, in place."""
     check_fits(self, value, "setitem")
+    if isinstance(value, np.ndarray) and value.ndim and value.shape[0] == 1:
+        # Without its first dimensions of size 1: NumPy refuses them at a single place, and where a mask is.
+        first = next((d for d, n in enumerate(value.shape) if n != 1), value.ndim)
+        value = value.reshape(value.shape[first:])
     write_at(self, index, value)
     return self
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pullback.arrays.numpy.dims import wrap_dim
+from pullback.core.errors import type_name
 
 __all__ = ["cat", "stack"]
 
@@ -38,5 +39,5 @@ def sequence_of_arrays(tensors, name):
         raise ValueError(f"{name}: expected a non-empty list of Tensors")
     for i, a in enumerate(tensors):
         if not isinstance(a, (np.ndarray, np.generic)):
-            raise TypeError(f"{name}: tensors[{i}] must be a Tensor or an ndarray, got {type(a).__name__}")
+            raise TypeError(f"{name}: tensors[{i}] must be a Tensor or an ndarray, got {type_name(a)}")
     return tensors

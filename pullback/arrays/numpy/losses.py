@@ -1,9 +1,11 @@
 """NumPy kernels of the losses of `nn.functional` that are primitives."""
 
 import math
+import warnings
 
 import numpy as np
 
+from pullback.arrays.numpy.kinds import in_common
 from pullback.arrays.numpy.nn import floating_only, log_softmax, log_softmax_backward
 from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of, steps_of
@@ -19,6 +21,17 @@ __all__ = [
 ]
 
 
+def warn_of_sizes(input, target):
+    """Warn of a target that is broadcast against the input, or the other way round: hardly ever is that meant."""
+    if hasattr(input, "shape") and hasattr(target, "shape") and tuple(input.shape) != tuple(target.shape):
+        warnings.warn(
+            f"Using a target size ({tuple(target.shape)}) that is different to the input size ({tuple(input.shape)}). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size: "
+            "target.reshape(input.shape), or target.expand_as(input) if broadcasting is meant.",
+            stacklevel=4,  # the caller of the function in `nn.functional`
+        )
+
+
 def check_reduction(name, reduction):
     """Refuse an unknown reduction."""
     if reduction not in ("none", "mean", "sum"):
@@ -28,6 +41,7 @@ def check_reduction(name, reduction):
 def mse_loss(input, target, reduction="mean"):
     """The squared error; its sum as one dot product."""
     check_reduction("mse_loss", reduction)
+    warn_of_sizes(input, target)
     error = np.subtract(input, target)
     floating_only("mse_loss", error.dtype)
     if reduction == "none":
@@ -40,6 +54,7 @@ def mse_loss(input, target, reduction="mean"):
 def binary_cross_entropy_logit_elements(input, target):
     """log(1 + exp(x)) - t x as x (1 - t) or -x t by the sign, plus log(1 + exp(-|x|)): nothing cancels."""
     refuse_unordered(input, target)
+    input, target = in_common(input, target)
     out = np.asarray(np.subtract(input > 0, target) * input)
     soft = np.asarray(np.abs(input))
     np.negative(soft, out=soft)

@@ -96,7 +96,7 @@ def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
         raise ValueError(f"embedding(): padding_idx {padding_idx} is out of range for {rows} rows.")
     if input.size and (input.min() < 0 or input.max() >= rows):
         raise IndexError(f"embedding(): input holds {input.min()} to {input.max()}, but weight has {rows} rows.")
-    return weight[input]
+    return weight[input] if input.ndim else weight[input].copy()
 
 
 def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None, scale_grad_by_freq=False):

@@ -46,6 +46,8 @@ def diagonal(self, offset=0, dim1=0, dim2=1):
     """The diagonals over dim1 and dim2, as the last dimension of a view."""
     if wrap_dim(dim1, self.ndim, "diagonal") == wrap_dim(dim2, self.ndim, "diagonal"):
         raise RuntimeError(f"diagonal: dim1 and dim2 must differ, got {dim1} and {dim2}")
+    # Beyond the edges all are empty; NumPy's own arithmetic overflows there, and then reads foreign memory.
+    offset = max(-self.shape[dim1], min(as_int(offset), self.shape[dim2])) if self.ndim > 1 else offset
     out = self.diagonal(offset, dim1, dim2)
     if self.flags.writeable:
         out.flags.writeable = True  # NumPy hands diagonals out read-only, though no element occurs twice

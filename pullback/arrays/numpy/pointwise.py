@@ -154,7 +154,12 @@ def round(self, decimals=0):
     """Round to `decimals` places, halves to even."""
     if is_complex(self):
         raise ValueError("not defined for complex tensors; round .real and .imag apart.")
-    return np.round(self, decimals)
+    if self.dtype.kind == "b":
+        return self.copy()
+    if -308 <= decimals <= 308:
+        return np.round(self, decimals)
+    # NumPy multiplies as many tens, one by one, and gives nan beyond the largest float64.
+    return self.copy() if decimals > 0 else np.where(np.isfinite(self), np.copysign(0, self), self).astype(self.dtype)
 
 
 def frac(self):
@@ -175,6 +180,9 @@ def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise ValueError(f"{name} must be at least 0, but it is {value}.")
+    rtol, atol = (
+        x if isinstance(x, np.ndarray) else float(x) for x in (rtol, atol)
+    )  # np.isclose(Tensor) comes back here
     return np.isclose(self, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 try:  # what np.errstate sets
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 except ImportError:  # not in this version of NumPy
+    UNHEARD: Any = ({"all": "ignore"}, None)
 
     def warnings() -> Any:
         """How NumPy warns at present."""
@@ -32,10 +33,10 @@ except ImportError:  # not in this version of NumPy
         """No warnings from here on."""
         np.seterr(all="ignore")
 else:
-    _HUSHED = _make_extobj(all="ignore")
+    UNHEARD = _make_extobj(all="ignore")
     warnings = _extobj_contextvar.get
     restore = _extobj_contextvar.set
 
     def hush() -> None:
         """No warnings from here on."""
-        _extobj_contextvar.set(_HUSHED)
+        _extobj_contextvar.set(UNHEARD)

@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from pullback.arrays.numpy.contiguous_products import contiguous_prod
 from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
+from pullback.core.errors import DtypeError, type_name
 
 __all__ = [
     "all",
@@ -56,11 +57,19 @@ def _count(shape, axis):
     return shape[axis]
 
 
+_DTYPES = {
+    "mean": "could not infer output dtype. Input dtype must be either a floating point or complex dtype: ",
+    "var": "std and var only support floating point and complex dtypes: ",
+    "std": "std and var only support floating point and complex dtypes: ",
+}
+
+
 def inexact_only(name, dtype, argument="input", remedy="convert it first"):
     """Refuse integers and bools."""
     if dtype.kind not in "fc":
-        raise RuntimeError(
-            f"{name}(): {argument} must be floating-point or complex, but the dtype is {dtype}; {remedy}."
+        raise DtypeError(
+            f"{name}(): {_DTYPES.get(name, '')}{argument} must be floating-point or complex, but the dtype is "
+            f"{dtype}; {remedy}."
         )
 
 
@@ -156,7 +165,7 @@ def _scaled_std(x, axis, correction, keepdim):
 def ordered_only(name, self):
     """Refuse complex numbers, and what is no array: max(2, 3) is not the binary form."""
     if not hasattr(self, "dtype"):
-        raise TypeError(f"{name}(): the input must be a Tensor or an ndarray, got {type(self).__name__}.")
+        raise TypeError(f"{name}(): the input must be a Tensor or an ndarray, got {type_name(self)}.")
     if self.dtype.kind == "c":
         raise RuntimeError(f"{name}(): complex numbers ({self.dtype}) have no order; take abs(), .real or .imag first.")
 

@@ -37,9 +37,10 @@ def along_dim(self, dim, index, name):
 
 
 def gather(self, dim, index, sparse_grad=False):
-    """out[i][j][k] = self[index[i][j][k]][j][k] for dim = 0, and so on; index may be smaller than self elsewhere."""
-    if sparse_grad:
-        raise RuntimeError("gather: sparse_grad=True is not supported, there are no sparse tensors; leave it out")
+    """out[i][j][k] = self[index[i][j][k]][j][k] for dim = 0, and so on; index may be smaller than self elsewhere.
+
+    There are no sparse tensors: with `sparse_grad` too the gradient is dense.
+    """
     where = along_dim(self, dim, index, "gather")
     if where is None:
         return np.empty(index.shape, self.dtype)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.kinds import is_complex
+from pullback.arrays.numpy.kinds import in_common, is_complex
 from pullback.arrays.numpy.ordered import refuse_unordered
 
 __all__ = ["clamp", "lerp", "nan_to_num", "relu", "where"]
@@ -25,6 +25,8 @@ def lerp(self, end, weight):
 def clamp(self, min=None, max=None):
     """Limit to [min, max]; where min > max the result is max."""
     refuse_unordered(self, min, max)
+    if not hasattr(self, "dtype"):
+        self = in_common(self, *(limit for limit in (min, max) if limit is not None))[0]
     if max is None:
         if min is None:
             raise ValueError("at least one of min and max must be given, but both are None.")

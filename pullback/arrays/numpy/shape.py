@@ -6,7 +6,7 @@ from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim, wrap_
 from pullback.arrays.numpy.strides import arranged
 
 __all__ = [
-    "alias", "expand", "flatten", "flip", "is_contiguous", "movedim", "numpy_T", "permute", "repeat",
+    "alias", "expand", "flip", "is_contiguous", "movedim", "numpy_T", "permute", "repeat",
     "reshape", "roll", "rot90", "squeeze", "t", "transpose", "tril", "triu", "unfold", "unfold_backward", "unsqueeze",
     "view", "view_as_complex", "view_as_real",
 ]  # fmt: skip
@@ -37,21 +37,6 @@ def view(self, size):
     return out
 
 
-def flatten(self, start_dim=0, end_dim=-1):
-    """Dimensions start_dim to end_dim (included) become one."""
-    ndim = self.ndim
-    start, end = wrap_dim(start_dim, ndim, "flatten"), wrap_dim(end_dim, ndim, "flatten")
-    if start > end:
-        raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
-    if ndim == 0:
-        return self.reshape(1)
-    shape = self.shape
-    merged = 1
-    for n in shape[start : end + 1]:
-        merged *= n
-    return self.reshape((*shape[:start], merged, *shape[end + 1 :]))
-
-
 def squeeze(self, dim=None):
     """self without its dimensions of size 1: all of them, or those among dim."""
     if dim is None:
@@ -78,7 +63,7 @@ def is_contiguous(self):
 
 def permute(self, dims):
     """self with its dimensions in the order dims."""
-    return self.transpose(dims)
+    return self.transpose((dims,) if isinstance(dims, (int, np.integer)) else dims)
 
 
 def transpose(self, dim0, dim1):

@@ -50,6 +50,9 @@ def strided_view(self, size, stride, storage_offset, geometry):
             f"storage_offset {storage_offset} may be negative"
         )
     step, storage = self.itemsize, storage_of(self)
+    if not math.prod(size):  # wherever it may lie, nothing is there
+        storage_offset = 0
+        stride = [0] * len(size)
     if not storage.size and math.prod(size):  # NumPy takes no bytes for any number of bytes
         raise ValueError(f"as_strided(): size {tuple(size)} reaches beyond the 0 elements of the memory.")
     return np.ndarray(size, self.dtype, storage, storage_offset * step, [n * step for n in stride])

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import contextvars
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, Self
 
 from pullback.autograd.checkpoint.frame import CheckpointError, Frame
 from pullback.autograd.checkpoint.log import Comparison
 from pullback.autograd.checkpoint.reentrant import CheckpointFunction
 from pullback.core import modes
+from pullback.core.blocks import Steps
+from pullback.core.modes import ModeSwitch
 
 _early_stop: contextvars.ContextVar[bool | None] = contextvars.ContextVar("pullback_early_stop", default=None)
 _debug: contextvars.ContextVar[bool | None] = contextvars.ContextVar("pullback_checkpoint_debug", default=None)
 _CHECKS = ("default", "none")
 
 
-@contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+class _Setting(ModeSwitch):
+    """A context manager and decorator that gives a setting of checkpoints another value."""
+
+    setting: contextvars.ContextVar[bool | None]
+    value: bool | None
+
+    def _steps(self) -> tuple[Steps, Steps]:
+        return (partial(self.setting.set, self.value),), (partial(self.setting.set, self.setting.get()),)
+
+    def _fresh(self) -> Self:
+        return self
+
+
+class set_checkpoint_early_stop(_Setting):
     """Context manager: whether checkpoints made inside stop recomputing once everything needed is there.
 
     Stands above the `early_stop` of `checkpoint`. It matters while the function runs, not in backward.
@@ -34,21 +49,20 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     >>> x.grad
     tensor(1.)
     """
-    token = _early_stop.set(enable)
-    try:
-        yield
-    finally:
-        _early_stop.reset(token)
+
+    setting = _early_stop
+
+    def __init__(self, enable: bool) -> None:
+        self.value = enable
 
 
-@contextmanager
-def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+class set_checkpoint_debug_enabled(_Setting):
     """Context manager: the `debug` of the checkpoints made inside; None leaves it to each."""
-    token = _debug.set(enabled)
-    try:
-        yield
-    finally:
-        _debug.reset(token)
+
+    setting = _debug
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.value = enabled
 
 
 def no_contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
@@ -137,7 +151,7 @@ def checkpoint(
                 f"Unexpected keyword arguments: {', '.join(kwargs)}. Pass use_reentrant=False to use them."
             )
         if context_fn is not no_contexts or debug:
-            raise ValueError("Passing context_fn or debug is only supported when use_reentrant=False.")
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     state = modes.current()
     if not any(state.records(level) for level in range(state.level + 1)):

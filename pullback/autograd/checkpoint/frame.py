@@ -138,7 +138,7 @@ class Frame:
             self._empty()
             raise
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         return hooks.found()
 
     def _empty(self) -> None:
@@ -174,7 +174,7 @@ class _Input:
         try:
             self.held, self.version = pack(hooks, tensor, port(tensor))
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
 
     def get(self, frame: Any) -> Any:
         """The tensor, in its place in the graph."""
@@ -259,12 +259,13 @@ class _Fill(saved_tensors_hooks):
         frame = self.frame
         if self.count < len(frame.holders):
             raise CheckpointError(
-                f"{frame.name()}: a different number of tensors was saved during the original forward "
-                f"({len(frame.holders)}) and recomputation ({self.count}).\n{TIP}"
+                f"{frame.name()}: A different number of tensors was saved during the original forward and "
+                "recomputation: "
+                f"{len(frame.holders)} and {self.count}.\n{TIP}"
             )
         if self.different:
             raise CheckpointError(
-                f"{frame.name()}: recomputed values for the following tensors have different metadata than during the "
+                f"{frame.name()}: Recomputed values for the following tensors have different metadata than during the "
                 f"forward pass:\n" + "\n".join(self.different) + f"\n{TIP}"
             )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pullback.arrays.numpy import random
+from pullback.core.blocks import Block, Steps
 
 default_generator: Callable[[], np.random.Generator] = random.default_generator
 States: TypeAlias = list[tuple[np.random.Generator, Any]]
@@ -26,12 +27,12 @@ def restore(states: States) -> None:
         generator.bit_generator.state = state
 
 
-@contextmanager
-def as_it_was(states: States) -> Iterator[None]:
+class as_it_was(Block):
     """Inside, the generators start from these states; afterwards they are where they were."""
-    now = [(generator, generator.bit_generator.state) for generator, _ in states]
-    restore(states)
-    try:
-        yield
-    finally:
-        restore(now)
+
+    def __init__(self, states: States) -> None:
+        self.states = states
+
+    def _steps(self) -> tuple[Steps, Steps]:
+        now = [(generator, generator.bit_generator.state) for generator, _ in self.states]
+        return (partial(restore, self.states),), tuple(partial(setattr, g.bit_generator, "state", s) for g, s in now)

@@ -40,7 +40,8 @@ class CheckpointFunction(Function):
         """Run the function again, recording, and pull the gradients back through that."""
         if PARTIAL.get():
             raise GradientError(
-                "checkpoint(use_reentrant=True) is incompatible with grad() and with passing `inputs` to backward(): "
+                "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
+                ".backward(): "
                 "the backward inside it knows nothing of these. Pass use_reentrant=False to checkpoint(), or call "
                 "backward() without inputs."
             )
@@ -52,7 +53,7 @@ class CheckpointFunction(Function):
             with as_it_was(ctx.randomness) if ctx.randomness else nullcontext():
                 outputs = ctx.function(*args)
         finally:
-            modes.set_modes(before)
+            modes.restore(before)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [
             (out, g)
@@ -61,7 +62,9 @@ class CheckpointFunction(Function):
         ]
         if not pairs:
             raise GradientError(
-                "checkpoint(use_reentrant=True): none of the outputs has requires_grad=True, so this checkpoint is not "
+                "none of output has requires_grad=True, this checkpoint() is not necessary: "
+                "checkpoint(use_reentrant=True) "
+                "none of the outputs has requires_grad=True, so this checkpoint is not "
                 "necessary; detach outside of it, or pass use_reentrant=False."
             )
         run_backward([out for out, _ in pairs], [g for _, g in pairs])

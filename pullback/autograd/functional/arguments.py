@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pullback.autograd.api import gradients_of
-from pullback.core import modes
+from pullback.core import cuts, modes
 from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError
+from pullback.core.errors import DtypeError, GradientError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
@@ -20,6 +19,23 @@ Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
 Function: TypeAlias = Callable[..., Any]
 Gradients: TypeAlias = tuple[Tensor | None, ...]
 _ARRAYS = (Tensor, ndarray, np.generic, int, float, complex)
+
+
+_SCALAR = {
+    "input": "input to the user-provided function is a single Tensor with a single element",
+    "output": "user-provided function returns a single Tensor with a single element",
+}
+
+
+class _Recording(modes.ModeSwitch):
+    """Inside, a function is differentiated at a level: operators of it record."""
+
+    def __init__(self, level: int, is_transform: bool) -> None:
+        self.level, self.is_transform = level, is_transform
+
+    def _changed(self, modes: modes.Modes) -> modes.Modes:
+        state = modes.deeper() if self.is_transform else modes
+        return state.with_recording(True, self.level).differentiating(self.level)
 
 
 class Bundle(NamedTuple):
@@ -43,6 +59,7 @@ class Point:
                 "for this call: `with pullback.inference_mode(False):`."
             )
         self.name, self.strict, self.asks_for_graph = name, strict, create_graph
+        self.depends = False  # in forward mode: whether an output had a tangent
         given = _tensors(inputs, "inputs", name)
         if not given.tensors:
             raise GradientError(f"the inputs given to {name}() are an empty tuple: there is nothing to differentiate.")
@@ -53,24 +70,22 @@ class Point:
         self.create_graph = create_graph or self.level in state.differentiated
         self.is_transform = self.level > 0
         self.level += self.is_transform
+        if self.is_transform and cuts.WATCHED:
+            cuts.note_derivative(given.tensors)
         with self.recording():
             self.inputs = Bundle(tuple(self._input(x, i) for i, x in enumerate(given.tensors)), given.is_tuple)
 
-    @contextmanager
-    def recording(self) -> Iterator[None]:
+    def recording(self) -> modes.ModeSwitch:
         """Record here, whatever the caller's mode."""
-        state = modes.current().deeper() if self.is_transform else modes.current()
-        before = modes.set_modes(state.with_recording(True, self.level).differentiating(self.level))
-        try:
-            yield
-        finally:
-            modes.set_modes(before)
+        return _Recording(self.level, self.is_transform)
 
     def _input(self, x: Tensor, i: int) -> Tensor:
         """A new Tensor on the memory of an input: the same Tensor, captured by the function, stays a constant."""
         if x.dtype.kind not in "fc":
-            raise GradientError(
+            raise DtypeError(
                 f"{self.name}() cannot differentiate with respect to input {i}, which has dtype {x.dtype}: only "
+                "Tensors of "
+                "floating point and complex dtype can require gradients, since only "
                 "floating point and complex numbers have derivatives. Convert it, for example with .astype(float)."
             )
         if self.requires_grad(x) and self.create_graph:
@@ -89,27 +104,33 @@ class Point:
 
     def evaluate(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Bundle:
         """The outputs of the user's function (with `inputs`: its inputs again, with tangents)."""
-        outputs = _tensors(function(*(self.inputs.tensors if inputs is None else inputs)), "outputs", self.name)
+        with cuts.Run(self.level) as self.run:
+            self.function = function
+            returned = function(*(self.inputs.tensors if inputs is None else inputs))
         if any(_has_constant_grad(x) for x in self.inputs.tensors):
             raise GradientError(
                 f"backward() was called inside the function given to {self.name}(), and left in .grad of an input a "
                 "number that depends on nothing. Take the inner gradient with autograd.grad or pullback.func.grad, "
                 "which return it."
             )
-        return outputs
+        return _tensors(returned, "outputs", self.name)
 
     def evaluate_scalar(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Tensor:
         """The only output of a function whose Hessian is asked for."""
         outputs = self.evaluate(function, inputs)
         if outputs.is_tuple:
             raise GradientError(
-                f"the function given to {self.name}() must return a single Tensor of one element, but it returned a "
+                f"The function given to {self.name} should return a single Tensor: the function given to "
+                f"{self.name}() must "
+                "return a single Tensor of one element, but it returned a "
                 f"tuple of {len(outputs.tensors)}."
             )
         (output,) = outputs.tensors
         if output.numel() != 1:
             raise GradientError(
-                f"the function given to {self.name}() must return a single Tensor of one element, but it returned one "
+                f"The Tensor returned by the function given to {self.name} should contain a single element: the "
+                "function "
+                f"given to {self.name}() must return a single Tensor of one element, but it returned one "
                 f"of shape {output.shape}. Reduce it, for example with .sum(), or take the jacobian() of its gradient."
             )
         return output
@@ -120,7 +141,8 @@ class Point:
             if len(like.tensors) != 1 or like.tensors[0].numel() != 1 or like.tensors[0].is_complex():
                 found = ", ".join(f"{x.shape} {x.dtype}" for x in like.tensors)
                 raise GradientError(
-                    f"{self.name}() needs v: it can be left out only if the {what} of the function is a single real "
+                    f"The vector v can only be None if the {_SCALAR[what]}: {self.name}() needs v: it can be left out "
+                    f"only if the {what} of the function is a single real "
                     f"Tensor of one element, and here there is {found or 'none'}."
                 )
             return (None,)
@@ -128,7 +150,8 @@ class Point:
         if len(given.tensors) != len(like.tensors):
             wanted = f"a tuple of {len(like.tensors)}" if like.is_tuple else "a single Tensor"
             raise GradientError(
-                f"the v given to {self.name}() must be {wanted}, as the {what} of the function is, but it has "
+                f"The given v should contain {wanted}: the v given to {self.name}() must be {wanted}, as the {what} "
+                "of the function is, but it has "
                 f"{len(given.tensors)} entries."
             )
         for i, (entry, x) in enumerate(zip(given.tensors, like.tensors, strict=True)):

@@ -48,6 +48,7 @@ def _column(
         inputs[i] = make_dual(inputs[i], tangent)
         outputs = compute(tuple(inputs))
         parts = [unpack_dual(output) for output in outputs.tensors]
+    point.depends = point.depends or any(part.tangent is not None for part in parts)
     primals = tuple(part.primal for part in parts)
     tangents = tuple(TENSOR.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts)
     return Bundle(primals, outputs.is_tuple), tangents

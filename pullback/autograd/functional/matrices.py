@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.functional.arguments import Arrays, Bundle, Function, Point
-from pullback.autograd.functional.strict import check_gradient, check_outputs, independent
+from pullback.autograd.functional.strict import check_gradient, check_outputs, independent, say_independent
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import from_numpy
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 
 _STRATEGIES = ("reverse-mode", "forward-mode")
 
 
+@named("autograd.functional.jacobian", "callable func")
 def jacobian(
     func: Function,
     inputs: Arrays,
@@ -81,13 +83,17 @@ def jacobian(
     point = Point("jacobian", inputs, create_graph=create_graph, strict=strict)
     with point.recording():
         if strategy == "forward-mode":
-            return _columns().assembled(point, lambda inputs: _some(point.evaluate(func, inputs)))
+            found = _columns().assembled(point, lambda inputs: _some(point.evaluate(func, inputs)))
+            if not point.depends and any(x.numel() for x in point.inputs.tensors):
+                say_independent(point)
+            return found
         outputs = _some(point.evaluate(func))
         check_outputs(point, outputs.tensors)
         names = [f"output {i}" for i in range(len(outputs.tensors))]
         return _assembled(point, outputs, names, conjugate=vectorize)
 
 
+@named("autograd.functional.hessian", "callable func")
 def hessian(
     func: Function,
     inputs: Arrays,
@@ -220,6 +226,7 @@ def _check_options(name: str, strategy: str, argument: str, *, strict: bool, vec
         )
     if strict and vectorize:
         raise GradientError(
+            "`strict=True` and `vectorized=True` are not supported together: "
             f"{name}() cannot combine strict=True with vectorize=True: strictness looks at one row after another. "
             "Leave one of them out."
         )

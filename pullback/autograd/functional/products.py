@@ -6,8 +6,10 @@ from typing import Any
 
 from pullback.autograd.functional.arguments import Arrays, Function, Gradients, Point
 from pullback.autograd.functional.strict import check_gradient, check_outputs, filled
+from pullback.core.named import named
 
 
+@named("autograd.functional.vjp", "callable func")
 def vjp(
     func: Function, inputs: Arrays, v: Arrays | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -64,6 +66,7 @@ def vjp(
     return outputs.like_this(point.finished(outputs.tensors)), point.inputs.like_this(point.finished(product))
 
 
+@named("autograd.functional.jvp", "callable func")
 def jvp(
     func: Function, inputs: Arrays, v: Arrays | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -120,6 +123,7 @@ def jvp(
     return outputs.like_this(point.finished(outputs.tensors)), outputs.like_this(point.finished(product))
 
 
+@named("autograd.functional.vhp", "callable func")
 def vhp(
     func: Function, inputs: Arrays, v: Arrays | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -176,6 +180,7 @@ def vhp(
     return point.finished((output,))[0], point.inputs.like_this(point.finished(product))
 
 
+@named("autograd.functional.hvp", "callable func")
 def hvp(
     func: Function, inputs: Arrays, v: Arrays | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pullback.autograd.functional.arguments import Point
+from pullback.core import cuts
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
@@ -15,13 +16,23 @@ _REMEDY = "strict=True refuses that; leave strict out to get zeros."
 def check_outputs(point: Point, outputs: Sequence[Tensor]) -> None:
     """Every output requires grad."""
     if not point.strict:
+        if outputs and not any(map(point.requires_grad, outputs)):
+            say_independent(point)
         return
     for i, output in enumerate(outputs):
         if not point.requires_grad(output):
             raise GradientError(
+                f"Output {i} of the user-provided function does not require gradients: "
                 f"output {i} of the function given to {point.name}() does not require grad: it is independent of every "
                 f"input, or was detached on the way. {_REMEDY}"
             )
+
+
+def say_independent(point: Point) -> None:
+    """Warn that no output depends on any input, unless the outputs are themselves derivatives."""
+    if not point.run.explained:
+        names = [f"input {i}" for i in range(len(point.inputs.tensors))]
+        cuts.warn(point.run, f"functional.{point.name}", point.function, names)
 
 
 def check_gradient(point: Point, gradient: Sequence[Tensor | None], what: str) -> None:

@@ -6,8 +6,9 @@ The coordinates of a complex output are Re(y) and Im(y); their cotangents are 1 
 import numpy as np
 
 from pullback.autograd.api import grad
+from pullback.autograd.gradcheck.error import GradcheckError
 from pullback.autograd.gradcheck.problem import Problem, jacobian_dtype, values_of
-from pullback.autograd.gradcheck.report import GradcheckError, backward_varies
+from pullback.autograd.gradcheck.report import backward_varies
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 

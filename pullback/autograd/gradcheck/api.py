@@ -10,17 +10,21 @@ from pullback.autograd.api import grad
 from pullback.autograd.gradcheck.analytical import analytical_jacobians, check_dtypes
 from pullback.autograd.gradcheck.compare import blocks_of, failing
 from pullback.autograd.gradcheck.diagnose import diagnose
+from pullback.autograd.gradcheck.error import GradcheckError
 from pullback.autograd.gradcheck.fast import projections_agree
 from pullback.autograd.gradcheck.numerical import numerical_jacobians
 from pullback.autograd.gradcheck.problem import Problem, as_tuple, values_of
-from pullback.autograd.gradcheck.report import GradcheckError, mismatch_message
+from pullback.autograd.gradcheck.report import mismatch_message
+from pullback.autograd.gradcheck.sides import BACKWARD_ALONE, OF_THE_FUNCTION, backward_of, check_linear
 from pullback.autograd.gradcheck.undefined import check_undefined, check_zero_cotangent
 from pullback.core.factory import from_numpy
+from pullback.core.named import named
 from pullback.core.tensor import Tensor
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
 
+@named("autograd.gradcheck", "callable func")
 def gradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -115,6 +119,7 @@ def gradcheck(
     return _checked(problem, raise_exception, checks)
 
 
+@named("autograd.gradgradcheck", "callable func")
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -229,17 +234,23 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
     """Run the checks; a failure raises, or is False."""
     try:
         outputs = problem.run()
+        if not outputs:
+            raise ValueError(
+                "gradcheck: no output of func is floating point or complex, so there is nothing to check: whole "
+                "numbers and truth values have no derivative."
+            )
         if checks.forward:
-            _forward().check_forward(problem, outputs, checks.fast)
+            _forward().check_forward(problem, outputs, checks.fast, checks.back)
         if not checks.back:
             return True
         if not checks.fast or not projections_agree(problem, outputs):
-            _check_jacobians(problem, outputs, checks.fast)
+            _check_jacobians(problem, outputs, checks)
         if not problem.chosen:
             return True
         if checks.dtypes:
             check_dtypes(problem, outputs)
         check_zero_cotangent(problem, outputs)
+        check_linear(backward_of(problem, outputs), False, problem.nondet_tol)
         if checks.undefined:
             check_undefined(problem)
     except GradcheckError:
@@ -249,7 +260,7 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
     return True
 
 
-def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool) -> None:
+def _check_jacobians(problem: Problem, outputs: list[Tensor], checks: Checks) -> None:
     """Compare full Jacobians; a mismatch is reported with its diagnosis."""
     if problem.chosen:
         analytical, missing = analytical_jacobians(problem, outputs)
@@ -261,20 +272,23 @@ def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool) 
     blocks = blocks_of(problem, outputs, numerical, analytical, missing)
     bad = failing(problem, blocks)
     if not bad:
-        if after_fast:
+        if checks.fast:
+            check_linear(backward_of(problem, outputs), False, problem.nondet_tol)
             raise GradcheckError(
                 "gradcheck: fast mode found a mismatch that slow mode does not: errors within the tolerance add up, or"
                 " the function is not deterministic. Check with fast_mode=False."
             )
         return
-    findings = diagnose(problem, blocks, bad)
+    findings = diagnose(problem, blocks, bad, backward_of(problem, outputs) if problem.chosen else None)
+    of_rule = not findings or findings[0][0].kind not in OF_THE_FUNCTION
     raise GradcheckError(
-        mismatch_message(problem, bad, findings),
+        mismatch_message(problem, bad, findings) + (f"\n{BACKWARD_ALONE}" if checks.forward and of_rule else ""),
         input_index=bad[0].input_number,
         output_index=bad[0].output_number,
         numerical=bad[0].numerical,
         analytical=bad[0].analytical,
         diagnosis=findings[0][0] if findings else None,
+        side="backward" if of_rule else None,
     )
 
 
@@ -282,9 +296,11 @@ def _gradient_function(first: Problem, count: int) -> Callable[..., tuple[Tensor
     """(inputs, cotangents) -> gradients of the inputs, with their graph; without those that are None."""
 
     def gradient(*arguments: Any) -> tuple[Tensor, ...]:
+        wrt = [arguments[i] for i in first.wrt]
+        for x in wrt:
+            x.requires_grad_()  # the check of forward mode hands over what is in no graph
         outputs = as_tuple(first.func(*arguments[:count]))
         chosen = [outputs[k] for k in first.chosen]
-        wrt = [arguments[i] for i in first.wrt]
         grads = grad(chosen, wrt, arguments[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 

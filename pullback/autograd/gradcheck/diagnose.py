@@ -6,15 +6,16 @@ First what makes differences worthless (precision, randomness, kinks), then what
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from pullback.autograd.gradcheck.compare import Block, close
+from pullback.autograd.gradcheck.error import Diagnosis
 from pullback.autograd.gradcheck.numerical import numerical_jacobians, one_sided
 from pullback.autograd.gradcheck.patterns import PATTERNS
 from pullback.autograd.gradcheck.problem import Problem
-from pullback.autograd.gradcheck.report import Diagnosis
+from pullback.autograd.gradcheck.sides import Map, in_forward_words, not_linear
 
 __all__ = ["diagnose"]
 
@@ -22,8 +23,17 @@ Finding = tuple[Diagnosis, str]  # and for which input, in words
 ELEMENTS_LOOKED_AT = 64  # for kinks
 
 
-def diagnose(problem: Problem, blocks: list[Block], bad: list[Block]) -> list[Finding]:
-    """The mistakes that explain the failing blocks, the likeliest first."""
+def diagnose(
+    problem: Problem, blocks: list[Block], bad: list[Block], rule: Map | None = None, forward: bool = False
+) -> list[Finding]:
+    """The mistakes that explain the failing blocks, the likeliest first; `rule` is what is wrong, as a map."""
+    findings = _diagnosed(problem, blocks, bad, rule, forward)
+    return [(in_forward_words(d), where) for d, where in findings] if forward else findings
+
+
+def _diagnosed(
+    problem: Problem, blocks: list[Block], bad: list[Block], rule: Map | None, forward: bool
+) -> list[Finding]:
     steps = _worst_precision(blocks)
     if steps is not None:
         problem, blocks = _with_coarse_steps(problem, blocks, steps)
@@ -33,12 +43,18 @@ def diagnose(problem: Problem, blocks: list[Block], bad: list[Block]) -> list[Fi
     for whole in (_outside_domain, _forward_varies, _kink):
         if found := whole(problem, bad):
             return [(found, "")]
+    if rule is not None and (found := not_linear(rule, forward)):
+        return [(found, "")]
     swapped = _swapped_inputs(problem, blocks, bad) or _swapped_outputs(problem, blocks, bad)
     findings = [(swapped, "")] if swapped else []
     for number in dict.fromkeys(b.input_number for b in bad):
         mine = [b for b in bad if b.input_number == number]
         where = f" for {problem.name_input(number)}"
-        findings += [(d, where) for d in _patterns(problem, mine)]
+        named = _patterns(problem, mine)
+        if not named and not swapped:
+            found = _another_inputs(problem, blocks, mine) or _factor_of_values(problem, mine)
+            named = [found] if found else []
+        findings += [(d, where) for d in named]
     if not findings and (found := _unreliable(problem, blocks, bad)):
         findings = [(found, "")]
     return findings
@@ -197,23 +213,81 @@ def _permuted(
     takes: dict[int, int] = {}
     for i, got in rows.items():
         for j, wanted in rows.items():
-            if i != j and j not in takes.values() and _equal_rows(problem, got, wanted):
+            if i != j and j not in takes.values() and _sign(problem, got, wanted):
                 takes[i] = j
                 break
         else:
             return None
     if len(takes) < 2:
         return None
-    pairs = ", ".join(f"{name(i)} gets what belongs to {name(j)}" for i, j in takes.items())
+    pairs = ", ".join(
+        f"{name(i)} gets {'minus ' * (_sign(problem, rows[i], rows[j]) < 0)}what belongs to {name(j)}"
+        for i, j in takes.items()
+    )
     return Diagnosis(kind, f"gradients are in the wrong order: {pairs}.", advice)
 
 
-def _equal_rows(problem: Problem, got: list[Block], wanted: list[Block]) -> bool:
-    """Whether the analytical Jacobians of one are the numerical ones of the other."""
-    return all(
-        g.analytical.shape == w.numerical.shape and bool(close(problem, g.analytical, w.numerical).all())
-        for g, w in zip(got, wanted, strict=True)
-    )
+def _sign(problem: Problem, got: list[Block], wanted: list[Block]) -> int:
+    """1 if the analytical Jacobians of one are the numerical ones of the other, -1 if minus these, 0 if neither."""
+    for sign in (1, -1):
+        if all(
+            g.analytical.shape == w.numerical.shape and close(problem, sign * g.analytical, w.numerical).all()
+            for g, w in zip(got, wanted, strict=True)
+        ):
+            return sign
+    return 0
+
+
+def _another_inputs(problem: Problem, blocks: list[Block], mine: list[Block]) -> Diagnosis | None:
+    """The gradient of this input is that of another one, which has its own: a factor is taken from the wrong input."""
+    outputs = [b.output_number for b in mine]
+    for number in dict.fromkeys(b.input_number for b in blocks if b.input_number != mine[0].input_number):
+        theirs = [b for b in blocks if b.input_number == number and b.output_number in outputs]
+        if sign := _sign(problem, mine, theirs):
+            minus = "minus " * (sign < 0)
+            return Diagnosis(
+                "swapped_factors",
+                f"the gradient is {minus}that of {problem.name_input(number)}: factors of the two are swapped.",
+                "Look at which of the two inputs stands in the formula.",
+            )
+    return None
+
+
+def _factor_of_values(problem: Problem, mine: list[Block]) -> Diagnosis | None:
+    """Element by element the gradient is the right one times the values of inputs, or divided by these."""
+    (b, *others) = mine
+    n, a = np.diagonal(b.numerical), np.diagonal(b.analytical)
+    diagonal = b.numerical.shape[0] == b.numerical.shape[1] and (b.numerical == np.diag(n)).all()
+    if others or not diagonal or b.is_complex or n.size < 2 or not (n != 0).all() or not np.diag(a).any():
+        return None
+    same = [
+        (problem.name_input(i), x) for i, x in zip(problem.wrt, problem.arrays, strict=True) if x.shape == b.in_shape
+    ]
+    values = [(name, x.ravel()) for name, x in same]
+    values += [("the output", problem.evaluate()[b.order])]
+    with np.errstate(all="ignore"):
+        for text, factor in _products(values):
+            for sign, prefix in ((1, ""), (-1, "minus ")):
+                if np.isfinite(factor).all() and close(problem, a, sign * factor * n).all():
+                    swapped = "two factors are swapped" if " / " in text and not text.startswith("1") else "a factor is"
+                    return Diagnosis(
+                        "swapped_factors" if swapped.startswith("two") else "missing_factor",
+                        f"the gradient is {prefix}{text} times the right one: {swapped}"
+                        + ("." if swapped.startswith("two") else " missing, or one too many."),
+                        "Look at the factors of the formula, and at which of them divide.",
+                    )
+    return None
+
+
+def _products(values: list[tuple[str, np.ndarray]]) -> Iterator[tuple[str, np.ndarray]]:
+    """Products and quotients of few values, with their names."""
+    for name, x in values:
+        yield from ((name, x), (f"1 / {name}", 1 / x), (f"{name} squared", x * x), (f"1 / {name} squared", 1 / x**2))
+    for name, x in values:
+        for other, y in values:
+            if name != other:
+                yield f"{name} / {other}", x / y
+                yield f"({name} / {other}) squared", (x / y) ** 2
 
 
 def _unreliable(problem: Problem, blocks: list[Block], bad: list[Block]) -> Diagnosis | None:

@@ -10,39 +10,57 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd import forward_ad
-from pullback.autograd.gradcheck.compare import blocks_of, failing
+from pullback.autograd.gradcheck.analytical import analytical_jacobians
+from pullback.autograd.gradcheck.compare import Block, blocks_of, close, failing
 from pullback.autograd.gradcheck.diagnose import diagnose
+from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
 from pullback.autograd.gradcheck.fast import unit_direction
 from pullback.autograd.gradcheck.numerical import derivative_along, numerical_jacobians, units_of
 from pullback.autograd.gradcheck.problem import Problem, as_tuple, jacobian_dtype, real_coordinates, values_of
-from pullback.autograd.gradcheck.report import Diagnosis, GradcheckError, mismatch_message
+from pullback.autograd.gradcheck.report import mismatch_message
+from pullback.autograd.gradcheck.sides import (
+    BOTH,
+    FORWARD_ALONE,
+    OF_THE_FUNCTION,
+    Map,
+    backward_of,
+    check_linear,
+    directions,
+    not_linear,
+)
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 
 __all__ = ["check_forward", "jvp_function"]
 
 
-def check_forward(problem: Problem, outputs: list[Tensor], fast: bool) -> None:
+def check_forward(problem: Problem, outputs: list[Tensor], fast: bool, backward_too: bool) -> None:
     """Compare forward mode with differences; then see that zero tangents give zeros."""
     if not fast or not _projections_agree(problem, outputs):
-        _check_jacobians(problem, outputs, fast)
+        _check_jacobians(problem, outputs, fast, backward_too)
     _check_zero_tangents(problem, outputs)
+    check_linear(_rule(problem, outputs), True, problem.nondet_tol)
 
 
 def _push_forward(problem: Problem, directions: dict[int, np.ndarray], outputs: list[Tensor]) -> list[np.ndarray]:
     """The tangents of the outputs, as vectors of real coordinates, when inputs (by number) move along directions."""
     with forward_ad.dual_level():
         arguments = [
-            forward_ad.make_dual(x, from_numpy(directions[i])) if i in directions else x
+            forward_ad.make_dual(x.detach(), from_numpy(directions[i])) if i in directions else _constant(x)
             for i, x in enumerate(problem.inputs)
         ]
-        results = as_tuple(problem.func(*arguments))
+        results = problem.outputs(arguments)
         found = []
         for position, output in zip(problem.positions(results), outputs, strict=True):
             tangent = forward_ad.unpack_dual(results[position]).tangent
             values = np.zeros_like(values_of(output)) if tangent is None else values_of(tangent)
             found.append(real_coordinates(values.copy()))
     return found
+
+
+def _constant(x: Any) -> Any:
+    """An input that does not move, out of any graph: nothing is to be recorded beside the tangents."""
+    return x.detach() if isinstance(x, Tensor) else x
 
 
 def _jacobians(problem: Problem, outputs: list[Tensor]) -> list[list[np.ndarray]]:
@@ -62,27 +80,57 @@ def _jacobians(problem: Problem, outputs: list[Tensor]) -> list[list[np.ndarray]
     return jacobians
 
 
-def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool) -> None:
+def _check_jacobians(problem: Problem, outputs: list[Tensor], after_fast: bool, backward_too: bool) -> None:
     forward, numerical = _jacobians(problem, outputs), numerical_jacobians(problem)
     missing = [[False for _ in row] for row in forward]
     blocks = blocks_of(problem, outputs, numerical, forward, missing)
     bad = failing(problem, blocks)
     if not bad:
         if after_fast:
+            check_linear(_rule(problem, outputs), True, problem.nondet_tol)
             raise GradcheckError(
                 "gradcheck: fast mode found a mismatch in forward mode that slow mode does not: errors within the "
                 "tolerance add up, or the function is not deterministic. Check with fast_mode=False."
             )
         return
-    findings = diagnose(problem, blocks, bad)
+    side, remark = _side(problem, outputs, blocks) if backward_too and problem.chosen else ("forward", "")
+    findings = diagnose(problem, blocks, bad, _rule(problem, outputs), forward=side == "forward")
+    if findings and findings[0][0].kind in OF_THE_FUNCTION:
+        side, remark = None, ""
     raise GradcheckError(
-        f"Jacobian computed with forward mode (jvp, not backward): {mismatch_message(problem, bad, findings)}",
+        f"Jacobian computed with forward mode (jvp, not backward): {mismatch_message(problem, bad, findings)}{remark}",
         input_index=bad[0].input_number,
         output_index=bad[0].output_number,
         numerical=bad[0].numerical,
         analytical=bad[0].analytical,
         diagnosis=findings[0][0] if findings else None,
+        side=side,
     )
+
+
+def _rule(problem: Problem, outputs: list[Tensor]) -> Map:
+    """Forward mode, applied to random tangents of all inputs."""
+    moved = directions(problem)
+
+    def apply(factor: float) -> list[np.ndarray]:
+        return _push_forward(problem, {i: np.asarray(factor * v, v.dtype) for i, v in moved.items()}, outputs)
+
+    return apply
+
+
+def _side(problem: Problem, outputs: list[Tensor], blocks: list[Block]) -> tuple[str | None, str]:
+    """Which rule is wrong where forward mode is, by a look at the backward; and a remark on it."""
+    try:
+        found, _ = analytical_jacobians(problem, outputs)
+    except Exception:  # noqa: BLE001 - whatever a wrong backward raises, it is told of when its turn comes
+        return "forward", ""
+    pairs = [(b, found[b.order][problem.wrt.index(b.input_number)]) for b in blocks]
+    if all(close(problem, a, b.numerical).all() for b, a in pairs):
+        return "forward", f"\n{FORWARD_ALONE}"
+    same = all(close(problem, a, b.analytical).all() for b, a in pairs)
+    if same or (not_linear(backward_of(problem, outputs), False) and not_linear(_rule(problem, outputs), True)):
+        return "both", f"\n{BOTH}"
+    return "forward", "\nThe backward disagrees with the differences too, in another way."
 
 
 def _projections_agree(problem: Problem, outputs: list[Tensor]) -> bool:
@@ -118,6 +166,7 @@ def _check_zero_tangents(problem: Problem, outputs: list[Tensor]) -> None:
             f"jvp not multiplied by the tangents: {diagnosis.text}\n  {diagnosis.advice}",
             output_index=number,
             diagnosis=diagnosis,
+            side="forward",
         )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.gradcheck.compare import Block
+from pullback.autograd.gradcheck.error import Diagnosis
 from pullback.autograd.gradcheck.factors import common_factor, name_factor
-from pullback.autograd.gradcheck.report import Diagnosis
 
 __all__ = ["PATTERNS"]
 
@@ -150,6 +150,22 @@ def transposed(bad: list[Block], matches: Matches) -> Diagnosis | None:
     return None
 
 
+def product_order(bad: list[Block], matches: Matches) -> Diagnosis | None:
+    """The factors of a matrix product in the wrong order: G B^T has become B^T G, or B G."""
+    for b in bad:
+        if b.is_complex or len(b.in_shape) != 2 or len(b.out_shape) != 2:
+            return None
+        n = b.numerical.reshape(*b.in_shape, *b.out_shape)
+        orders = [np.transpose(n, order) for order in ((3, 2, 1, 0), (1, 0, 3, 2))]
+        if not any(t.shape == n.shape and matches(b.analytical, t.reshape(b.analytical.shape)) for t in orders):
+            return None
+    return Diagnosis(
+        "swapped_factors",
+        "the factors of a matrix product are in the wrong order.",
+        "For y = A @ B the gradients are grad @ B.mH and A.mH @ grad: matrices do not commute.",
+    )
+
+
 def missing_sum(bad: list[Block], matches: Matches) -> Diagnosis | None:
     """Only one of the copies that broadcasting makes of the input contributes."""
     for b in bad:
@@ -186,6 +202,7 @@ PATTERNS = (
     constant_factor,
     integer_truncation,
     transposed,
+    product_order,
     missing_sum,
     dropped_entries,
     factor_on_some,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
 from pullback.core.tensor import Tensor
 
 __all__ = ["Problem", "as_tuple", "jacobian_dtype", "real_coordinates", "values_of"]
@@ -28,13 +29,15 @@ class Problem:
     nondet_tol: float
     input_names: Sequence[str] = ()
     output_names: Sequence[str] = ()
+    layout: list[str] = dataclasses.field(init=False, default_factory=list)  # of every output, at the point
     chosen: list[int] = dataclasses.field(init=False, default_factory=list)  # positions of differentiable outputs
 
     def __post_init__(self) -> None:
         self.wrt = [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
         if not self.wrt:
             raise ValueError(
-                "gradcheck needs at least one input tensor that requires grad; "
+                "gradcheck expects at least one input tensor to require gradient, but none of them have "
+                "requires_grad=True: gradcheck needs at least one input tensor that requires grad; "
                 f"got {', '.join(map(_describe, self.inputs)) or 'no inputs'}. Create it with requires_grad=True."
             )
         self.arrays = [_memory_of(i, self.inputs[i]) for i in self.wrt]
@@ -52,10 +55,12 @@ class Problem:
 
         Where no output requires grad, all floating and complex outputs are returned, and `chosen` stays empty.
         """
-        outputs = as_tuple(self.func(*self.inputs))
-        if outputs and not any(isinstance(o, Tensor) for o in outputs):
-            kinds = ", ".join(_describe(o) for o in outputs)
+        outputs = self._called()
+        nested = [o for o in outputs if isinstance(o, (list, tuple, dict))]
+        if nested or (outputs and not any(isinstance(o, Tensor) for o in outputs)):
+            kinds = ", ".join(_describe(o) for o in nested or outputs)
             raise TypeError(f"gradcheck: func must return a Tensor or a tuple of Tensors, but it returned {kinds}.")
+        self.layout = [_layout(o) for o in outputs]
         self.chosen = [k for k, o in enumerate(outputs) if isinstance(o, Tensor) and o.requires_grad]
         return [outputs[k] for k in self.positions(outputs)]
 
@@ -65,9 +70,51 @@ class Problem:
             return self.chosen
         return [k for k, o in enumerate(outputs) if isinstance(o, Tensor) and values_of(o).dtype.kind in "fc"]
 
+    def outputs(self, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """What func returns where the inputs' memory is now (or for other arguments), laid out as at the point."""
+        outputs = self._called(inputs)
+        found = [_layout(o) for o in outputs]
+        if found != self.layout:
+            raise self._changed(found)
+        return outputs
+
+    def _called(self, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """What func returns; a function that writes into the inputs is refused, and they are as before."""
+        before = [array.copy() for array in self.arrays]
+        outputs = as_tuple(self.func(*(self.inputs if inputs is None else inputs)))
+        for number, array, old in zip(self.wrt, self.arrays, before, strict=True):
+            if array.tobytes() != old.tobytes():
+                for a, o in zip(self.arrays, before, strict=True):
+                    a[...] = o
+                raise GradcheckError(
+                    f"gradcheck: func modifies {self.name_input(number)} in place, so differences have no point to "
+                    "start from. Work on a clone() inside the function.",
+                    input_index=number,
+                    diagnosis=Diagnosis(
+                        "modified_input",
+                        "the function writes into its input.",
+                        "Work on x.clone() inside the function.",
+                    ),
+                )
+        return outputs
+
+    def _changed(self, found: list[str]) -> GradcheckError:
+        """The error for outputs that are not laid out as those at the point itself."""
+        number, text = None, f"func returns {len(self.layout)} outputs at the inputs, and {len(found)}"
+        if len(found) == len(self.layout):
+            number = next(k for k, (a, b) in enumerate(zip(self.layout, found, strict=True)) if a != b)
+            text = f"{self.name_output(number)} is {self.layout[number]} at the inputs, and {found[number]}"
+        text += f" in another call, with an element moved by eps={self.eps:g} or none."
+        advice = (
+            "A shape, dtype or number of outputs that depends on the values (a branch, a mask, unique) has no "
+            "derivative where it changes: move the inputs away from there, or remove the state that changes it."
+        )
+        diagnosis = Diagnosis("changing_outputs", text, advice)
+        return GradcheckError(f"gradcheck: {text} {advice}", output_index=number, diagnosis=diagnosis)
+
     def evaluate(self) -> list[np.ndarray]:
         """Values of the same outputs where the inputs' memory is now, as real vectors that share no memory with it."""
-        outputs = as_tuple(self.func(*self.inputs))
+        outputs = self.outputs()
         return [real_coordinates(outputs[k].detach().numpy()) for k in self.positions(outputs)]
 
     def name_input(self, number: int) -> str:
@@ -104,6 +151,13 @@ def values_of(tensor: Tensor) -> np.ndarray:
 def jacobian_dtype(array: np.ndarray) -> type:
     """The dtype of a Jacobian with respect to this input."""
     return np.complex128 if array.dtype.kind == "c" else np.float64
+
+
+def _layout(output: Any) -> str:
+    """Shape and dtype of an output, in words; the type of what is no Tensor."""
+    if isinstance(output, Tensor):
+        return f"{output.dtype} of shape {tuple(output.shape)}"
+    return f"of type {type(output).__name__}"
 
 
 def _memory_of(number: int, tensor: Tensor) -> np.ndarray:

@@ -1,62 +1,17 @@
-"""GradcheckError, and the messages that it carries."""
+"""The messages of a GradcheckError."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.autograd.gradcheck.compare import Block, close
+from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
 from pullback.autograd.gradcheck.problem import Problem
 
-__all__ = ["Diagnosis", "GradcheckError", "backward_varies", "mismatch_message"]
+__all__ = ["backward_varies", "mismatch_message"]
 
 SHOWN = 6  # rows of the table
-
-
-@dataclasses.dataclass(frozen=True)
-class Diagnosis:
-    """A usual mistake that the numbers of a mismatch show.
-
-    `kind` is one of constant_factor, sign, transposed, missing_conjugate, missing_sum, swapped_inputs, swapped_outputs,
-    missing_gradient, dropped_entries, integer_truncation, piecewise_constant, not_finite, kink, discontinuity,
-    low_precision, nondeterminism, unreliable_differences, zero_cotangent, zero_tangent,
-    undefined_gradient.
-    """
-
-    kind: str
-    text: str
-    advice: str
-
-
-class GradcheckError(RuntimeError):
-    """A gradient does not agree with finite differences, or a backward breaks a rule.
-
-    Attributes
-    ----------
-    input_index, output_index : int or None
-        Positions of the input and output of the first disagreement.
-    numerical, analytical : ndarray or None
-        Their two Jacobians: a row for each element of the input, a column for each real coordinate of the output (of a
-        complex one: all real parts, then all imaginary parts).
-    diagnosis : Diagnosis or None
-        The usual mistake that the numbers show, with the fields `kind`, `text` and `advice`.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        input_index: int | None = None,
-        output_index: int | None = None,
-        numerical: np.ndarray | None = None,
-        analytical: np.ndarray | None = None,
-        diagnosis: Diagnosis | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.input_index, self.output_index = input_index, output_index
-        self.numerical, self.analytical = numerical, analytical
-        self.diagnosis = diagnosis
 
 
 def mismatch_message(problem: Problem, bad: list[Block], findings: Sequence[tuple[Diagnosis, str]]) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 from pullback.autograd.api import grad
 from pullback.autograd.basic_nodes import UndefinedGrad
 from pullback.autograd.gradcheck.analytical import pull_back
-from pullback.autograd.gradcheck.problem import Problem, as_tuple, values_of
-from pullback.autograd.gradcheck.report import Diagnosis, GradcheckError
+from pullback.autograd.gradcheck.error import Diagnosis, GradcheckError
+from pullback.autograd.gradcheck.problem import Problem, values_of
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 
@@ -35,6 +35,7 @@ def check_zero_cotangent(problem: Problem, outputs: list[Tensor]) -> None:
                 input_index=i,
                 output_index=number,
                 diagnosis=diagnosis,
+                side="backward",
             )
 
 
@@ -43,7 +44,7 @@ def check_undefined(problem: Problem) -> None:
     count = len(problem.chosen)
     subsets = [range(count), *([k] for k in range(count) if count > 1)]
     for undefined in subsets:
-        outputs = as_tuple(problem.func(*problem.inputs))
+        outputs = problem.outputs()
         chosen = [outputs[k] for k in problem.chosen]
         grads = _grads(problem, chosen, undefined)
         all_undefined = len(undefined) == count

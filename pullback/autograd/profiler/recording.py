@@ -6,6 +6,7 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Self, TypeAlias
@@ -16,6 +17,7 @@ from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
 from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
 from pullback.core.arguments import spread_lists
+from pullback.core.blocks import Steps
 from pullback.core.errors import UnsupportedError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
@@ -27,8 +29,6 @@ from pullback.core.view import memory_of
 _Running: TypeAlias = "Mapping[profile, FunctionEvent]"
 # The innermost event of each profile that is running in this thread or task. Never changed once made, as are the modes.
 _running: contextvars.ContextVar[_Running] = contextvars.ContextVar("pullback_profiles", default={})  # noqa: B039
-_Ranges: TypeAlias = "tuple[list[tuple[profile, FunctionEvent, _Running]], _Ranges] | None"
-_ranges: contextvars.ContextVar[_Ranges] = contextvars.ContextVar("pullback_ranges", default=None)
 
 
 class profile(Instrument, ModeSwitch):
@@ -94,23 +94,27 @@ class profile(Instrument, ModeSwitch):
         return modes.with_instrument(self)
 
     def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
-        event, outer = self._begin(name, "operator", self._shapes(args))
+        outer, event = _running.get(), None
         try:
+            event = self._begin(name, "operator", self._shapes(args))
             result = run()
         finally:
-            self._end(event, outer)
+            _running.set(outer)
+            self._end(event)
         if self.profile_memory:
             _count_memory(event, result, args)
         return result
 
     def run_node(self, node: Node, grad: Gradient, run: Callable[[], Sequence[Gradient]]) -> Sequence[Gradient]:
         given = list(grad) if isinstance(grad, (list, tuple)) else [grad]
-        event, outer = self._begin(node.name(), "backward", self._shapes(given))
-        event.sequence_nr = node._sequence_nr
+        outer, event = _running.get(), None
         try:
+            event = self._begin(node.name(), "backward", self._shapes(given))
+            event.sequence_nr = node._sequence_nr
             grads = run()
         finally:
-            self._end(event, outer)
+            _running.set(outer)
+            self._end(event)
         if self.profile_memory:
             _count_memory(event, grads, given)
         return grads
@@ -120,9 +124,7 @@ class profile(Instrument, ModeSwitch):
         if event is not None and event.kind == "operator":
             event.sequence_nr = node._sequence_nr
 
-    def _begin(
-        self, name: str, kind: str, shapes: tuple[Shape, ...] = (), args: str | None = None
-    ) -> tuple[FunctionEvent, _Running]:
+    def _begin(self, name: str, kind: str, shapes: tuple[Shape, ...] = (), args: str | None = None) -> FunctionEvent:
         outer = _running.get()
         caller = outer.get(self)
         event = FunctionEvent(name, kind, 0.0, _thread(), caller, input_shapes=shapes, args=args)
@@ -131,11 +133,11 @@ class profile(Instrument, ModeSwitch):
         self._events.append(event)
         _running.set({**outer, self: event})
         event.start_us = event.end_us = self._now()  # last, so that this function's own time is not counted
-        return event, outer
+        return event
 
-    def _end(self, event: FunctionEvent, outer: _Running) -> None:
-        event.end_us = self._now()
-        _running.set(outer)
+    def _end(self, event: FunctionEvent | None) -> None:
+        if event is not None:  # else interrupted before it began
+            event.end_us = self._now()
 
     def _now(self) -> float:
         return (perf_counter_ns() - self._began) / 1e3
@@ -208,19 +210,18 @@ class record_function(ModeSwitch):
     def _fresh(self) -> Self:
         return type(self)(self.name, self.args)
 
-    def __enter__(self) -> Self:
-        profiles = [i for i in modes.current().instruments if isinstance(i, profile)]
-        _ranges.set(([(taken, *taken._begin(self.name, "range", (), self.args)) for taken in profiles], _ranges.get()))
-        return self
+    def _steps(self) -> tuple[Steps, Steps]:
+        begun: list[tuple[profile, FunctionEvent]] = []
+        return (partial(self._begin, begun),), (partial(_running.set, _running.get()), partial(_end_all, begun))
 
-    def __exit__(self, *_: object) -> None:
-        entered = _ranges.get()
-        if entered is None:
-            return  # left in another thread or task than entered, which a generator may be
-        begun, outer = entered
-        _ranges.set(outer)
-        for taken, event, before in reversed(begun):
-            taken._end(event, before)
+    def _begin(self, begun: list[tuple[profile, FunctionEvent]]) -> None:
+        taken = (i for i in modes.current().instruments if isinstance(i, profile))
+        begun.extend((p, p._begin(self.name, "range", (), self.args)) for p in taken)
+
+
+def _end_all(begun: list[tuple[profile, FunctionEvent]]) -> None:
+    for taken, event in begun:
+        taken._end(event)
 
 
 # PyTorch's further options: what they may be here, and why nothing else. use_kineto and acc_events ask for nothing.

@@ -24,7 +24,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     parts = [p for p in (ends[0], a, ends[1]) if p is not None]
     a = np.concatenate(parts, axis) if len(parts) > 1 else a
     differ = operator.ne if a.dtype.kind == "b" else operator.sub
-    for _ in range(n):
+    for _ in range(min(n, max(a.shape[axis], 1))):  # nothing is left then
         a = differ(a[along(a.ndim, axis, slice(1, None))], a[along(a.ndim, axis, slice(-1))])
     return a
 
@@ -150,12 +150,7 @@ def vander(x, N=None, increasing=False):
     x = array(x)
     if x.ndim != 1:
         raise ValueError(f"np.vander: expected a vector, got shape {tuple(x.shape)}.")
-    n = x.shape[0] if N is None else N
-    powers = [ops.ones_like(x)]
-    for _ in range(n - 1):
-        powers.append(powers[-1] * x)
-    powers = powers[:n] if increasing else powers[:n][::-1]
-    return ops.stack(powers, 1) if powers else ops.reshape(x[:0], (x.shape[0], 0))
+    return ops.vander(x, N, increasing)
 
 
 @rule("apply_along_axis")

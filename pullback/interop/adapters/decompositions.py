@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core.errors import LinAlgError
 from pullback.interop.operands import array, deliver, floating, frozen, only, ops
 from pullback.interop.registry import rule
 
@@ -149,7 +150,10 @@ def matrix_power(a, n):
 @rule("linalg.matrix_rank")
 def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
     """np.linalg.matrix_rank, a constant."""
-    return np.asarray(np.linalg.matrix_rank(frozen(A, "A"), tol, hermitian, rtol=rtol))
+    A = frozen(A, "A")
+    if not np.isfinite(A).all():  # LAPACK may never come back from it
+        raise LinAlgError("np.linalg.matrix_rank: a matrix with inf or nan in it has no rank; np.isfinite shows where.")
+    return np.asarray(np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol))
 
 
 @rule("linalg.cond")

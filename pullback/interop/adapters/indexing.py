@@ -204,7 +204,7 @@ def _filling(name):
 
     def fill(target, *args, **kwargs):
         if isinstance(target, Tensor):
-            raise unsupported(name)
+            raise unsupported(f"np.{name}")
         if any(map(needs_grad, (*args, *kwargs.values()))):
             raise DetachingError(
                 f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its gradient "

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core.tensor import Tensor
 from pullback.interop.operands import array, cast, deliver, ops
 from pullback.interop.registry import rule
 
@@ -89,6 +90,8 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
 @rule("einsum_path")
 def einsum_path(subscripts, *operands, optimize="greedy"):
     """np.einsum_path, which asks for shapes alone."""
+    if isinstance(subscripts, Tensor):
+        raise TypeError("np.einsum_path: argument 'subscripts' must be a str or an array, got a Tensor.")
     return np.einsum_path(subscripts, *(np.broadcast_to(0.0, array(x).shape) for x in operands), optimize=optimize)
 
 

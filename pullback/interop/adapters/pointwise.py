@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from pullback.interop.operands import array, cast, deliver, frozen, operand, ops, refuse, tensor_of
+from pullback.core.dispatch import is_whole
+from pullback.interop.operands import array, cast, deliver, floating, frozen, operand, ops, refuse, tensor_of
 from pullback.interop.registry import rule
 
 # -- ufuncs ---------------------------------------------------------------------------------------------------------
 
 
 def _in_dtype_of(ufunc, x):
-    """`x` in the dtype that NumPy gives the (first) result of a ufunc; its TypeError where it has none."""
+    """`x` in the dtype that NumPy gives the (first) result of a ufunc of floats; its TypeError where it has none."""
+    x = floating(x)
     made = ufunc(np.empty(0, x.dtype))
     return cast(x, (made[0] if isinstance(made, tuple) else made).dtype, ufunc.__name__)
 
@@ -45,7 +47,7 @@ def heaviside(x1, x2, /):
     """np.heaviside: constant in x1 except at 0, where it is x2."""
     x1, x2 = array(x1), operand(x2)
     like = x2 if type(x2) in (bool, int, float) else np.empty(0, x2.dtype)
-    dtype = np.heaviside(np.empty(0, x1.dtype), like).dtype
+    dtype = np.dtype(float) if is_whole(x1, x2) else np.heaviside(np.empty(0, x1.dtype), like).dtype
     step = np.astype(x1 > 0, dtype)
     if x1.dtype.kind == "f":
         step = np.where(np.isnan(x1), dtype.type(np.nan), step)
@@ -138,7 +140,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 @rule("allclose")
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """np.allclose."""
-    return bool(np.allclose(frozen(a, "allclose"), frozen(b, "allclose"), rtol, atol, equal_nan))
+    a, b, rtol, atol = (frozen(x, "allclose") for x in (a, b, rtol, atol))
+    return bool(np.allclose(a, b, rtol, atol, equal_nan))
 
 
 @rule("array_equal")

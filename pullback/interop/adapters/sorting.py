@@ -85,7 +85,7 @@ def _plain(x, name):
 
 
 CONSTANT = (
-    "argpartition", "digitize", "histogram", "histogram_bin_edges", "isin", "lexsort", "nanargmax", "nanargmin",
+    "argpartition", "digitize", "isin", "lexsort", "nanargmax", "nanargmin",
     "searchsorted",
 )  # fmt: skip
 

@@ -40,7 +40,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
     count = sum_(known, axes, dtype=a.real.dtype, keepdims=True)
     centre = sum_(without_nan(a, 0), axes, keepdims=True) / count
     off = ops.where(known, a - centre, 0)
-    squares = ops.real(off * ops.conj(off)) if a.dtype.kind == "c" else off * off
+    squares = ops.real(off * ops.conjugate(off)) if a.dtype.kind == "c" else off * off
     left = count - (ddof if correction is None else correction)
     result = sum_(squares, axes, keepdims=True) / ops.where(left > 0, left, np.nan)
     return deliver("nanvar", result if keepdims else ops.squeeze(result, axes), out)
@@ -123,7 +123,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if free <= 0:
         raise refuse("cov", "ddof", f"{x.shape[1]} observations leave no degrees of freedom")
     x = x - ops.mean(x, 1, True)
-    return ops.squeeze(ops.matmul(x, ops.conj(ops.transpose(x, 0, 1))) / free)
+    return ops.squeeze(ops.matmul(x, ops.conjugate(ops.transpose(x, 0, 1))) / free)
 
 
 def _variables(m, rowvar, dtype):

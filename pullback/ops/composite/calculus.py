@@ -26,7 +26,7 @@ def diff(self, n=1, dim=-1, prepend=None, append=None, *, ops):
     parts = [x for x in (prepend, self, append) if x is not None]
     x = ops.cat(parts, dim) if len(parts) > 1 else self
     less = ops.logical_xor if x.dtype.kind == "b" else ops.sub
-    for _ in range(min(n, x.shape[dim])):
+    for _ in range(min(n, max(x.shape[dim], 1))):  # nothing is left then
         x = less(along(x, dim, slice(1, None), ops), along(x, dim, slice(-1), ops))
     return x
 

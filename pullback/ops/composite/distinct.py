@@ -6,6 +6,7 @@ A value of `unique` depends on the first element that equals it: there goes its 
 import numpy as np
 
 from pullback.ops.composite.checks import require_arrays
+from pullback.ops.composite.memory import in_own_memory
 
 __all__ = [
     "bucketize", "isin", "repeat_interleave", "repeat_interleave_Tensor", "searchsorted", "unique",
@@ -29,7 +30,7 @@ def told(self, found, return_inverse, return_counts, dim, ops):
     if dim is None:
         values = ops.index_select(ops.reshape(self, (-1,)), 0, first)
     else:
-        values = ops.index_select(self, dim, first) if self.ndim else ops.reshape(self, (1,))
+        values = ops.index_select(self if self.ndim else ops.reshape(self, (1,)), dim, first)
     more = [inverse] * bool(return_inverse) + [counts] * bool(return_counts)
     return (values, *more) if more else values
 
@@ -79,7 +80,7 @@ def repeat_interleave(self, repeats, dim=None, *, output_size=None, ops):
             raise RuntimeError(f"repeat_interleave(): repeats must not be negative, got {repeats}.")
         before, after = tuple(x.shape[: dim + 1]), tuple(x.shape[dim + 1 :])
         spread = ops.expand(ops.unsqueeze(x, dim + 1), (*before, repeats, *after))
-        out = ops.reshape(spread, (*before[:-1], before[-1] * repeats, *after))
+        out = in_own_memory(ops.reshape(spread, (*before[:-1], before[-1] * repeats, *after)), self, ops=ops)
     else:
         repeats = repeats if hasattr(repeats, "dtype") else np.asarray(repeats, np.int64)
         out = ops.index_select(x, dim, ops._repeat_positions(repeats, x.shape[dim]))

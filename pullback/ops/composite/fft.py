@@ -145,7 +145,7 @@ def _to_real(name, x, sizes, dims, norm, ops):
 def _hermitian(name, x, sizes, dims, norm, ops):
     # The conjugate of the inverse of the conjugate is the forward transform.
     points, sizes, dims = _half_sizes(name, x, sizes, dims)
-    x = ops.conj(_resized(_complex(x, ops), sizes, dims, ops))
+    x = ops.conjugate(_resized(_complex(x, ops), sizes, dims, ops))
     return ops.fft_c2r(x, dims, _scale(name, norm, True), points)
 
 
@@ -155,7 +155,7 @@ def _inverse_hermitian(name, x, sizes, dims, norm, ops):
         raise RuntimeError(f"{name}: expected a real input, got {x.dtype}")
     _require_dims(name, dims)
     x = _resized(floating(x, ops), sizes, dims, ops)
-    return ops.conj(ops.fft_r2c(x, dims, _scale(name, norm, False), True))
+    return ops.conjugate(ops.fft_r2c(x, dims, _scale(name, norm, False), True))
 
 
 def _half_sizes(name, x, sizes, dims):

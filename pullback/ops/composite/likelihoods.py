@@ -15,6 +15,7 @@ __all__ = ["ctc_loss", "gaussian_nll_loss", "poisson_nll_loss"]
 def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-8, reduction="mean", ops):
     """rate - target log(rate); with log_input, input is the logarithm of the rate. `full` adds Stirling's log(t!)."""
     check_reduction("poisson_nll_loss", reduction)
+    require_arrays("poisson_nll_loss", input=input)
     loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:
         many = ops.gt(target, 1)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction
+from pullback.arrays.numpy.losses import check_reduction, warn_of_sizes
 from pullback.ops.composite.checks import require_arrays
 
 __all__ = [
@@ -31,6 +31,7 @@ def reduced(loss, reduction, ops):
 def l1_loss(input, target, *, reduction="mean", ops):
     """|input - target|."""
     check_reduction("l1_loss", reduction)
+    warn_of_sizes(input, target)
     return reduced(ops.abs(input - target), reduction, ops)
 
 
@@ -39,6 +40,7 @@ def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0, ops):
     check_reduction("smooth_l1_loss", reduction)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss(): beta must not be negative, but got {beta}.")
+    warn_of_sizes(input, target)
     error = input - target
     size = ops.abs(error)
     if beta:
@@ -52,6 +54,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, *, ops):
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise RuntimeError(f"huber_loss(): delta must be positive, but got {delta}.")
+    warn_of_sizes(input, target)
     error = input - target
     size = ops.abs(error)
     inside = ops.le(size, delta)

@@ -32,6 +32,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False, *, ops):
 def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean", ops):
     """x where the target is 1, max(0, margin - x) where it is -1; the sum of both elsewhere."""
     check_reduction("hinge_embedding_loss", reduction)
+    require_arrays("hinge_embedding_loss", input=input)
     apart = ops.where(ops.ne(target, 1), ops.clamp_min(margin - input, 0.0), 0.0)
     return reduced(apart + ops.where(ops.ne(target, -1), input, 0.0), reduction, ops)
 
@@ -68,7 +69,13 @@ def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean",
 def soft_margin_loss(input, target, *, reduction="mean", ops):
     """log(1 + exp(-target x))."""
     check_reduction("soft_margin_loss", reduction)
-    return reduced(ops.softplus(-(target * input), 1, FAR), reduction, ops)
+    score = target * input
+    if tuple(score.shape) != tuple(input.shape):
+        raise RuntimeError(
+            f"soft_margin_loss(): a target of shape {tuple(target.shape)} makes more of an input of shape "
+            f"{tuple(input.shape)}: {tuple(score.shape)}. Give it the input's shape: target.reshape(input.shape)."
+        )
+    return reduced(ops.softplus(-score, 1, FAR), reduction, ops)
 
 
 # -- triplets --------------------------------------------------------------------------------------------------------

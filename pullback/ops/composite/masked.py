@@ -169,7 +169,7 @@ def spread(name, input, dim, unbiased, correction, keepdim, dtype, mask, ops):
         input = ops.to(input, np.dtype(float if dtype is None else dtype))
     mean = masked_mean(input, dim, keepdim=True, mask=mask, ops=ops)
     apart = filled(name, input - mean, mask, 0, ops)
-    total = ops.sum(apart * ops.conj(apart), dims_of(dim), keepdim)
+    total = ops.sum(apart * ops.conjugate(apart), dims_of(dim), keepdim)
     number = ops.to(counted(name, input, dim, keepdim, mask, ops), np.finfo(total.dtype).dtype)
     return total / ops.clamp_min(number - correction, 0)
 

@@ -1,14 +1,24 @@
 """Elementwise operators made of others."""
 
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.tensor import Tensor, extra_of
 from pullback.ops.composite.checks import require_arrays
 
 __all__ = [
-    "conj", "is_complex", "is_conj", "is_floating_point", "is_neg", "positive", "real", "resolve_conj", "resolve_neg",
-    "to",
+    "conj", "conjugate", "is_complex", "is_conj", "is_floating_point", "is_neg", "positive", "real", "resolve_conj",
+    "resolve_neg", "to",
 ]  # fmt: skip
 
 
 def conj(self, *, ops):
+    """The conjugate, marked as what PyTorch would have as a view: writing into it is refused."""
+    out = conjugate(self, ops=ops)
+    if out is not self and isinstance(out, Tensor):
+        extra_of(out).no_view = "conj"
+    return out
+
+
+def conjugate(self, *, ops):
     """The conjugate; a real tensor is its own, so a backward that is recorded has no nodes for it."""
     return ops.conj_physical(self) if self.dtype.kind == "c" else self
 
@@ -19,8 +29,9 @@ def is_conj(self, *, ops):
 
 
 def resolve_conj(self, *, ops):
-    """self, for it is no lazy conjugate."""
-    return self
+    """self, for it is no lazy conjugate; of what `conj` gave a copy, which may be written into."""
+    written_never = isinstance(self, Tensor) and self._extra is not None and self._extra.no_view
+    return ops.clone(self) if written_never else self
 
 
 def is_neg(self, *, ops):
@@ -54,6 +65,8 @@ def real(self, *, ops):
 def to(self, dtype, *, ops):
     """self in a dtype; self itself if it has it."""
     require_arrays("to", input=self)
+    if WATCHED and dtype.kind not in "fc":
+        note_operator(f"the cast to {dtype}", self)
     return self if self.dtype == dtype else ops._to_copy(self, dtype)
 
 

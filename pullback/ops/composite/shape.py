@@ -1,9 +1,14 @@
 """Composite operators that change shape."""
 
 from itertools import pairwise
+from math import prod
 
+from pullback.arrays.numpy.dims import wrap_dim
+from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.splits import *  # noqa: F403
 from pullback.ops.composite.view_copies import *  # noqa: F403
+
+MANY_PARTS = 1_000_000  # of which all but a few would be empty
 
 
 def view_as(self, other, *, ops):
@@ -26,14 +31,33 @@ def broadcast_to(self, size, *, ops):
     return ops.expand(self, size)
 
 
-def contiguous(self, *, ops):
-    """self itself if its elements lie in C order without gaps, else a copy that does."""
-    return self if ops.is_contiguous(self) else ops.clone(self, memory_format="contiguous_format")
+def contiguous(self, *, memory_format="contiguous_format", ops):
+    """self itself if its elements lie in C order without gaps, else a copy that does; with preserve_format, itself."""
+    if memory_format not in ("contiguous_format", "preserve_format"):
+        raise RuntimeError(
+            f"contiguous: memory_format is pullback.contiguous_format or pullback.preserve_format, got "
+            f"{memory_format!r}"
+        )
+    if memory_format == "preserve_format" or ops.is_contiguous(self):
+        return self
+    return ops.clone(self, memory_format="contiguous_format")
 
 
 def ravel(self, *, ops):
     """self as a vector."""
     return ops.reshape(self, (-1,))
+
+
+def flatten(self, start_dim=0, end_dim=-1, *, ops):
+    """self with the dimensions start_dim to end_dim (included) made one; self itself, if that is one already."""
+    require_arrays("flatten", input=self)
+    ndim, shape = self.ndim, tuple(self.shape)
+    start, end = wrap_dim(start_dim, ndim, "flatten"), wrap_dim(end_dim, ndim, "flatten")
+    if start > end:
+        raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    if start == end and ndim:
+        return self
+    return ops.reshape(self, (*shape[:start], prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 def unflatten(self, dim, sizes, *, ops):
@@ -64,7 +88,7 @@ def mT(self, *, ops):
 
 def mH(self, *, ops):
     """The conjugate transposes of matrices: a view of a real input, a copy of a complex one."""
-    return _conjugate(mT(self, ops=ops))
+    return ops.conj(mT(self, ops=ops))
 
 
 def adjoint(self, *, ops):
@@ -76,12 +100,7 @@ def matrix_H(self, *, ops):
     """The conjugate transpose of one matrix."""
     if self.ndim not in (0, 2):
         raise RuntimeError(f"H: expected a matrix, got shape {tuple(self.shape)}; use mH for batches of matrices")
-    return _conjugate(ops.t(self))
-
-
-def _conjugate(x):
-    """The conjugate of x, or x itself if it is not complex."""
-    return x.conj() if x.dtype.kind == "c" else x
+    return ops.conj(ops.t(self))
 
 
 def as_strided(self, size, stride, storage_offset=None, *, ops):
@@ -99,6 +118,8 @@ def tensor_split(self, indices_or_sections, dim=0, *, ops):
     if not isinstance(cuts, (tuple, list)):
         if cuts < 1:
             raise RuntimeError(f"tensor_split: the number of sections must be positive, got {cuts}")
+        if cuts > max(size, MANY_PARTS):
+            raise RuntimeError(f"tensor_split: {cuts} sections of dimension {dim}, whose size is {size}, are too many")
         each, more = divmod(size, cuts)
         cuts = [i * each + min(i, more) for i in range(1, cuts)]
     before = (slice(None),) * (dim % self.ndim)

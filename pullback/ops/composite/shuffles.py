@@ -1,5 +1,6 @@
 """Channels to pixels and back: changes of shape and order alone."""
 
+from pullback.ops.composite.memory import in_own_memory
 from pullback.ops.composite.sizes import integer, refuse, require_arrays
 
 __all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
@@ -14,7 +15,7 @@ def pixel_shuffle(self, upscale_factor, *, ops):
     k = len(lead)
     apart = ops.reshape(self, (*lead, channels // (r * r), r, r, height, width))
     mixed = ops.permute(apart, (*range(k), k, k + 3, k + 1, k + 4, k + 2))
-    return ops.reshape(mixed, (*lead, channels // (r * r), height * r, width * r))
+    return in_own_memory(ops.reshape(mixed, (*lead, channels // (r * r), height * r, width * r)), self, ops=ops)
 
 
 def pixel_unshuffle(self, downscale_factor, *, ops):
@@ -26,7 +27,7 @@ def pixel_unshuffle(self, downscale_factor, *, ops):
     k = len(lead)
     apart = ops.reshape(self, (*lead, channels, height // r, r, width // r, r))
     mixed = ops.permute(apart, (*range(k), k, k + 2, k + 4, k + 1, k + 3))
-    return ops.reshape(mixed, (*lead, channels * r * r, height // r, width // r))
+    return in_own_memory(ops.reshape(mixed, (*lead, channels * r * r, height // r, width // r)), self, ops=ops)
 
 
 def channel_shuffle(self, groups, *, ops):
@@ -39,7 +40,7 @@ def channel_shuffle(self, groups, *, ops):
         raise refuse("channel_shuffle", f"the {self.shape[1]} channels must be a multiple of groups, {groups}")
     count, channels, *size = self.shape
     mixed = ops.transpose(ops.reshape(self, (count, groups, channels // groups, *size)), 1, 2)
-    return ops.reshape(mixed, self.shape)
+    return in_own_memory(ops.reshape(mixed, self.shape), self, ops=ops)
 
 
 def _factor(name, self, argument, given):

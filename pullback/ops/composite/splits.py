@@ -1,6 +1,6 @@
 """Composite operators that split, and that sum down to a shape."""
 
-__all__ = ["dsplit", "hsplit", "sum_to_size", "unsafe_chunk", "unsafe_split", "vsplit"]
+__all__ = ["dsplit", "hsplit", "sum_to_size", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "vsplit"]
 
 
 def hsplit(self, indices_or_sections, *, ops):
@@ -31,13 +31,18 @@ def equal_parts(name, x, dim, least, sections, ops):
 
 
 def unsafe_split(self, split_size, dim=0, *, ops):
-    """split; its parts are views here, as those of split."""
-    return ops.split(self, split_size, dim)
+    """split, as copies: in PyTorch the parts share memory without knowing of it, so that a write changes the input."""
+    return ops.split_copy(self, split_size, dim)
+
+
+def unsafe_split_with_sizes(self, split_sizes, dim=0, *, ops):
+    """split_with_sizes, as copies."""
+    return ops.split_with_sizes_copy(self, split_sizes, dim)
 
 
 def unsafe_chunk(self, chunks, dim=0, *, ops):
-    """chunk; its parts are views here, as those of chunk."""
-    return ops.chunk(self, chunks, dim)
+    """chunk, as copies."""
+    return tuple(ops.clone(part) for part in ops.chunk(self, chunks, dim))
 
 
 def sum_to_size(self, size, *, ops):

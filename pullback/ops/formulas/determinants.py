@@ -34,7 +34,7 @@ def adjugate_slope_backward(grad, A, tangent, *, ops):
     XD = ops.matmul(X, tangent)
     Xh, XDh = adjoint_of(X, ops=ops), adjoint_of(XD, ops=ops)
     weight = trace_of_product(adjoint_of(B, ops=ops), grad, ops=ops)
-    along_B = _column(ops.conj(trace_of_product(X, tangent, ops=ops)), ops) * grad - ops.matmul(XDh, grad)
+    along_B = _column(ops.conjugate(trace_of_product(X, tangent, ops=ops)), ops) * grad - ops.matmul(XDh, grad)
     return (
         -_column(weight, ops) * ops.matmul(Xh, XDh)
         + ops.adjugate_slope(adjoint_of(A, ops=ops), along_B)
@@ -60,7 +60,7 @@ def slogdet_backward(grad_sign, grad_log, A, sign, *, ops):
         return found
     # The sign of a singular matrix, 0, has no phase to turn; a nan here would reach it when differentiated again.
     inverse = without_unused(inverse, singular, sizes_of(_column(sign, ops)), ops=ops)
-    return found - adjoint_of(inverse, ops=ops) * _column(ops.imag(ops.conj(grad_sign) * sign) * 1j, ops)
+    return found - adjoint_of(inverse, ops=ops) * _column(ops.imag(ops.conjugate(grad_sign) * sign) * 1j, ops)
 
 
 def slogdet_jvp(A, dA, sign, *, ops):

@@ -12,7 +12,7 @@ multiple of (B U)(B U)^H makes it regular and leaves the solution as it is.
 import numpy as np
 
 from pullback.core.errors import LinAlgError
-from pullback.ops.formulas.equal_values import gaps_of, refuse_phases, takes_part
+from pullback.ops.formulas.equal_values import gaps_of, refuse_parts, refuse_phases, takes_part
 from pullback.ops.formulas.solves import adjoint_of
 
 __all__ = ["eigenpairs_backward", "eigenpairs_jvp"]
@@ -20,6 +20,8 @@ __all__ = ["eigenpairs_backward", "eigenpairs_jvp"]
 
 def eigenpairs_backward(gD, gU, A, B, D, U, mask, *, ops):
     """(gradient to A, to B), Hermitian both, of a loss of the values (gU None), the vectors (gD None) or both."""
+    if B is None:
+        refuse_parts("lobpcg", A, D, gD, gU)
     Uh = adjoint_of(U, ops=ops)
     straight = None if gD is None else ops.matmul(U * ops.unsqueeze(gD, -2), Uh)
     if gU is None:

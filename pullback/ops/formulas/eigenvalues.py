@@ -11,7 +11,7 @@ V are the vectors, W = V^-1 (V^H of Hermitian matrices), E_jk = L_k - L_j.
 import numpy as np
 
 from pullback.core.errors import LinAlgError
-from pullback.ops.formulas.equal_values import gaps_of, over_gaps, refuse_phases, takes_part
+from pullback.ops.formulas.equal_values import gaps_of, over_gaps, refuse_parts, refuse_phases, takes_part
 from pullback.ops.formulas.sizes import sizes_of
 from pullback.ops.formulas.solves import adjoint_of
 
@@ -27,6 +27,7 @@ __all__ = [
 
 def eigh_backward(gL, gV, A, L, V, *, ops):
     """V (diag(gL) + skew(V^H gV) / E) V^H: Hermitian, as the matrices are. Without gL or gV, a loss of one alone."""
+    refuse_parts("linalg.eigh", A, L, gL, gV)
     Vh = adjoint_of(V, ops=ops)
     straight = None if gL is None else ops.eigenvalue_slope(A, gL, L, V, Vh, True)
     if gV is None:
@@ -54,6 +55,7 @@ def eigh_vectors_jvp(dA, L, V, *, ops):
 def eigvalsh_backward(grad, A, UPLO, *, ops):
     """V diag(grad) V^H."""
     L, V = ops.linalg_eigh(A, UPLO)
+    refuse_parts("linalg.eigvalsh", A, L, grad)
     return ops.eigenvalue_slope(A, grad, L, V, adjoint_of(V, ops=ops), True)
 
 
@@ -87,6 +89,7 @@ def _blur(V, W):
 
 def eig_backward(gL, gV, A, L, V, *, ops):
     """W^H (diag(gL) + (V^H gV - V^H V diag(Re V^H gV)) / E^*) V^H for vectors of length 1."""
+    refuse_parts("linalg.eig", A, L, gL, gV)
     W, Vh = _inverse_of(V, "linalg.eig", ops), adjoint_of(V, ops=ops)
     straight = None if gL is None else ops.eigenvalue_slope(A, gL, L, V, W, False)
     if gV is None:
@@ -96,7 +99,7 @@ def eig_backward(gL, gV, A, L, V, *, ops):
     refuse_phases(lengths, inner, "linalg.eig", ops=ops)
     rest = inner - ops.matmul(Vh, V) * ops.unsqueeze(ops.real(lengths), -2)
     used = None if gL is None else takes_part(gL, gV)
-    rest = over_gaps(rest, ops.conj(L), "linalg.eig", doubt=(rest, inner), used=used, blur=_blur(V, W), ops=ops)
+    rest = over_gaps(rest, ops.conjugate(L), "linalg.eig", doubt=(rest, inner), used=used, blur=_blur(V, W), ops=ops)
     turned = ops.matmul(adjoint_of(W, ops=ops), ops.matmul(rest, Vh))
     return turned if straight is None else straight + turned
 
@@ -111,13 +114,14 @@ def eig_vectors_jvp(dA, L, V, *, ops):
     W = _inverse_of(V, "linalg.eig", ops)
     dP = ops.matmul(W, ops.matmul(dA + ops.zeros_like(V), V))
     moved = ops.matmul(V, over_gaps(dP, L, "linalg.eig", case="tangent", blur=_blur(V, W), ops=ops))
-    stretch = ops.sum(ops.real(ops.conj(V) * moved), -2)
+    stretch = ops.sum(ops.real(ops.conjugate(V) * moved), -2)
     return moved - V * ops.unsqueeze(stretch, -2)
 
 
 def eigvals_backward(grad, A, *, ops):
     """W^H diag(grad) V^H."""
     L, V = ops.linalg_eig(A)
+    refuse_parts("linalg.eigvals", A, L, grad)
     return ops.eigenvalue_slope(A, grad, L, V, _inverse_of(V, "linalg.eigvals", ops), False)
 
 
@@ -151,7 +155,7 @@ def _turned(K, slopes, L, V, W, hermitian, varying, ops):
 
     For equal values the differences are 0 if the slopes are equal constants; the limit if they vary is not known.
     """
-    slopes = ops.conj(slopes)
+    slopes = ops.conjugate(slopes)
     numerators = gaps_of(slopes, ops=ops) * K
     doubt = (K, K) if varying else (numerators, K * _sums_of(ops.abs(slopes), ops))
     blur = 1 if hermitian else _blur(V, W)

@@ -16,9 +16,10 @@ diagonal of G. So
   f(w) = 0 nothing.) Daleckii and Krein's divided differences, with f' known, give it: `linalg.matrix_function`.
 
 "Alone" is a matter of the graph, not of numbers: a gradient of zeros is one gradient, an output that nobody used
-another. In a loss of both, equal values and their vectors whose cotangents are all exactly 0 count as not taking part:
-those that a truncation leaves out, or a mask. Nothing tells these from an f with f(w) = 0 in a basis in which the
-diagonal of M is 0 too, as in log(A)[0, 1] at A = I by `eigh`, which gets 0. `linalg.matrix_function` gets M.
+another. Several calls on one matrix count as one: `spectra_in_use`. In a loss of both, equal values and their vectors
+whose cotangents are all exactly 0 count as not taking part: those that a truncation leaves out, or a mask. Nothing
+tells these from an f with f(w) = 0 in a basis in which the diagonal of M is 0 too, as in log(A)[0, 1] at A = I by
+`eigh`, which gets 0. `linalg.matrix_function` gets M.
 
 The second derivative of a symmetric function F of the values has on the block, off the diagonal, F_ii - F_ij times the
 direction (Lewis and Sendov 2001): again not in what a backward pass holds, but for constant slopes, where it is 0.
@@ -32,13 +33,25 @@ import numpy as np
 
 from pullback.core.errors import LinAlgError
 from pullback.ops.formulas.sizes import plain_of, sizes_of
+from pullback.ops.formulas.spectra_in_use import met_elsewhere
 
-__all__ = ["gaps_of", "off_diagonal", "over_columns", "over_gaps", "over_sums", "refuse_phases", "takes_part"]
+__all__ = [
+    "gaps_of",
+    "off_diagonal",
+    "over_columns",
+    "over_gaps",
+    "over_sums",
+    "refuse_parts",
+    "refuse_phases",
+    "takes_part",
+]
 
 # What is asked for, why it is not determined, and what to write instead.
 _REASONS = {
     "loss": "the loss depends on single vectors, or on vectors and values together, of which the derivative is not "
     "determined there",
+    "parts": "the loss depends on these values and on their vectors together, which several calls have found: the "
+    "derivative is not determined there",
     "tangent": "the tangents of their vectors are not determined there, nor whether values, a projector (reverse mode "
     "can tell) or a function of the matrix will be made of them",
     "slope": "the second derivative of functions of the values depends there on more than their slopes",
@@ -46,6 +59,8 @@ _REASONS = {
 _HINTS = {
     "eigh": "Write a function of the matrix as linalg.matrix_function(A, f), a symmetric function of the values with "
     "linalg.eigvalsh, a projector with the vectors alone",
+    "lobpcg": "Write a function of the matrix as linalg.matrix_function(A, f), a symmetric function of the values with "
+    "the values alone, a projector with the vectors alone",
     "eig": "Write a function of the matrix as linalg.matrix_exp, matrix_power or inv, for a Hermitian one as "
     "linalg.matrix_function(A, f), a symmetric function of the values with linalg.eigvals",
     "svd": "Write U diag(S g(S**2)) V^H as A @ linalg.matrix_function(A.mH @ A, g), the inverse as linalg.pinv, a "
@@ -53,6 +68,8 @@ _HINTS = {
     "slope": "Write the function by the matrix: a sum of f(value) as the trace of linalg.matrix_function(A, f), a sum "
     "of squares as a sum over the elements of the matrix",
 }
+
+_KINDS = {"linalg.eigvalsh": "eigh", "linalg.eigvals": "eig", "linalg.svdvals": "svd"}  # whose hints these share
 
 
 def gaps_of(values, *, ops):
@@ -83,6 +100,28 @@ def refuse_phases(diagonal, scale, name, *, ops):
         raise LinAlgError(
             f"{name}: the loss depends on the phases of the complex vectors, which are arbitrary, so it has no gradient"
         )
+
+
+def refuse_parts(name, A, values, grad_values, *grads_of_vectors):
+    """Refuse a loss of equal values and their vectors that several calls have found.
+
+    The cotangent of the values is None in a loss of vectors alone, those of the vectors are left out, or None, in one
+    of values alone. See `spectra_in_use`.
+    """
+    plain = plain_of(values)
+    near = _rounding_of(plain)
+    equal = (np.abs(plain[..., None, :] - plain[..., None]) <= near) & ~np.eye(plain.shape[-1], dtype=bool)
+    if not equal.any():
+        return
+    tied = equal.any(-1)
+    with_values, with_vectors = np.zeros_like(tied), np.zeros_like(tied)
+    if grad_values is not None:
+        with_values = tied & (sizes_of(grad_values) != 0)
+    for grad in grads_of_vectors:
+        if grad is not None:
+            with_vectors |= tied & (sizes_of(grad) != 0).any(-2)
+    met = met_elsewhere(plain_of(A), plain, with_values, with_vectors, near[..., 0])
+    _refuse(name, plain, equal & (met[..., None] | met[..., None, :]), "equal", "parts")
 
 
 def over_gaps(numerators, values, name, *, doubt=None, used=None, case="loss", blur=1, ops):
@@ -164,5 +203,5 @@ def _refuse(name, values, wrong, what, case):
     else:
         fact = f"singular value {k} ({found[k]:.6g}) is 0"
     place = f" (batch element {', '.join(map(str, batch))})" if batch else ""
-    hint = _HINTS["slope" if case == "slope" else name.removeprefix("linalg.")]
+    hint = _HINTS["slope" if case == "slope" else _KINDS.get(name, name.removeprefix("linalg."))]
     raise LinAlgError(f"{name}{place}: {fact}, and {_REASONS[case]}. {hint}.")

@@ -35,7 +35,7 @@ def _fitted(grad, shape, *, ops):
     return ops.reshape(grad, (1,) * missing + tuple(grad.shape)) if missing > 0 else grad
 
 
-def _last(picked, write, read, *, ops):
+def last_written(picked, write, read, *, ops):
     """picked (what was read where something had been written), but zero for writes that a later one covered.
 
     Each write leaves its number; whoever finds another number there was covered.
@@ -58,7 +58,9 @@ def setitem_value(grad, index, shape, *, ops):
     picked = _read(grad, index, ops=ops)
     if _may_repeat(index):
         zeros = ops.zeros(grad.shape, dtype="int64")
-        picked = _last(picked, lambda n: ops.setitem(zeros, index, n), lambda x: _read(x, index, ops=ops), ops=ops)
+        picked = last_written(
+            picked, lambda n: ops.setitem(zeros, index, n), lambda x: _read(x, index, ops=ops), ops=ops
+        )
     return _fitted(picked, shape, ops=ops)
 
 
@@ -74,7 +76,7 @@ def scatter_src_backward(grad, dim, index, shape, accumulate, *, ops):
     picked = ops.gather(grad, dim, index)
     if not accumulate:
         zeros = ops.zeros(grad.shape, dtype="int64")
-        picked = _last(
+        picked = last_written(
             picked, lambda n: ops.scatter(zeros, dim, index, n), lambda x: ops.gather(x, dim, index), ops=ops
         )
     if tuple(picked.shape) == tuple(shape):
@@ -95,7 +97,7 @@ def index_source_backward(grad, dim, index, shape, alpha, *, ops):
 def index_copy_source(grad, dim, index, shape, *, ops):
     """What reaches the source of index_copy."""
     zeros = ops.zeros(grad.shape, dtype="int64")
-    picked = _last(
+    picked = last_written(
         ops.index_select(grad, dim, index),
         lambda n: ops.index_copy(zeros, dim, index, n),
         lambda x: ops.index_select(x, dim, index),
@@ -109,7 +111,7 @@ def put_source(grad, index, shape, accumulate, *, ops):
     picked = ops.take(grad, index)
     if not accumulate:
         zeros = ops.zeros(grad.shape, dtype="int64")
-        picked = _last(picked, lambda n: ops.put(zeros, index, n), lambda x: ops.take(x, index), ops=ops)
+        picked = last_written(picked, lambda n: ops.put(zeros, index, n), lambda x: ops.take(x, index), ops=ops)
     return ops.reshape(picked, shape)
 
 

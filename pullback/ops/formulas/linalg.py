@@ -13,16 +13,20 @@ def scaled(grad, factor, *, ops):
 def matmul_self(grad, shape, other, *, ops):
     """What reaches the first operand (of the given shape) of matmul; the engine sums over broadcast batches."""
     if other.ndim == 1:
-        return (grad if len(shape) == 1 else ops.unsqueeze(grad, -1)) * other.conj()
+        return (grad if len(shape) == 1 else ops.unsqueeze(grad, -1)) * other.conjugate()
     if len(shape) == 1:
-        return ops.squeeze(ops.matmul(other.conj(), ops.unsqueeze(grad, -1)), -1)
-    return ops.matmul(grad, ops.transpose(other, -2, -1).conj())
+        return ops.squeeze(ops.matmul(other.conjugate(), ops.unsqueeze(grad, -1)), -1)
+    return ops.matmul(grad, ops.transpose(other, -2, -1).conjugate())
 
 
 def matmul_other(grad, self, shape, *, ops):
     """What reaches the second operand (of the given shape) of matmul; the engine sums over broadcast batches."""
     if self.ndim == 1:
-        return self.conj() * grad if len(shape) == 1 else ops.unsqueeze(self.conj(), -1) * ops.unsqueeze(grad, -2)
+        return (
+            self.conjugate() * grad
+            if len(shape) == 1
+            else ops.unsqueeze(self.conjugate(), -1) * ops.unsqueeze(grad, -2)
+        )
     if len(shape) <= 2 and self.ndim > 2:  # one product over the whole batch, where a batch of products would be summed
         rows = 1
         for n in self.shape[:-1]:
@@ -30,15 +34,15 @@ def matmul_other(grad, self, shape, *, ops):
         self = ops.reshape(self, (rows, self.shape[-1]))
         grad = ops.reshape(grad, (rows,) if len(shape) == 1 else (rows, shape[-1]))
     if len(shape) == 1:
-        return ops.matmul(ops.t(self).conj(), grad)
-    return ops.matmul(ops.transpose(self, -2, -1).conj(), grad)
+        return ops.matmul(ops.t(self).conjugate(), grad)
+    return ops.matmul(ops.transpose(self, -2, -1).conjugate(), grad)
 
 
 def einsum_pair_backward(grad, other, equation, shape, *, ops):
     """What reaches the first operand (of the given shape) of einsum_pair."""
     inputs, out = equation.split("->")
     left, right = inputs.split(",")
-    found = ops._einsum_pair(grad, other.conj(), f"{out},{right}->{left}")
+    found = ops._einsum_pair(grad, other.conjugate(), f"{out},{right}->{left}")
     # A summed dimension of size 1 in `other` gives every element here the same gradient.
     return ops.expand(found, [max(n, m) for n, m in zip(found.shape, shape, strict=True)])
 

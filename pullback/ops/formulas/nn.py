@@ -24,7 +24,7 @@ INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
 
 def conj(x):
     """The conjugate, without the copy that NumPy makes of a real array."""
-    return x.conj() if x.dtype.kind == "c" else x
+    return x.conjugate() if x.dtype.kind == "c" else x
 
 
 def as_matrix(x, *, ops):

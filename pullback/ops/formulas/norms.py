@@ -63,7 +63,7 @@ def vector_norm_jvp(self, tangent, ord, dim, keepdim, dtype, result, *, ops):
     if dtype is not None:
         self, tangent = ops.to(self, dtype), ops.to(tangent, dtype)
     slope = norm_slope(self, ord, _kept(result, dim, self.ndim, keepdim, ops), dim, ops)
-    return ops.sum(ops.real(ops.conj(slope) * tangent), dim, keepdim)
+    return ops.sum(ops.real(ops.conjugate(slope) * tangent), dim, keepdim)
 
 
 def _renorm_parts(self, p, dim, maxnorm, ops):
@@ -79,14 +79,14 @@ def _renorm_parts(self, p, dim, maxnorm, ops):
 def renorm_backward(grad, self, p, dim, maxnorm, *, ops):
     """grad f(|x|) + slope f'(|x|) Re <x, grad> for x f(|x|)."""
     others, factor, falling, shifted, slope = _renorm_parts(self, p, dim, maxnorm, ops)
-    along = ops.sum(ops.real(ops.conj(self / shifted) * grad), others, True)
+    along = ops.sum(ops.real(ops.conjugate(self / shifted) * grad), others, True)
     return grad * factor - slope * (falling * along)
 
 
 def renorm_jvp(self, tangent, p, dim, maxnorm, *, ops):
     """t f(|x|) + x f'(|x|) Re <slope, t>."""
     others, factor, falling, shifted, slope = _renorm_parts(self, p, dim, maxnorm, ops)
-    along = ops.sum(ops.real(ops.conj(slope) * tangent), others, True)
+    along = ops.sum(ops.real(ops.conjugate(slope) * tangent), others, True)
     return tangent * factor - self / shifted * (falling * along)
 
 

@@ -140,7 +140,7 @@ def sgn_slope(z, movement, sgn, *, ops):
     """How z / |z| moves with z: the part of the movement across the ray, over |z|. Real signs do not move."""
     if not is_complex(sgn):
         return ops.zeros_like(movement)
-    across = movement - sgn * ops.real(sgn.conj() * movement)
+    across = movement - sgn * ops.real(sgn.conjugate() * movement)
     return across / nonzero_or_inf(ops.abs(z), ops=ops)
 
 

@@ -79,7 +79,7 @@ def var_backward(grad, x, dim, correction, keepdim, *, ops):
 def var_jvp(x, tangent, dim, correction, keepdim, *, ops):
     """The tangent of the variance; real, also where x is complex."""
     centred = x - ops.mean(x, dim, True)
-    part = ops.real(ops.conj(centred) * tangent) if x.dtype.kind == "c" else centred * tangent
+    part = ops.real(ops.conjugate(centred) * tangent) if x.dtype.kind == "c" else centred * tangent
     return ops.sum(part, dim, keepdim) * var_scale(x.shape, dim, correction)
 
 
@@ -151,7 +151,7 @@ def prod_backward(grad, x, dim, keepdim, *, ops):
         others = ops._products_of_others(x, dim)
     else:
         others = exclusive_prod_over(x, dim or range(x.ndim), ops=ops)
-    return restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) * others.conj()
+    return restore_reduced(grad, x.ndim, dim, keepdim, ops=ops) * others.conjugate()
 
 
 # -- accumulations ---------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def cumprod_backward(grad, x, result, dim, *, ops):
     """
     if x.ndim == 0:
         return grad
-    return neighbour(result, dim, 1, ops=ops).conj() * ops.linear_recurrence(grad, x.conj(), dim, True)
+    return neighbour(result, dim, 1, ops=ops).conjugate() * ops.linear_recurrence(grad, x.conjugate(), dim, True)
 
 
 def cumprod_jvp(x, tangent, result, dim, *, ops):
@@ -177,10 +177,10 @@ def recurrence_coefficient_grad(grad, coefficients, result, dim, reverse, *, ops
     """What c[i] multiplied, conjugated, times the gradient that reached where it was added."""
     if grad.ndim == 0:
         return ops.zeros_like(grad)
-    grad = ops.linear_recurrence(grad, coefficients.conj(), dim, not reverse)
+    grad = ops.linear_recurrence(grad, coefficients.conjugate(), dim, not reverse)
     if reverse:
-        return neighbour(grad, dim, 0, ops=ops) * result.conj()
-    return grad * neighbour(result, dim, 0, ops=ops).conj()
+        return neighbour(grad, dim, 0, ops=ops) * result.conjugate()
+    return grad * neighbour(result, dim, 0, ops=ops).conjugate()
 
 
 def recurrence_jvp(tangent, coefficients, coefficients_t, result, dim, reverse, *, ops):

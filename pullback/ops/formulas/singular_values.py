@@ -11,6 +11,7 @@ from pullback.ops.formulas.equal_values import (
     over_columns,
     over_gaps,
     over_sums,
+    refuse_parts,
     refuse_phases,
     takes_part,
 )
@@ -40,6 +41,7 @@ def svd_backward(gU, gS, gVh, A, U, S, Vh, *, ops):
     if gS is not None:
         straight = ops.singular_value_slope(A, _where_positive(gS, S, ops), U[..., :k], S, Vh[..., :k, :])
         if gU is None and gVh is None:
+            refuse_parts("linalg.svd", A, S, gS)
             return straight
     gU = ops.zeros_like(U) if gU is None else gU
     gVh = ops.zeros_like(Vh) if gVh is None else gVh
@@ -67,6 +69,7 @@ def _vectors_backward(gU, gS, gVh, A, U, S, Vh, ops):
     a, b = (x + y) * 0.5, (x - y) * 0.5
     refuse_phases(ops.diagonal(a, 0, -2, -1), scale, "linalg.svd", ops=ops)
     used = None if gS is None else takes_part(gS, gU_thin, gV)
+    refuse_parts("linalg.svd", A, S, gS, gU_thin, gV)
     how = {"used": used, "ops": ops}
     inner = over_gaps(a, S, "linalg.svd", doubt=(a, scale), **how)
     inner = inner + over_sums(b, S, "linalg.svd", doubt=(b, scale), **how)
@@ -116,6 +119,7 @@ def svd_values_jvp(A, dA, U, S, Vh, *, ops):
 def svdvals_backward(grad, A, S, *, ops):
     """U diag(grad) V^H, without the values that are 0."""
     U, values, Vh = ops.linalg_svd(A, full_matrices=False)
+    refuse_parts("linalg.svdvals", A, S, grad)
     return ops.singular_value_slope(A, _where_positive(grad, S, ops), U, values, Vh)
 
 
@@ -177,6 +181,6 @@ def singular_value_slope_jvp(A, dA, slopes, dslopes, U, S, Vh, *, ops):
 def singular_value_tangent_jvp(A, dA, tangent, dtangent, U, S, Vh, *, ops):
     """Re diag(dU^H tangent V + U^H tangent dV + U^H dtangent V)."""
     dU, dVh = svd_jvp(dA, A, U, S, Vh, ops=ops)
-    left = ops.conj(dU) * ops.matmul(tangent, adjoint_of(Vh, ops=ops))
-    right = ops.conj(U) * ops.matmul(tangent, adjoint_of(dVh, ops=ops))
+    left = ops.conjugate(dU) * ops.matmul(tangent, adjoint_of(Vh, ops=ops))
+    right = ops.conjugate(U) * ops.matmul(tangent, adjoint_of(dVh, ops=ops))
     return ops.singular_value_tangent(A, dtangent, U, S, Vh) + ops.sum(ops.real(left + right), -2)

@@ -18,7 +18,7 @@ __all__ = [
 def adjoint_of(x, *, ops):
     """X^H."""
     flipped = ops.transpose(x, -2, -1)
-    return ops.conj(flipped) if x.dtype.kind == "c" else flipped
+    return ops.conjugate(flipped) if x.dtype.kind == "c" else flipped
 
 
 def without_unused(matrices, singular, *directions, instead=0, ops):
@@ -66,7 +66,7 @@ def solve_jvp(A, dA, dB, X, info, *, ops):
 
 def ldl_solve_backward(grad, LD, pivots, hermitian, *, ops):
     """A^-H grad, of the same factors: A is symmetric or Hermitian."""
-    LD = LD if hermitian or LD.dtype.kind != "c" else ops.conj(LD)
+    LD = LD if hermitian or LD.dtype.kind != "c" else ops.conjugate(LD)
     return ops.linalg_ldl_solve(LD, pivots, grad, hermitian=hermitian)
 
 
@@ -148,4 +148,4 @@ def lstsq_residuals_jvp(A, dA, b, db, X, residuals, *, ops):
     if not residuals.size:
         return ops.zeros_like(residuals)
     rest, moved = ops.matmul(A, X) - b, ops.matmul(dA, X) - db
-    return 2 * ops.sum(ops.real(ops.conj(rest) * moved), -2)
+    return 2 * ops.sum(ops.real(ops.conjugate(rest) * moved), -2)

@@ -4,6 +4,7 @@ With T(x, w, y) = sum(y * convolution(x, w)), which is linear in each, `convolut
 `convolution_weight` are its derivatives by y, x and w, and the derivatives of each are the two others.
 """
 
+from pullback.ops.formulas.indexing import last_written
 from pullback.ops.formulas.nn import conj
 
 NO_PADDING = (0, 0, 0)  # output_padding, where there is none
@@ -88,3 +89,13 @@ def pooled_tangent(tangent, indices, places, *, ops):
 def unplaced(grad, indices, size, *, ops):
     """The adjoint of place_pooled."""
     return ops.take_pooled(grad, indices, len(size))
+
+
+def unput(grad, indices, size, *, ops):
+    """The adjoint of put_pooled: where an index occurs twice, the last number alone was written."""
+    return last_written(
+        unplaced(grad, indices, size, ops=ops),
+        lambda numbers: ops.put_pooled(numbers, indices, size),
+        lambda x: ops.take_pooled(x, indices, len(size)),
+        ops=ops,
+    )

@@ -25,7 +25,9 @@ def mills_decay(x, mills, *, ops):
 
 def degree(n, less=0.0, *, ops):
     """The degree that a polynomial makes of n, minus `less`; in floating point, lest an unsigned 0 - 1 wrap around."""
-    return (math.trunc(n) if isinstance(n, (int, float)) else ops.trunc(n)) - less
+    if isinstance(n, (int, float)):
+        return (math.trunc(n) if math.isfinite(n) else n) - less
+    return ops.trunc(n) - less
 
 
 def beta_density_slope(alpha, beta, x, *, ops):

@@ -2,14 +2,28 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument, number_type, tensor_list
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    missing_argument,
+    number_type,
+    some_ints,
+    tensor_list,
+)
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
 from pullback.ops.formulas.determinants import (
@@ -87,8 +101,10 @@ OP_linalg_inv_ex = Operator(
     "linalg_inv_ex",
     "linalg_inv_ex",
     ((0, "A"),),
+    "Tensor A, bool check_errors=False",
     record=record_linalg_inv_ex,
     multi=namedtuple("linalg_inv_ex", ["inverse", "info"]),
+    shown="linalg.inv_ex",
 )
 
 
@@ -97,6 +113,8 @@ def linalg_inv_ex(A, *, check_errors=False, out=None):
 
     linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)
     """
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.inv_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_inv_ex, (A, check_errors), out)
     return dispatch(OP_linalg_inv_ex, (A, check_errors))
@@ -107,11 +125,14 @@ def linalg_inv(A, *, out=None):
 
     linalg_inv(Tensor A) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_inv(A, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_inv(A, ops=TENSOR), "linalg_inv")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_inv(A, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_inv(A, ops=TENSOR), "linalg.inv")
+        )
+    except Exception as error:
+        raise explained("linalg.inv", "Tensor A", (A,), error)
 
 
 def inverse(input, *, out=None):
@@ -119,11 +140,14 @@ def inverse(input, *, out=None):
 
     inverse(Tensor self) -> Tensor
     """
-    return (
-        composite_decompositions.inverse(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.inverse(input, ops=TENSOR), "inverse")
-    )
+    try:
+        return (
+            composite_decompositions.inverse(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.inverse(input, ops=TENSOR), "inverse")
+        )
+    except Exception as error:
+        raise explained("inverse", "Tensor input", (input,), error)
 
 
 class LinalgSolveExBackward0(MultiNode):
@@ -161,8 +185,11 @@ def record_linalg_solve_matrices(out, A, B, check_errors):
     node = start_multi(LinalgSolveExBackward0, out, (True, False))
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
     node.saved_result = out[0]._array
     node.version_result = watch_output(out[0])
     node.saved_info = out[1]._array
@@ -173,6 +200,7 @@ OP_linalg_solve_matrices = Operator(
     "linalg_solve_matrices",
     "linalg_solve_matrices",
     ((0, "A"), (1, "B")),
+    "Tensor A, Tensor B, bool check_errors=False",
     record=record_linalg_solve_matrices,
     multi=namedtuple("linalg_solve_matrices", ["result", "info"]),
     saves_self=True,
@@ -192,15 +220,27 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
 
     linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)
     """
-    return (
-        composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR),
-            "linalg_solve_ex",
+    if left is not False and left is not True:
+        left = a_flag("linalg.solve_ex", "left", left)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.solve_ex", "check_errors", check_errors)
+    try:
+        return (
+            composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_solve_ex(A, B, left=left, check_errors=check_errors, ops=TENSOR),
+                "linalg.solve_ex",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.solve_ex",
+            "Tensor A, Tensor B, bool left=True, bool check_errors=False",
+            (A, B, left, check_errors),
+            error,
+        )
 
 
 def linalg_solve(A, B, *, left=True, out=None):
@@ -208,11 +248,16 @@ def linalg_solve(A, B, *, left=True, out=None):
 
     linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR), "linalg_solve")
-    )
+    if left is not False and left is not True:
+        left = a_flag("linalg.solve", "left", left)
+    try:
+        return (
+            composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_solve(A, B, left=left, ops=TENSOR), "linalg.solve")
+        )
+    except Exception as error:
+        raise explained("linalg.solve", "Tensor A, Tensor B, bool left=True", (A, B, left), error)
 
 
 class LinalgSolveTriangularBackward0(Node):
@@ -256,8 +301,11 @@ def record_linalg_solve_triangular(out, A, B, upper, left, unitriangular):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
     node.arg_upper = upper
     node.arg_left = left
     node.arg_unitriangular = unitriangular
@@ -269,8 +317,10 @@ OP_linalg_solve_triangular = Operator(
     "linalg_solve_triangular",
     "linalg_solve_triangular",
     ((0, "A"), (1, "B")),
+    "Tensor A, Tensor B, bool upper, bool left=True, bool unitriangular=False",
     record=record_linalg_solve_triangular,
     saves_self=True,
+    shown="linalg.solve_triangular",
 )
 
 
@@ -279,6 +329,12 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
 
     linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("linalg.solve_triangular", "upper", upper)
+    if left is not False and left is not True:
+        left = a_flag("linalg.solve_triangular", "left", left)
+    if unitriangular is not False and unitriangular is not True:
+        unitriangular = a_flag("linalg.solve_triangular", "unitriangular", unitriangular)
     if out is not None:
         return write_out(OP_linalg_solve_triangular, (A, B, upper, left, unitriangular), out)
     a, b = type(A), type(B)
@@ -293,7 +349,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
                 A._array if a is Tensor else A, B._array if b is Tensor else B, upper, left, unitriangular
             )
         except Exception as error:
-            raise explain(OP_linalg_solve_triangular, (A, B, upper, left, unitriangular), error) from error
+            raise explain(OP_linalg_solve_triangular, (A, B, upper, left, unitriangular), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -312,15 +368,29 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
 
     triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
     """
-    return (
-        composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR),
-            "triangular_solve",
+    if upper is not False and upper is not True:
+        upper = a_flag("triangular_solve", "upper", upper)
+    if transpose is not False and transpose is not True:
+        transpose = a_flag("triangular_solve", "transpose", transpose)
+    if unitriangular is not False and unitriangular is not True:
+        unitriangular = a_flag("triangular_solve", "unitriangular", unitriangular)
+    try:
+        return (
+            composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.triangular_solve(input, A, upper, transpose, unitriangular, ops=TENSOR),
+                "triangular_solve",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "triangular_solve",
+            "Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False",
+            (input, A, upper, transpose, unitriangular),
+            error,
+        )
 
 
 def linalg_tensorinv(input, ind=2, *, out=None):
@@ -328,11 +398,16 @@ def linalg_tensorinv(input, ind=2, *, out=None):
 
     linalg_tensorinv(Tensor self, int ind=2) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR), "linalg_tensorinv")
-    )
+    if type(ind) not in AN_INT:
+        ind = an_int("linalg.tensorinv", "ind", ind)
+    try:
+        return (
+            composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_tensorinv(input, ind, ops=TENSOR), "linalg.tensorinv")
+        )
+    except Exception as error:
+        raise explained("linalg.tensorinv", "Tensor input, int ind=2", (input, ind), error)
 
 
 def linalg_tensorsolve(input, other, dims=None, *, out=None):
@@ -340,13 +415,20 @@ def linalg_tensorsolve(input, other, dims=None, *, out=None):
 
     linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR), "linalg_tensorsolve"
+    if dims is not None and type(dims) not in SOME_INTS:
+        dims = some_ints("linalg.tensorsolve", "dims", dims)
+    try:
+        return (
+            composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_tensorsolve(input, other, dims, ops=TENSOR), "linalg.tensorsolve"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.tensorsolve", "Tensor input, Tensor other, int[]? dims=None", (input, other, dims), error
+        )
 
 
 class LinalgPinvBackward0(Node):
@@ -386,7 +468,12 @@ def record_linalg_pinv_matrices(out, input, atol, rtol, hermitian):
 
 
 OP_linalg_pinv_matrices = Operator(
-    "linalg_pinv_matrices", "linalg_pinv_matrices", ((0, "input"),), record=record_linalg_pinv_matrices, saves_self=True
+    "linalg_pinv_matrices",
+    "linalg_pinv_matrices",
+    ((0, "input"),),
+    "Tensor input, any atol=None, any rtol=None, bool hermitian=False",
+    record=record_linalg_pinv_matrices,
+    saves_self=True,
 )
 
 
@@ -399,7 +486,7 @@ def linalg_pinv_matrices(input, atol=None, rtol=None, hermitian=False):
         try:
             result = kernels.linalg_pinv_matrices(input._array, atol, rtol, hermitian)
         except Exception as error:
-            raise explain(OP_linalg_pinv_matrices, (input, atol, rtol, hermitian), error) from error
+            raise explain(OP_linalg_pinv_matrices, (input, atol, rtol, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -416,15 +503,25 @@ def linalg_pinv(input, rcond=None, hermitian=False, *, atol=None, rtol=None, out
 
     linalg_pinv(Tensor self, any rcond=None, bool hermitian=False, *, any atol=None, any rtol=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
-            "linalg_pinv",
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.pinv", "hermitian", hermitian)
+    try:
+        return (
+            composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_pinv(input, rcond, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
+                "linalg.pinv",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.pinv",
+            "Tensor input, any rcond=None, bool hermitian=False, any atol=None, any rtol=None",
+            (input, rcond, hermitian, atol, rtol),
+            error,
+        )
 
 
 def pinverse(input, rcond=1e-15):
@@ -432,7 +529,12 @@ def pinverse(input, rcond=1e-15):
 
     pinverse(Tensor self, float rcond=1e-15) -> Tensor
     """
-    return composite_decompositions.pinverse(input, rcond, ops=TENSOR)
+    if type(rcond) not in A_NUMBER:
+        rcond = a_number("pinverse", "rcond", rcond)
+    try:
+        return composite_decompositions.pinverse(input, rcond, ops=TENSOR)
+    except Exception as error:
+        raise explained("pinverse", "Tensor input, float rcond=1e-15", (input, rcond), error)
 
 
 class LinalgLstsqBackward0(MultiNode):
@@ -485,11 +587,17 @@ def record_linalg_lstsq_matrices(out, input, b, rcond, driver):
     node = start_multi(LinalgLstsqBackward0, out, (True, True, False, False))
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = b._fn if type(b) is Tensor and b._extra is None else port(b)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_b = b
-    node.version_b = b._counter and b._counter.n if type(b) is Tensor else version_when_saved(b)
-    node.arg_rcond = rcond
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(b) is Tensor:
+        node.saved_b = b
+        node.version_b = b._counter and b._counter.n
+    else:
+        node.saved_b, node.version_b = save_other(b)
+    node.arg_rcond = rcond if type(rcond) in FIXED else snapshot(rcond)
     node.saved_solution = out[0]._array
     node.version_solution = watch_output(out[0])
 
@@ -498,6 +606,7 @@ OP_linalg_lstsq_matrices = Operator(
     "linalg_lstsq_matrices",
     "linalg_lstsq_matrices",
     ((0, "input"), (1, "b")),
+    "Tensor input, Tensor b, float? rcond=None, str? driver=None",
     record=record_linalg_lstsq_matrices,
     multi=namedtuple("linalg_lstsq_matrices", ["solution", "residuals", "rank", "singular_values"]),
     saves_self=True,
@@ -517,13 +626,23 @@ def linalg_lstsq(input, b, rcond=None, *, driver=None, out=None):
 
     linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)
     """
-    return (
-        composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR), "linalg_lstsq"
+    if rcond is not None and type(rcond) not in A_NUMBER:
+        rcond = a_number("linalg.lstsq", "rcond", rcond)
+    try:
+        return (
+            composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_lstsq(input, b, rcond, driver=driver, ops=TENSOR), "linalg.lstsq"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.lstsq",
+            "Tensor input, Tensor b, float? rcond=None, str? driver=None",
+            (input, b, rcond, driver),
+            error,
+        )
 
 
 class LinalgCholeskyExBackward0(MultiNode):
@@ -561,8 +680,10 @@ OP_linalg_cholesky_ex = Operator(
     "linalg_cholesky_ex",
     "linalg_cholesky_ex",
     ((0, "input"),),
+    "Tensor input, bool upper=False, bool check_errors=False",
     record=record_linalg_cholesky_ex,
     multi=namedtuple("linalg_cholesky_ex", ["L", "info"]),
+    shown="linalg.cholesky_ex",
 )
 
 
@@ -571,6 +692,10 @@ def linalg_cholesky_ex(input, *, upper=False, check_errors=False, out=None):
 
     linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)
     """
+    if upper is not False and upper is not True:
+        upper = a_flag("linalg.cholesky_ex", "upper", upper)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.cholesky_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_cholesky_ex, (input, upper, check_errors), out)
     return dispatch(OP_linalg_cholesky_ex, (input, upper, check_errors))
@@ -581,13 +706,18 @@ def linalg_cholesky(input, *, upper=False, out=None):
 
     linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR), "linalg_cholesky"
+    if upper is not False and upper is not True:
+        upper = a_flag("linalg.cholesky", "upper", upper)
+    try:
+        return (
+            composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_cholesky(input, upper=upper, ops=TENSOR), "linalg.cholesky"
+            )
         )
-    )
+    except Exception as error:
+        raise explained("linalg.cholesky", "Tensor input, bool upper=False", (input, upper), error)
 
 
 def cholesky(input, upper=False, *, out=None):
@@ -595,11 +725,16 @@ def cholesky(input, upper=False, *, out=None):
 
     cholesky(Tensor self, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.cholesky(input, upper, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.cholesky(input, upper, ops=TENSOR), "cholesky")
-    )
+    if upper is not False and upper is not True:
+        upper = a_flag("cholesky", "upper", upper)
+    try:
+        return (
+            composite_decompositions.cholesky(input, upper, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.cholesky(input, upper, ops=TENSOR), "cholesky")
+        )
+    except Exception as error:
+        raise explained("cholesky", "Tensor input, bool upper=False", (input, upper), error)
 
 
 def cholesky_solve(input, input2, upper=False, *, out=None):
@@ -607,13 +742,20 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
 
     cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR), "cholesky_solve"
+    if upper is not False and upper is not True:
+        upper = a_flag("cholesky_solve", "upper", upper)
+    try:
+        return (
+            composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.cholesky_solve(input, input2, upper, ops=TENSOR), "cholesky_solve"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "cholesky_solve", "Tensor input, Tensor input2, bool upper=False", (input, input2, upper), error
+        )
 
 
 def cholesky_inverse(input, upper=False, *, out=None):
@@ -621,11 +763,18 @@ def cholesky_inverse(input, upper=False, *, out=None):
 
     cholesky_inverse(Tensor self, bool upper=False) -> Tensor
     """
-    return (
-        composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR), "cholesky_inverse")
-    )
+    if upper is not False and upper is not True:
+        upper = a_flag("cholesky_inverse", "upper", upper)
+    try:
+        return (
+            composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.cholesky_inverse(input, upper, ops=TENSOR), "cholesky_inverse"
+            )
+        )
+    except Exception as error:
+        raise explained("cholesky_inverse", "Tensor input, bool upper=False", (input, upper), error)
 
 
 class LinalgLuFactorExBackward0(MultiNode):
@@ -667,8 +816,10 @@ OP_linalg_lu_factor_ex = Operator(
     "linalg_lu_factor_ex",
     "linalg_lu_factor_ex",
     ((0, "A"),),
+    "Tensor A, bool pivot=True, bool check_errors=False",
     record=record_linalg_lu_factor_ex,
     multi=namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"]),
+    shown="linalg.lu_factor_ex",
 )
 
 
@@ -677,6 +828,10 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
 
     linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)
     """
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("linalg.lu_factor_ex", "pivot", pivot)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.lu_factor_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_lu_factor_ex, (A, pivot, check_errors), out)
     return dispatch(OP_linalg_lu_factor_ex, (A, pivot, check_errors))
@@ -687,14 +842,21 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
 
     linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
     """
-    return (
-        composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR), "linalg_lu_factor")
-    )
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("linalg.lu_factor", "pivot", pivot)
+    try:
+        return (
+            composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_lu_factor(A, pivot=pivot, ops=TENSOR), "linalg.lu_factor"
+            )
+        )
+    except Exception as error:
+        raise explained("linalg.lu_factor", "Tensor A, bool pivot=True", (A, pivot), error)
 
 
-OP_lu_permutation = Operator("lu_permutation", "lu_permutation", ((0, "pivots"),))
+OP_lu_permutation = Operator("lu_permutation", "lu_permutation", ((0, "pivots"),), "Tensor pivots, int size")
 
 
 def lu_permutation(pivots, size):
@@ -706,12 +868,14 @@ def lu_permutation(pivots, size):
         try:
             result = kernels.lu_permutation(pivots._array, size)
         except Exception as error:
-            raise explain(OP_lu_permutation, (pivots, size), error) from error
+            raise explain(OP_lu_permutation, (pivots, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = pivots._level
+        if WATCHED:
+            note_operator("lu_permutation", pivots)
         return out
     return dispatch(OP_lu_permutation, (pivots, size))
 
@@ -721,15 +885,27 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
 
     lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)
     """
-    return (
-        composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR),
-            "lu_unpack",
+    if unpack_data is not False and unpack_data is not True:
+        unpack_data = a_flag("lu_unpack", "unpack_data", unpack_data)
+    if unpack_pivots is not False and unpack_pivots is not True:
+        unpack_pivots = a_flag("lu_unpack", "unpack_pivots", unpack_pivots)
+    try:
+        return (
+            composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, ops=TENSOR),
+                "lu_unpack",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "lu_unpack",
+            "Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True",
+            (LU_data, LU_pivots, unpack_data, unpack_pivots),
+            error,
+        )
 
 
 def linalg_lu(A, *, pivot=True, out=None):
@@ -737,11 +913,16 @@ def linalg_lu(A, *, pivot=True, out=None):
 
     linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)
     """
-    return (
-        composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR), "linalg_lu")
-    )
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("linalg.lu", "pivot", pivot)
+    try:
+        return (
+            composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_lu(A, pivot=pivot, ops=TENSOR), "linalg.lu")
+        )
+    except Exception as error:
+        raise explained("linalg.lu", "Tensor A, bool pivot=True", (A, pivot), error)
 
 
 def lu(A, pivot=True, get_infos=False, *, out=None):
@@ -749,11 +930,18 @@ def lu(A, pivot=True, get_infos=False, *, out=None):
 
     lu(Tensor A, bool pivot=True, bool get_infos=False) -> Tensor[]
     """
-    return (
-        composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR), "lu")
-    )
+    if pivot is not False and pivot is not True:
+        pivot = a_flag("lu", "pivot", pivot)
+    if get_infos is not False and get_infos is not True:
+        get_infos = a_flag("lu", "get_infos", get_infos)
+    try:
+        return (
+            composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.lu(A, pivot, get_infos, ops=TENSOR), "lu")
+        )
+    except Exception as error:
+        raise explained("lu", "Tensor A, bool pivot=True, bool get_infos=False", (A, pivot, get_infos), error)
 
 
 def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
@@ -761,15 +949,27 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
     linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR),
-            "linalg_lu_solve",
+    if left is not False and left is not True:
+        left = a_flag("linalg.lu_solve", "left", left)
+    if adjoint is not False and adjoint is not True:
+        adjoint = a_flag("linalg.lu_solve", "adjoint", adjoint)
+    try:
+        return (
+            composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint, ops=TENSOR),
+                "linalg.lu_solve",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.lu_solve",
+            "Tensor LU, Tensor pivots, Tensor B, bool left=True, bool adjoint=False",
+            (LU, pivots, B, left, adjoint),
+            error,
+        )
 
 
 def lu_solve(input, LU_data, LU_pivots, *, out=None):
@@ -777,11 +977,16 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None):
 
     lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor
     """
-    return (
-        composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR), "lu_solve")
-    )
+    try:
+        return (
+            composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.lu_solve(input, LU_data, LU_pivots, ops=TENSOR), "lu_solve")
+        )
+    except Exception as error:
+        raise explained(
+            "lu_solve", "Tensor input, Tensor LU_data, Tensor LU_pivots", (input, LU_data, LU_pivots), error
+        )
 
 
 record_linalg_ldl_factor_ex = not_implemented("linalg_ldl_factor_ex")
@@ -791,8 +996,10 @@ OP_linalg_ldl_factor_ex = Operator(
     "linalg_ldl_factor_ex",
     "linalg_ldl_factor_ex",
     ((0, "input"),),
+    "Tensor input, bool hermitian=False, bool check_errors=False",
     record=record_linalg_ldl_factor_ex,
     multi=namedtuple("linalg_ldl_factor_ex", ["LD", "pivots", "info"]),
+    shown="linalg.ldl_factor_ex",
 )
 
 
@@ -802,6 +1009,10 @@ def linalg_ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None
 
     linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)
     """
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.ldl_factor_ex", "hermitian", hermitian)
+    if check_errors is not False and check_errors is not True:
+        check_errors = a_flag("linalg.ldl_factor_ex", "check_errors", check_errors)
     if out is not None:
         return write_out(OP_linalg_ldl_factor_ex, (input, hermitian, check_errors), out)
     return dispatch(OP_linalg_ldl_factor_ex, (input, hermitian, check_errors))
@@ -812,13 +1023,20 @@ def linalg_ldl_factor(input, *, hermitian=False, out=None):
 
     linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)
     """
-    return (
-        composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR), "linalg_ldl_factor"
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.ldl_factor", "hermitian", hermitian)
+    try:
+        return (
+            composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_ldl_factor(input, hermitian=hermitian, ops=TENSOR),
+                "linalg.ldl_factor",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("linalg.ldl_factor", "Tensor input, bool hermitian=False", (input, hermitian), error)
 
 
 class LinalgLdlSolveBackward0(Node):
@@ -859,20 +1077,26 @@ def record_linalg_ldl_solve(out, LD, pivots, B, hermitian):
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
     node.arg_hermitian = hermitian
     if node._next1 is not None:
-        node.saved_LD = LD
-        node.version_LD = LD._counter and LD._counter.n if type(LD) is Tensor else version_when_saved(LD)
-        node.saved_pivots = pivots
-        node.version_pivots = (
-            pivots._counter and pivots._counter.n if type(pivots) is Tensor else version_when_saved(pivots)
-        )
+        if type(LD) is Tensor:
+            node.saved_LD = LD
+            node.version_LD = LD._counter and LD._counter.n
+        else:
+            node.saved_LD, node.version_LD = save_other(LD, True)
+        if type(pivots) is Tensor:
+            node.saved_pivots = pivots
+            node.version_pivots = pivots._counter and pivots._counter.n
+        else:
+            node.saved_pivots, node.version_pivots = save_other(pivots, True)
 
 
 OP_linalg_ldl_solve = Operator(
     "linalg_ldl_solve",
     "ldl_solve",
     ((0, "LD"), (1, "pivots"), (2, "B")),
+    "Tensor LD, Tensor pivots, Tensor B, bool hermitian=False",
     record=record_linalg_ldl_solve,
     saves_self=True,
+    shown="linalg.ldl_solve",
 )
 
 
@@ -881,6 +1105,8 @@ def linalg_ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 
     linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor
     """
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.ldl_solve", "hermitian", hermitian)
     if out is not None:
         return write_out(OP_linalg_ldl_solve, (LD, pivots, B, hermitian), out)
     if (
@@ -894,7 +1120,7 @@ def linalg_ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
         try:
             result = kernels.ldl_solve(LD._array, pivots._array, B._array, hermitian)
         except Exception as error:
-            raise explain(OP_linalg_ldl_solve, (LD, pivots, B, hermitian), error) from error
+            raise explain(OP_linalg_ldl_solve, (LD, pivots, B, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -952,9 +1178,11 @@ OP_linalg_qr = Operator(
     "linalg_qr",
     "linalg_qr",
     ((0, "A"),),
+    "Tensor A, str mode='reduced'",
     record=record_linalg_qr,
     multi=namedtuple("linalg_qr", ["Q", "R"]),
     saves_self=True,
+    shown="linalg.qr",
 )
 
 
@@ -973,17 +1201,24 @@ def qr(input, some=True, *, out=None):
 
     qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)
     """
-    return (
-        composite_decompositions.qr(input, some, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.qr(input, some, ops=TENSOR), "qr")
-    )
+    if some is not False and some is not True:
+        some = a_flag("qr", "some", some)
+    try:
+        return (
+            composite_decompositions.qr(input, some, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.qr(input, some, ops=TENSOR), "qr")
+        )
+    except Exception as error:
+        raise explained("qr", "Tensor input, bool some=True", (input, some), error)
 
 
 record_geqrf = not_implemented("geqrf")
 
 
-OP_geqrf = Operator("geqrf", "geqrf", ((0, "input"),), record=record_geqrf, multi=namedtuple("geqrf", ["a", "tau"]))
+OP_geqrf = Operator(
+    "geqrf", "geqrf", ((0, "input"),), "Tensor input", record=record_geqrf, multi=namedtuple("geqrf", ["a", "tau"])
+)
 
 
 def geqrf(input, *, out=None):
@@ -1001,15 +1236,18 @@ def linalg_householder_product(input, tau, *, out=None):
 
     linalg_householder_product(Tensor input, Tensor tau) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR),
-            "linalg_householder_product",
+    try:
+        return (
+            composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_householder_product(input, tau, ops=TENSOR),
+                "linalg.householder_product",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("linalg.householder_product", "Tensor input, Tensor tau", (input, tau), error)
 
 
 def orgqr(input, input2, *, out=None):
@@ -1017,11 +1255,14 @@ def orgqr(input, input2, *, out=None):
 
     orgqr(Tensor self, Tensor input2) -> Tensor
     """
-    return (
-        composite_decompositions.orgqr(input, input2, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.orgqr(input, input2, ops=TENSOR), "orgqr")
-    )
+    try:
+        return (
+            composite_decompositions.orgqr(input, input2, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.orgqr(input, input2, ops=TENSOR), "orgqr")
+        )
+    except Exception as error:
+        raise explained("orgqr", "Tensor input, Tensor input2", (input, input2), error)
 
 
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
@@ -1030,13 +1271,25 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
 
     ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor
     """
-    return (
-        composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR), "ormqr"
+    if left is not False and left is not True:
+        left = a_flag("ormqr", "left", left)
+    if transpose is not False and transpose is not True:
+        transpose = a_flag("ormqr", "transpose", transpose)
+    try:
+        return (
+            composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.ormqr(input, input2, input3, left, transpose, ops=TENSOR), "ormqr"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "ormqr",
+            "Tensor input, Tensor input2, Tensor input3, bool left=True, bool transpose=False",
+            (input, input2, input3, left, transpose),
+            error,
+        )
 
 
 class LinalgEighBackward0(MultiNode):
@@ -1088,9 +1341,11 @@ OP_linalg_eigh = Operator(
     "linalg_eigh",
     "linalg_eigh",
     ((0, "input"),),
+    "Tensor input, str UPLO='L'",
     record=record_linalg_eigh,
     multi=namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"]),
     saves_self=True,
+    shown="linalg.eigh",
 )
 
 
@@ -1139,7 +1394,13 @@ def record_linalg_eigvalsh(out, input, UPLO):
 
 
 OP_linalg_eigvalsh = Operator(
-    "linalg_eigvalsh", "linalg_eigvalsh", ((0, "input"),), record=record_linalg_eigvalsh, saves_self=True
+    "linalg_eigvalsh",
+    "linalg_eigvalsh",
+    ((0, "input"),),
+    "Tensor input, str UPLO='L'",
+    record=record_linalg_eigvalsh,
+    saves_self=True,
+    shown="linalg.eigvalsh",
 )
 
 
@@ -1155,7 +1416,7 @@ def linalg_eigvalsh(input, UPLO="L", *, out=None):
         try:
             result = kernels.linalg_eigvalsh(input._array, UPLO)
         except Exception as error:
-            raise explain(OP_linalg_eigvalsh, (input, UPLO), error) from error
+            raise explain(OP_linalg_eigvalsh, (input, UPLO), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1216,9 +1477,11 @@ OP_linalg_eig = Operator(
     "linalg_eig",
     "linalg_eig",
     ((0, "input"),),
+    "Tensor input",
     record=record_linalg_eig,
     multi=namedtuple("linalg_eig", ["eigenvalues", "eigenvectors"]),
     saves_self=True,
+    shown="linalg.eig",
 )
 
 
@@ -1265,7 +1528,13 @@ def record_linalg_eigvals(out, input):
 
 
 OP_linalg_eigvals = Operator(
-    "linalg_eigvals", "linalg_eigvals", ((0, "input"),), record=record_linalg_eigvals, saves_self=True
+    "linalg_eigvals",
+    "linalg_eigvals",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_linalg_eigvals,
+    saves_self=True,
+    shown="linalg.eigvals",
 )
 
 
@@ -1280,7 +1549,7 @@ def linalg_eigvals(input, *, out=None):
         try:
             result = kernels.linalg_eigvals(input._array)
         except Exception as error:
-            raise explain(OP_linalg_eigvals, (input,), error) from error
+            raise explain(OP_linalg_eigvals, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1345,10 +1614,16 @@ def record_lobpcg_pairs(out, A, B, X, iK, k, niter, tol, largest):
     node = start_multi(LobpcgPairsBackward0, out, (True, True))
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = B._fn if type(B) is Tensor and B._extra is None else port(B)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_B = B
-    node.version_B = B._counter and B._counter.n if type(B) is Tensor else version_when_saved(B)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(B) is Tensor:
+        node.saved_B = B
+        node.version_B = B._counter and B._counter.n
+    else:
+        node.saved_B, node.version_B = save_other(B)
     node.saved_eigenvalues = out[0]._array
     node.version_eigenvalues = watch_output(out[0])
     node.saved_eigenvectors = out[1]._array
@@ -1359,6 +1634,7 @@ OP_lobpcg_pairs = Operator(
     "lobpcg_pairs",
     "lobpcg_pairs",
     ((0, "A"), (1, "B"), (2, "X"), (3, "iK")),
+    "Tensor A, Tensor? B, Tensor X, Tensor? iK, int k, int? niter, float tol, bool largest",
     record=record_lobpcg_pairs,
     multi=namedtuple("lobpcg_pairs", ["eigenvalues", "eigenvectors"]),
     saves_self=True,
@@ -1394,9 +1670,41 @@ def lobpcg(
 
     lobpcg(Tensor A, int? k=None, Tensor? B=None, Tensor? X=None, int? n=None, Tensor? iK=None, int? niter=None, float? tol=None, bool? largest=None, str? method=None, any tracker=None, any ortho_iparams=None, any ortho_fparams=None, any ortho_bparams=None) -> (Tensor eigenvalues, Tensor eigenvectors)
     """
-    return composite_decompositions.lobpcg(
-        A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams, ops=TENSOR
-    )
+    if k is not None and type(k) not in AN_INT:
+        k = an_int("lobpcg", "k", k)
+    if n is not None and type(n) not in AN_INT:
+        n = an_int("lobpcg", "n", n)
+    if niter is not None and type(niter) not in AN_INT:
+        niter = an_int("lobpcg", "niter", niter)
+    if tol is not None and type(tol) not in A_NUMBER:
+        tol = a_number("lobpcg", "tol", tol)
+    if largest is not None and largest is not False and largest is not True:
+        largest = a_flag("lobpcg", "largest", largest)
+    try:
+        return composite_decompositions.lobpcg(
+            A,
+            k,
+            B,
+            X,
+            n,
+            iK,
+            niter,
+            tol,
+            largest,
+            method,
+            tracker,
+            ortho_iparams,
+            ortho_fparams,
+            ortho_bparams,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "lobpcg",
+            "Tensor A, int? k=None, Tensor? B=None, Tensor? X=None, int? n=None, Tensor? iK=None, int? niter=None, float? tol=None, bool? largest=None, str? method=None, any tracker=None, any ortho_iparams=None, any ortho_fparams=None, any ortho_bparams=None",
+            (A, k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams),
+            error,
+        )
 
 
 class EigenvalueSlopeBackward0(Node):
@@ -1456,22 +1764,26 @@ def record_eigenvalue_slope(out, A, slopes, values, vectors, inverse, hermitian)
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = slopes._fn if type(slopes) is Tensor and slopes._extra is None else port(slopes)
-    node.saved_slopes = slopes
-    node.version_slopes = (
-        slopes._counter and slopes._counter.n if type(slopes) is Tensor else version_when_saved(slopes)
-    )
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.saved_inverse = inverse
-    node.version_inverse = (
-        inverse._counter and inverse._counter.n if type(inverse) is Tensor else version_when_saved(inverse)
-    )
+    if type(slopes) is Tensor:
+        node.saved_slopes = slopes
+        node.version_slopes = slopes._counter and slopes._counter.n
+    else:
+        node.saved_slopes, node.version_slopes = save_other(slopes)
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    if type(inverse) is Tensor:
+        node.saved_inverse = inverse
+        node.version_inverse = inverse._counter and inverse._counter.n
+    else:
+        node.saved_inverse, node.version_inverse = save_other(inverse, True)
     node.arg_hermitian = hermitian
 
 
@@ -1479,6 +1791,7 @@ OP_eigenvalue_slope = Operator(
     "eigenvalue_slope",
     "eigenvalue_slope",
     ((0, "A"), (1, "slopes"), (2, "values"), (3, "vectors"), (4, "inverse")),
+    "Tensor A, Tensor slopes, Tensor values, Tensor vectors, Tensor inverse, bool hermitian",
     record=record_eigenvalue_slope,
 )
 
@@ -1505,7 +1818,7 @@ def eigenvalue_slope(A, slopes, values, vectors, inverse, hermitian):
                 A._array, slopes._array, values._array, vectors._array, inverse._array, hermitian
             )
         except Exception as error:
-            raise explain(OP_eigenvalue_slope, (A, slopes, values, vectors, inverse, hermitian), error) from error
+            raise explain(OP_eigenvalue_slope, (A, slopes, values, vectors, inverse, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1582,33 +1895,41 @@ def record_eigenvalue_tangent(out, A, tangent, values, vectors, inverse, hermiti
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.saved_inverse = inverse
-    node.version_inverse = (
-        inverse._counter and inverse._counter.n if type(inverse) is Tensor else version_when_saved(inverse)
-    )
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    if type(inverse) is Tensor:
+        node.saved_inverse = inverse
+        node.version_inverse = inverse._counter and inverse._counter.n
+    else:
+        node.saved_inverse, node.version_inverse = save_other(inverse, True)
     node.arg_hermitian = hermitian
     if node._next1 is not None:
-        node.saved_A = A
-        node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+        if type(A) is Tensor:
+            node.saved_A = A
+            node.version_A = A._counter and A._counter.n
+        else:
+            node.saved_A, node.version_A = save_other(A)
     if node._next0 is not None:
-        node.saved_tangent = tangent
-        node.version_tangent = (
-            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
-        )
+        if type(tangent) is Tensor:
+            node.saved_tangent = tangent
+            node.version_tangent = tangent._counter and tangent._counter.n
+        else:
+            node.saved_tangent, node.version_tangent = save_other(tangent)
 
 
 OP_eigenvalue_tangent = Operator(
     "eigenvalue_tangent",
     "eigenvalue_tangent",
     ((0, "A"), (1, "tangent"), (2, "values"), (3, "vectors"), (4, "inverse")),
+    "Tensor A, Tensor tangent, Tensor values, Tensor vectors, Tensor inverse, bool hermitian",
     record=record_eigenvalue_tangent,
     saves_self=True,
 )
@@ -1636,7 +1957,7 @@ def eigenvalue_tangent(A, tangent, values, vectors, inverse, hermitian):
                 A._array, tangent._array, values._array, vectors._array, inverse._array, hermitian
             )
         except Exception as error:
-            raise explain(OP_eigenvalue_tangent, (A, tangent, values, vectors, inverse, hermitian), error) from error
+            raise explain(OP_eigenvalue_tangent, (A, tangent, values, vectors, inverse, hermitian), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1701,9 +2022,11 @@ OP_linalg_svd = Operator(
     "linalg_svd",
     "linalg_svd",
     ((0, "A"),),
+    "Tensor A, bool full_matrices=True, str? driver=None",
     record=record_linalg_svd,
     multi=namedtuple("linalg_svd", ["U", "S", "Vh"]),
     saves_self=True,
+    shown="linalg.svd",
 )
 
 
@@ -1714,6 +2037,8 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
 
     linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)
     """
+    if full_matrices is not False and full_matrices is not True:
+        full_matrices = a_flag("linalg.svd", "full_matrices", full_matrices)
     if out is not None:
         return write_out(OP_linalg_svd, (A, full_matrices, driver), out)
     return dispatch(OP_linalg_svd, (A, full_matrices, driver))
@@ -1756,7 +2081,13 @@ def record_linalg_svdvals(out, A, driver):
 
 
 OP_linalg_svdvals = Operator(
-    "linalg_svdvals", "linalg_svdvals", ((0, "A"),), record=record_linalg_svdvals, saves_self=True
+    "linalg_svdvals",
+    "linalg_svdvals",
+    ((0, "A"),),
+    "Tensor A, str? driver=None",
+    record=record_linalg_svdvals,
+    saves_self=True,
+    shown="linalg.svdvals",
 )
 
 
@@ -1772,7 +2103,7 @@ def linalg_svdvals(A, *, driver=None, out=None):
         try:
             result = kernels.linalg_svdvals(A._array, driver)
         except Exception as error:
-            raise explain(OP_linalg_svdvals, (A, driver), error) from error
+            raise explain(OP_linalg_svdvals, (A, driver), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1838,24 +2169,38 @@ def record_singular_value_slope(out, A, slopes, U, S, Vh):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = slopes._fn if type(slopes) is Tensor and slopes._extra is None else port(slopes)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_slopes = slopes
-    node.version_slopes = (
-        slopes._counter and slopes._counter.n if type(slopes) is Tensor else version_when_saved(slopes)
-    )
-    node.saved_U = U
-    node.version_U = U._counter and U._counter.n if type(U) is Tensor else version_when_saved(U)
-    node.saved_S = S
-    node.version_S = S._counter and S._counter.n if type(S) is Tensor else version_when_saved(S)
-    node.saved_Vh = Vh
-    node.version_Vh = Vh._counter and Vh._counter.n if type(Vh) is Tensor else version_when_saved(Vh)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(slopes) is Tensor:
+        node.saved_slopes = slopes
+        node.version_slopes = slopes._counter and slopes._counter.n
+    else:
+        node.saved_slopes, node.version_slopes = save_other(slopes)
+    if type(U) is Tensor:
+        node.saved_U = U
+        node.version_U = U._counter and U._counter.n
+    else:
+        node.saved_U, node.version_U = save_other(U, True)
+    if type(S) is Tensor:
+        node.saved_S = S
+        node.version_S = S._counter and S._counter.n
+    else:
+        node.saved_S, node.version_S = save_other(S, True)
+    if type(Vh) is Tensor:
+        node.saved_Vh = Vh
+        node.version_Vh = Vh._counter and Vh._counter.n
+    else:
+        node.saved_Vh, node.version_Vh = save_other(Vh, True)
 
 
 OP_singular_value_slope = Operator(
     "singular_value_slope",
     "singular_value_slope",
     ((0, "A"), (1, "slopes"), (2, "U"), (3, "S"), (4, "Vh")),
+    "Tensor A, Tensor slopes, Tensor U, Tensor S, Tensor Vh",
     record=record_singular_value_slope,
     saves_self=True,
 )
@@ -1881,7 +2226,7 @@ def singular_value_slope(A, slopes, U, S, Vh):
         try:
             result = kernels.singular_value_slope(A._array, slopes._array, U._array, S._array, Vh._array)
         except Exception as error:
-            raise explain(OP_singular_value_slope, (A, slopes, U, S, Vh), error) from error
+            raise explain(OP_singular_value_slope, (A, slopes, U, S, Vh), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1951,25 +2296,39 @@ def record_singular_value_tangent(out, A, tangent, U, S, Vh):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_U = U
-    node.version_U = U._counter and U._counter.n if type(U) is Tensor else version_when_saved(U)
-    node.saved_S = S
-    node.version_S = S._counter and S._counter.n if type(S) is Tensor else version_when_saved(S)
-    node.saved_Vh = Vh
-    node.version_Vh = Vh._counter and Vh._counter.n if type(Vh) is Tensor else version_when_saved(Vh)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(U) is Tensor:
+        node.saved_U = U
+        node.version_U = U._counter and U._counter.n
+    else:
+        node.saved_U, node.version_U = save_other(U, True)
+    if type(S) is Tensor:
+        node.saved_S = S
+        node.version_S = S._counter and S._counter.n
+    else:
+        node.saved_S, node.version_S = save_other(S, True)
+    if type(Vh) is Tensor:
+        node.saved_Vh = Vh
+        node.version_Vh = Vh._counter and Vh._counter.n
+    else:
+        node.saved_Vh, node.version_Vh = save_other(Vh, True)
     if node._next0 is not None:
-        node.saved_tangent = tangent
-        node.version_tangent = (
-            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
-        )
+        if type(tangent) is Tensor:
+            node.saved_tangent = tangent
+            node.version_tangent = tangent._counter and tangent._counter.n
+        else:
+            node.saved_tangent, node.version_tangent = save_other(tangent)
 
 
 OP_singular_value_tangent = Operator(
     "singular_value_tangent",
     "singular_value_tangent",
     ((0, "A"), (1, "tangent"), (2, "U"), (3, "S"), (4, "Vh")),
+    "Tensor A, Tensor tangent, Tensor U, Tensor S, Tensor Vh",
     record=record_singular_value_tangent,
     saves_self=True,
 )
@@ -1995,7 +2354,7 @@ def singular_value_tangent(A, tangent, U, S, Vh):
         try:
             result = kernels.singular_value_tangent(A._array, tangent._array, U._array, S._array, Vh._array)
         except Exception as error:
-            raise explain(OP_singular_value_tangent, (A, tangent, U, S, Vh), error) from error
+            raise explain(OP_singular_value_tangent, (A, tangent, U, S, Vh), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2014,11 +2373,18 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 
     svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)
     """
-    return (
-        composite_decompositions.svd(input, some, compute_uv, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.svd(input, some, compute_uv, ops=TENSOR), "svd")
-    )
+    if some is not False and some is not True:
+        some = a_flag("svd", "some", some)
+    if compute_uv is not False and compute_uv is not True:
+        compute_uv = a_flag("svd", "compute_uv", compute_uv)
+    try:
+        return (
+            composite_decompositions.svd(input, some, compute_uv, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.svd(input, some, compute_uv, ops=TENSOR), "svd")
+        )
+    except Exception as error:
+        raise explained("svd", "Tensor input, bool some=True, bool compute_uv=True", (input, some, compute_uv), error)
 
 
 def svd_lowrank(A, q=6, niter=2, M=None):
@@ -2026,7 +2392,14 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
     svd_lowrank(Tensor A, int q=6, int niter=2, Tensor? M=None) -> (Tensor U, Tensor S, Tensor V)
     """
-    return composite_decompositions.svd_lowrank(A, q, niter, M, ops=TENSOR)
+    if type(q) not in AN_INT:
+        q = an_int("svd_lowrank", "q", q)
+    if type(niter) not in AN_INT:
+        niter = an_int("svd_lowrank", "niter", niter)
+    try:
+        return composite_decompositions.svd_lowrank(A, q, niter, M, ops=TENSOR)
+    except Exception as error:
+        raise explained("svd_lowrank", "Tensor A, int q=6, int niter=2, Tensor? M=None", (A, q, niter, M), error)
 
 
 def pca_lowrank(A, q=None, center=True, niter=2):
@@ -2034,7 +2407,18 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
     pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> (Tensor U, Tensor S, Tensor V)
     """
-    return composite_decompositions.pca_lowrank(A, q, center, niter, ops=TENSOR)
+    if q is not None and type(q) not in AN_INT:
+        q = an_int("pca_lowrank", "q", q)
+    if center is not False and center is not True:
+        center = a_flag("pca_lowrank", "center", center)
+    if type(niter) not in AN_INT:
+        niter = an_int("pca_lowrank", "niter", niter)
+    try:
+        return composite_decompositions.pca_lowrank(A, q, center, niter, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "pca_lowrank", "Tensor A, int? q=None, bool center=True, int niter=2", (A, q, center, niter), error
+        )
 
 
 class LinalgDetBackward0(Node):
@@ -2068,7 +2452,9 @@ def record_linalg_det(out, A):
     node.version_A = A._counter and A._counter.n
 
 
-OP_linalg_det = Operator("linalg_det", "linalg_det", ((0, "A"),), record=record_linalg_det, saves_self=True)
+OP_linalg_det = Operator(
+    "linalg_det", "linalg_det", ((0, "A"),), "Tensor A", record=record_linalg_det, saves_self=True, shown="linalg.det"
+)
 
 
 def linalg_det(A, *, out=None):
@@ -2082,7 +2468,7 @@ def linalg_det(A, *, out=None):
         try:
             result = kernels.linalg_det(A._array)
         except Exception as error:
-            raise explain(OP_linalg_det, (A,), error) from error
+            raise explain(OP_linalg_det, (A,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2099,7 +2485,10 @@ def det(input):
 
     det(Tensor self) -> Tensor
     """
-    return composite_decompositions.det(input, ops=TENSOR)
+    try:
+        return composite_decompositions.det(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("det", "Tensor input", (input,), error)
 
 
 class AdjugateBackward0(Node):
@@ -2133,7 +2522,7 @@ def record_adjugate(out, A):
     node.version_A = A._counter and A._counter.n
 
 
-OP_adjugate = Operator("adjugate", "adjugate", ((0, "A"),), record=record_adjugate, saves_self=True)
+OP_adjugate = Operator("adjugate", "adjugate", ((0, "A"),), "Tensor A", record=record_adjugate, saves_self=True)
 
 
 def adjugate(A):
@@ -2145,7 +2534,7 @@ def adjugate(A):
         try:
             result = kernels.adjugate(A._array)
         except Exception as error:
-            raise explain(OP_adjugate, (A,), error) from error
+            raise explain(OP_adjugate, (A,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2193,17 +2582,26 @@ def record_adjugate_slope(out, A, tangent):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = tangent._fn if type(tangent) is Tensor and tangent._extra is None else port(tangent)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
     if node._next0 is not None:
-        node.saved_tangent = tangent
-        node.version_tangent = (
-            tangent._counter and tangent._counter.n if type(tangent) is Tensor else version_when_saved(tangent)
-        )
+        if type(tangent) is Tensor:
+            node.saved_tangent = tangent
+            node.version_tangent = tangent._counter and tangent._counter.n
+        else:
+            node.saved_tangent, node.version_tangent = save_other(tangent)
 
 
 OP_adjugate_slope = Operator(
-    "adjugate_slope", "adjugate_slope", ((0, "A"), (1, "tangent")), record=record_adjugate_slope, saves_self=True
+    "adjugate_slope",
+    "adjugate_slope",
+    ((0, "A"), (1, "tangent")),
+    "Tensor A, Tensor tangent",
+    record=record_adjugate_slope,
+    saves_self=True,
 )
 
 
@@ -2224,7 +2622,7 @@ def adjugate_slope(A, tangent):
         try:
             result = kernels.adjugate_slope(A._array if a is Tensor else A, tangent._array if b is Tensor else tangent)
         except Exception as error:
-            raise explain(OP_adjugate_slope, (A, tangent), error) from error
+            raise explain(OP_adjugate_slope, (A, tangent), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2276,9 +2674,11 @@ OP_linalg_slogdet = Operator(
     "linalg_slogdet",
     "linalg_slogdet",
     ((0, "A"),),
+    "Tensor A",
     record=record_linalg_slogdet,
     multi=namedtuple("linalg_slogdet", ["sign", "logabsdet"]),
     saves_self=True,
+    shown="linalg.slogdet",
 )
 
 
@@ -2297,7 +2697,10 @@ def slogdet(input):
 
     slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)
     """
-    return composite_decompositions.slogdet(input, ops=TENSOR)
+    try:
+        return composite_decompositions.slogdet(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("slogdet", "Tensor input", (input,), error)
 
 
 def logdet(input):
@@ -2305,7 +2708,10 @@ def logdet(input):
 
     logdet(Tensor self) -> Tensor
     """
-    return composite_decompositions.logdet(input, ops=TENSOR)
+    try:
+        return composite_decompositions.logdet(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("logdet", "Tensor input", (input,), error)
 
 
 class HermitianMapBackward0(MultiNode):
@@ -2350,7 +2756,7 @@ def record_hermitian_map(out, A, function, UPLO):
     node._next0 = A._fn if A._extra is None else port(A)
     node.saved_A = A
     node.version_A = A._counter and A._counter.n
-    node.arg_function = function
+    node.arg_function = function if type(function) in FIXED else snapshot(function)
     node.saved_values = out[1]._array
     node.version_values = watch_output(out[1])
     node.saved_vectors = out[2]._array
@@ -2361,6 +2767,7 @@ OP_hermitian_map = Operator(
     "hermitian_map",
     "hermitian_map",
     ((0, "A"),),
+    "Tensor A, any function, str UPLO='L'",
     record=record_hermitian_map,
     multi=namedtuple("hermitian_map", ["result", "values", "vectors"]),
     saves_self=True,
@@ -2427,28 +2834,35 @@ def record_hermitian_map_slope(out, A, direction, values, vectors, function):
     out._fn, out._requires_grad = node, True
     node._next0 = A._fn if type(A) is Tensor and A._extra is None else port(A)
     node._next1 = direction._fn if type(direction) is Tensor and direction._extra is None else port(direction)
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.arg_function = function
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A)
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    node.arg_function = function if type(function) in FIXED else snapshot(function)
     if node._next0 is not None:
-        node.saved_direction = direction
-        node.version_direction = (
-            direction._counter and direction._counter.n if type(direction) is Tensor else version_when_saved(direction)
-        )
+        if type(direction) is Tensor:
+            node.saved_direction = direction
+            node.version_direction = direction._counter and direction._counter.n
+        else:
+            node.saved_direction, node.version_direction = save_other(direction)
 
 
 OP_hermitian_map_slope = Operator(
     "hermitian_map_slope",
     "hermitian_map_slope",
     ((0, "A"), (1, "direction"), (2, "values"), (3, "vectors")),
+    "Tensor A, Tensor direction, Tensor values, Tensor vectors, any function",
     record=record_hermitian_map_slope,
     saves_self=True,
 )
@@ -2472,7 +2886,7 @@ def hermitian_map_slope(A, direction, values, vectors, function):
         try:
             result = kernels.hermitian_map_slope(A._array, direction._array, values._array, vectors._array, function)
         except Exception as error:
-            raise explain(OP_hermitian_map_slope, (A, direction, values, vectors, function), error) from error
+            raise explain(OP_hermitian_map_slope, (A, direction, values, vectors, function), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2547,31 +2961,41 @@ def record_hermitian_map_curve(out, A, direction, other, values, vectors, functi
         port(direction),
         port(other),
     )
-    node.saved_A = A
-    node.version_A = A._counter and A._counter.n if type(A) is Tensor else version_when_saved(A)
-    node.saved_values = values
-    node.version_values = (
-        values._counter and values._counter.n if type(values) is Tensor else version_when_saved(values)
-    )
-    node.saved_vectors = vectors
-    node.version_vectors = (
-        vectors._counter and vectors._counter.n if type(vectors) is Tensor else version_when_saved(vectors)
-    )
-    node.arg_function = function
+    if type(A) is Tensor:
+        node.saved_A = A
+        node.version_A = A._counter and A._counter.n
+    else:
+        node.saved_A, node.version_A = save_other(A, True)
+    if type(values) is Tensor:
+        node.saved_values = values
+        node.version_values = values._counter and values._counter.n
+    else:
+        node.saved_values, node.version_values = save_other(values, True)
+    if type(vectors) is Tensor:
+        node.saved_vectors = vectors
+        node.version_vectors = vectors._counter and vectors._counter.n
+    else:
+        node.saved_vectors, node.version_vectors = save_other(vectors, True)
+    node.arg_function = function if type(function) in FIXED else snapshot(function)
     if node._nexts[2] is not None:
-        node.saved_direction = direction
-        node.version_direction = (
-            direction._counter and direction._counter.n if type(direction) is Tensor else version_when_saved(direction)
-        )
+        if type(direction) is Tensor:
+            node.saved_direction = direction
+            node.version_direction = direction._counter and direction._counter.n
+        else:
+            node.saved_direction, node.version_direction = save_other(direction)
     if node._nexts[1] is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_hermitian_map_curve = Operator(
     "hermitian_map_curve",
     "hermitian_map_curve",
     ((0, "A"), (1, "direction"), (2, "other"), (3, "values"), (4, "vectors")),
+    "Tensor A, Tensor direction, Tensor other, Tensor values, Tensor vectors, any function",
     record=record_hermitian_map_curve,
     saves_self=True,
 )
@@ -2599,7 +3023,7 @@ def hermitian_map_curve(A, direction, other, values, vectors, function):
                 A._array, direction._array, other._array, values._array, vectors._array, function
             )
         except Exception as error:
-            raise explain(OP_hermitian_map_curve, (A, direction, other, values, vectors, function), error) from error
+            raise explain(OP_hermitian_map_curve, (A, direction, other, values, vectors, function), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2649,7 +3073,13 @@ def record_linalg_matrix_exp(out, input):
 
 
 OP_linalg_matrix_exp = Operator(
-    "linalg_matrix_exp", "linalg_matrix_exp", ((0, "input"),), record=record_linalg_matrix_exp, saves_self=True
+    "linalg_matrix_exp",
+    "linalg_matrix_exp",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_linalg_matrix_exp,
+    saves_self=True,
+    shown="linalg.matrix_exp",
 )
 
 
@@ -2662,7 +3092,7 @@ def linalg_matrix_exp(input):
         try:
             result = kernels.linalg_matrix_exp(input._array)
         except Exception as error:
-            raise explain(OP_linalg_matrix_exp, (input,), error) from error
+            raise explain(OP_linalg_matrix_exp, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2679,7 +3109,10 @@ def matrix_exp(input):
 
     matrix_exp(Tensor self) -> Tensor
     """
-    return composite_decompositions.matrix_exp(input, ops=TENSOR)
+    try:
+        return composite_decompositions.matrix_exp(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("matrix_exp", "Tensor input", (input,), error)
 
 
 def linalg_matrix_power(input, n, *, out=None):
@@ -2687,11 +3120,18 @@ def linalg_matrix_power(input, n, *, out=None):
 
     linalg_matrix_power(Tensor self, int n) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR), "linalg_matrix_power")
-    )
+    if type(n) not in AN_INT:
+        n = an_int("linalg.matrix_power", "n", n)
+    try:
+        return (
+            composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_matrix_power(input, n, ops=TENSOR), "linalg.matrix_power"
+            )
+        )
+    except Exception as error:
+        raise explained("linalg.matrix_power", "Tensor input, int n", (input, n), error)
 
 
 def matrix_power(input, n, *, out=None):
@@ -2699,11 +3139,16 @@ def matrix_power(input, n, *, out=None):
 
     matrix_power(Tensor self, int n) -> Tensor
     """
-    return (
-        composite_decompositions.matrix_power(input, n, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.matrix_power(input, n, ops=TENSOR), "matrix_power")
-    )
+    if type(n) not in AN_INT:
+        n = an_int("matrix_power", "n", n)
+    try:
+        return (
+            composite_decompositions.matrix_power(input, n, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.matrix_power(input, n, ops=TENSOR), "matrix_power")
+        )
+    except Exception as error:
+        raise explained("matrix_power", "Tensor input, int n", (input, n), error)
 
 
 def linalg_matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
@@ -2711,15 +3156,25 @@ def linalg_matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None
 
     linalg_matrix_rank(Tensor self, any tol=None, bool hermitian=False, *, any atol=None, any rtol=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
-            "linalg_matrix_rank",
+    if hermitian is not False and hermitian is not True:
+        hermitian = a_flag("linalg.matrix_rank", "hermitian", hermitian)
+    try:
+        return (
+            composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_matrix_rank(input, tol, hermitian, atol=atol, rtol=rtol, ops=TENSOR),
+                "linalg.matrix_rank",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.matrix_rank",
+            "Tensor input, any tol=None, bool hermitian=False, any atol=None, any rtol=None",
+            (input, tol, hermitian, atol, rtol),
+            error,
+        )
 
 
 def linalg_cond(input, p=None, *, out=None):
@@ -2727,11 +3182,14 @@ def linalg_cond(input, p=None, *, out=None):
 
     linalg_cond(Tensor self, any p=None) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_cond(input, p, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_cond(input, p, ops=TENSOR), "linalg_cond")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_cond(input, p, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_cond(input, p, ops=TENSOR), "linalg.cond")
+        )
+    except Exception as error:
+        raise explained("linalg.cond", "Tensor input, any p=None", (input, p), error)
 
 
 class LinalgVectorNormBackward0(Node):
@@ -2781,8 +3239,8 @@ def record_linalg_vector_norm(out, input, ord, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_ord = ord
-    node.arg_dim = dim
+    node.arg_ord = ord if type(ord) in FIXED else snapshot(ord)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.arg_dtype = dtype
     node.saved_result = out._array
@@ -2790,7 +3248,13 @@ def record_linalg_vector_norm(out, input, ord, dim, keepdim, dtype):
 
 
 OP_linalg_vector_norm = Operator(
-    "linalg_vector_norm", "linalg_vector_norm", ((0, "input"),), record=record_linalg_vector_norm, saves_self=True
+    "linalg_vector_norm",
+    "linalg_vector_norm",
+    ((0, "input"),),
+    "Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_linalg_vector_norm,
+    saves_self=True,
+    shown="linalg.vector_norm",
 )
 
 
@@ -2804,14 +3268,20 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
     if keepdims is not UNSET:
         keepdim = keepdims
     if dtype is not None:
-        dtype = number_type("linalg_vector_norm", dtype)
+        dtype = number_type("linalg.vector_norm", dtype)
+    if type(ord) not in A_NUMBER:
+        ord = a_number("linalg.vector_norm", "ord", ord)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("linalg.vector_norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("linalg.vector_norm", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_linalg_vector_norm, (input, ord, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.linalg_vector_norm(input._array, ord, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_linalg_vector_norm, (input, ord, dim, keepdim, dtype), error) from error
+            raise explain(OP_linalg_vector_norm, (input, ord, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2835,16 +3305,28 @@ def linalg_matrix_norm(
     if keepdims is not UNSET:
         keepdim = keepdims
     if dtype is not None:
-        dtype = number_type("linalg_matrix_norm", dtype)
-    return (
-        composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
-            "linalg_matrix_norm",
+        dtype = number_type("linalg.matrix_norm", dtype)
+    if type(dim) not in SOME_INTS:
+        dim = some_ints("linalg.matrix_norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("linalg.matrix_norm", "keepdim", keepdim)
+    try:
+        return (
+            composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_matrix_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
+                "linalg.matrix_norm",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.matrix_norm",
+            "Tensor input, any ord='fro', int[] dim=(-2, -1), bool keepdim=False, ScalarType? dtype=None",
+            (input, ord, dim, keepdim, dtype),
+            error,
+        )
 
 
 def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
@@ -2857,14 +3339,28 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=UN
     if keepdims is not UNSET:
         keepdim = keepdims
     if dtype is not None:
-        dtype = number_type("linalg_norm", dtype)
-    return (
-        composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR), "linalg_norm"
+        dtype = number_type("linalg.norm", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("linalg.norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("linalg.norm", "keepdim", keepdim)
+    try:
+        return (
+            composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_decompositions.linalg_norm(input, ord, dim, keepdim, dtype=dtype, ops=TENSOR),
+                "linalg.norm",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "linalg.norm",
+            "Tensor input, any ord=None, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+            (input, ord, dim, keepdim, dtype),
+            error,
+        )
 
 
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -2878,11 +3374,23 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=UNSET, kee
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("norm", dtype)
-    return (
-        composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR), "norm")
-    )
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("norm", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("norm", "keepdim", keepdim)
+    try:
+        return (
+            composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.norm(input, p, dim, keepdim, dtype, ops=TENSOR), "norm")
+        )
+    except Exception as error:
+        raise explained(
+            "norm",
+            "Tensor input, any p='fro', int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+            (input, p, dim, keepdim, dtype),
+            error,
+        )
 
 
 def dist(input, other, p=2):
@@ -2890,7 +3398,12 @@ def dist(input, other, p=2):
 
     dist(Tensor self, Tensor other, Scalar p=2) -> Tensor
     """
-    return composite_decompositions.dist(input, other, p, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("dist", "p", p)
+    try:
+        return composite_decompositions.dist(input, other, p, ops=TENSOR)
+    except Exception as error:
+        raise explained("dist", "Tensor input, Tensor other, Scalar p=2", (input, other, p), error)
 
 
 class RenormBackward0(Node):
@@ -2922,12 +3435,19 @@ def record_renorm(out, input, p, dim, maxnorm):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_p = p
-    node.arg_dim = dim
-    node.arg_maxnorm = maxnorm
+    node.arg_p = p if type(p) in FIXED else snapshot(p)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_maxnorm = maxnorm if type(maxnorm) in FIXED else snapshot(maxnorm)
 
 
-OP_renorm = Operator("renorm", "renorm", ((0, "input"),), record=record_renorm, saves_self=True)
+OP_renorm = Operator(
+    "renorm",
+    "renorm",
+    ((0, "input"),),
+    "Tensor input, Scalar p, int dim, Scalar maxnorm",
+    record=record_renorm,
+    saves_self=True,
+)
 
 
 def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET, out=None):
@@ -2941,13 +3461,19 @@ def renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET, out=None):
         raise missing_argument("renorm", "dim")
     if maxnorm is UNSET:
         raise missing_argument("renorm", "maxnorm")
+    if type(p) not in A_NUMBER:
+        p = a_number("renorm", "p", p)
+    if type(dim) not in AN_INT:
+        dim = an_int("renorm", "dim", dim)
+    if type(maxnorm) not in A_NUMBER:
+        maxnorm = a_number("renorm", "maxnorm", maxnorm)
     if out is not None:
         return write_out(OP_renorm, (input, p, dim, maxnorm), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.renorm(input._array, p, dim, maxnorm)
         except Exception as error:
-            raise explain(OP_renorm, (input, p, dim, maxnorm), error) from error
+            raise explain(OP_renorm, (input, p, dim, maxnorm), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2964,9 +3490,15 @@ def inplace_renorm(input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("renorm", "dim")
+        raise missing_argument("renorm_", "dim")
     if maxnorm is UNSET:
-        raise missing_argument("renorm", "maxnorm")
+        raise missing_argument("renorm_", "maxnorm")
+    if type(p) not in A_NUMBER:
+        p = a_number("renorm_", "p", p)
+    if type(dim) not in AN_INT:
+        dim = an_int("renorm_", "dim", dim)
+    if type(maxnorm) not in A_NUMBER:
+        maxnorm = a_number("renorm_", "maxnorm", maxnorm)
     return inplace(OP_renorm, (input, p, dim, maxnorm))
 
 
@@ -3007,16 +3539,29 @@ def record_cdist_rows(out, x1, x2, p):
     out._fn, out._requires_grad = node, True
     node._next0 = x1._fn if type(x1) is Tensor and x1._extra is None else port(x1)
     node._next1 = x2._fn if type(x2) is Tensor and x2._extra is None else port(x2)
-    node.saved_x1 = x1
-    node.version_x1 = x1._counter and x1._counter.n if type(x1) is Tensor else version_when_saved(x1)
-    node.saved_x2 = x2
-    node.version_x2 = x2._counter and x2._counter.n if type(x2) is Tensor else version_when_saved(x2)
-    node.arg_p = p
+    if type(x1) is Tensor:
+        node.saved_x1 = x1
+        node.version_x1 = x1._counter and x1._counter.n
+    else:
+        node.saved_x1, node.version_x1 = save_other(x1)
+    if type(x2) is Tensor:
+        node.saved_x2 = x2
+        node.version_x2 = x2._counter and x2._counter.n
+    else:
+        node.saved_x2, node.version_x2 = save_other(x2)
+    node.arg_p = p if type(p) in FIXED else snapshot(p)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_cdist_rows = Operator("cdist_rows", "cdist_rows", ((0, "x1"), (1, "x2")), record=record_cdist_rows, saves_self=True)
+OP_cdist_rows = Operator(
+    "cdist_rows",
+    "cdist_rows",
+    ((0, "x1"), (1, "x2")),
+    "Tensor x1, Tensor x2, float p=2.0",
+    record=record_cdist_rows,
+    saves_self=True,
+)
 
 
 def cdist_rows(x1, x2, p=2.0):
@@ -3034,7 +3579,7 @@ def cdist_rows(x1, x2, p=2.0):
         try:
             result = kernels.cdist_rows(x1._array if a is Tensor else x1, x2._array if b is Tensor else x2, p)
         except Exception as error:
-            raise explain(OP_cdist_rows, (x1, x2, p), error) from error
+            raise explain(OP_cdist_rows, (x1, x2, p), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3053,7 +3598,14 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
 
     cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None) -> Tensor
     """
-    return composite_decompositions.cdist(x1, x2, p, compute_mode, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("cdist", "p", p)
+    try:
+        return composite_decompositions.cdist(x1, x2, p, compute_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "cdist", "Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None", (x1, x2, p, compute_mode), error
+        )
 
 
 def pdist(input, p=2.0):
@@ -3061,7 +3613,12 @@ def pdist(input, p=2.0):
 
     pdist(Tensor self, float p=2.0) -> Tensor
     """
-    return composite_decompositions.pdist(input, p, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("pdist", "p", p)
+    try:
+        return composite_decompositions.pdist(input, p, ops=TENSOR)
+    except Exception as error:
+        raise explained("pdist", "Tensor input, float p=2.0", (input, p), error)
 
 
 def pdist_functional(input, p=2.0):
@@ -3069,7 +3626,12 @@ def pdist_functional(input, p=2.0):
 
     pdist.functional(Tensor input, float p=2.0) -> Tensor
     """
-    return composite_decompositions.pdist_functional(input, p, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.pdist", "p", p)
+    try:
+        return composite_decompositions.pdist_functional(input, p, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.pdist", "Tensor input, float p=2.0", (input, p), error)
 
 
 def linalg_matmul(input, other, *, out=None):
@@ -3077,11 +3639,14 @@ def linalg_matmul(input, other, *, out=None):
 
     linalg_matmul(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_matmul(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_matmul(input, other, ops=TENSOR), "linalg_matmul")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_matmul(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_matmul(input, other, ops=TENSOR), "linalg.matmul")
+        )
+    except Exception as error:
+        raise explained("linalg.matmul", "Tensor input, Tensor other", (input, other), error)
 
 
 def linalg_multi_dot(tensors, *, out=None):
@@ -3089,11 +3654,14 @@ def linalg_multi_dot(tensors, *, out=None):
 
     linalg_multi_dot(Tensor[] tensors) -> Tensor
     """
-    return (
-        composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR), "linalg_multi_dot")
-    )
+    try:
+        return (
+            composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_multi_dot(tensors, ops=TENSOR), "linalg.multi_dot")
+        )
+    except Exception as error:
+        raise explained("linalg.multi_dot", "Tensor[] tensors", (tensors,), error)
 
 
 def chain_matmul(*matrices_, matrices=UNSET):
@@ -3102,7 +3670,10 @@ def chain_matmul(*matrices_, matrices=UNSET):
     chain_matmul(Tensor[] matrices) -> Tensor
     """
     matrices = tensor_list("chain_matmul", "matrices", matrices_, matrices, UNSET)
-    return composite_decompositions.chain_matmul(matrices, ops=TENSOR)
+    try:
+        return composite_decompositions.chain_matmul(matrices, ops=TENSOR)
+    except Exception as error:
+        raise explained("chain_matmul", "Tensor[] matrices", (matrices,), error)
 
 
 def linalg_vecdot(x, y, *, dim=-1, axis=UNSET, out=None):
@@ -3112,11 +3683,16 @@ def linalg_vecdot(x, y, *, dim=-1, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR), "linalg_vecdot")
-    )
+    if type(dim) not in AN_INT:
+        dim = an_int("linalg.vecdot", "dim", dim)
+    try:
+        return (
+            composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_decompositions.linalg_vecdot(x, y, dim=dim, ops=TENSOR), "linalg.vecdot")
+        )
+    except Exception as error:
+        raise explained("linalg.vecdot", "Tensor x, Tensor y, int dim=-1", (x, y, dim), error)
 
 
 def linalg_cross(input, other, *, dim=-1, axis=UNSET, out=None):
@@ -3126,11 +3702,18 @@ def linalg_cross(input, other, *, dim=-1, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR), "linalg_cross")
-    )
+    if type(dim) not in AN_INT:
+        dim = an_int("linalg.cross", "dim", dim)
+    try:
+        return (
+            composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_decompositions.linalg_cross(input, other, dim=dim, ops=TENSOR), "linalg.cross"
+            )
+        )
+    except Exception as error:
+        raise explained("linalg.cross", "Tensor input, Tensor other, int dim=-1", (input, other, dim), error)
 
 
 def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
@@ -3138,7 +3721,18 @@ def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 
     linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)
     """
-    return composite_decompositions.linalg_diagonal(A, offset=offset, dim1=dim1, dim2=dim2, ops=TENSOR)
+    if type(offset) not in AN_INT:
+        offset = an_int("linalg.diagonal", "offset", offset)
+    if type(dim1) not in AN_INT:
+        dim1 = an_int("linalg.diagonal", "dim1", dim1)
+    if type(dim2) not in AN_INT:
+        dim2 = an_int("linalg.diagonal", "dim2", dim2)
+    try:
+        return composite_decompositions.linalg_diagonal(A, offset=offset, dim1=dim1, dim2=dim2, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "linalg.diagonal", "Tensor A, int offset=0, int dim1=-2, int dim2=-1", (A, offset, dim1, dim2), error
+        )
 
 
 def linalg_vander(x, *, N=None):
@@ -3146,7 +3740,12 @@ def linalg_vander(x, *, N=None):
 
     linalg_vander(Tensor x, *, int? N=None) -> Tensor
     """
-    return composite_decompositions.linalg_vander(x, N=N, ops=TENSOR)
+    if N is not None and type(N) not in AN_INT:
+        N = an_int("linalg.vander", "N", N)
+    try:
+        return composite_decompositions.linalg_vander(x, N=N, ops=TENSOR)
+    except Exception as error:
+        raise explained("linalg.vander", "Tensor x, int? N=None", (x, N), error)
 
 
 def vander(x, N=None, increasing=False):
@@ -3154,7 +3753,14 @@ def vander(x, N=None, increasing=False):
 
     vander(Tensor x, int? N=None, bool increasing=False) -> Tensor
     """
-    return composite_decompositions.vander(x, N, increasing, ops=TENSOR)
+    if N is not None and type(N) not in AN_INT:
+        N = an_int("vander", "N", N)
+    if increasing is not False and increasing is not True:
+        increasing = a_flag("vander", "increasing", increasing)
+    try:
+        return composite_decompositions.vander(x, N, increasing, ops=TENSOR)
+    except Exception as error:
+        raise explained("vander", "Tensor x, int? N=None, bool increasing=False", (x, N, increasing), error)
 
 
 def block_diag(*tensors_, tensors=UNSET):
@@ -3163,7 +3769,10 @@ def block_diag(*tensors_, tensors=UNSET):
     block_diag(Tensor[] tensors) -> Tensor
     """
     tensors = tensor_list("block_diag", "tensors", tensors_, tensors, UNSET)
-    return composite_decompositions.block_diag(tensors, ops=TENSOR)
+    try:
+        return composite_decompositions.block_diag(tensors, ops=TENSOR)
+    except Exception as error:
+        raise explained("block_diag", "Tensor[] tensors", (tensors,), error)
 
 
 def cov(input, *, correction=1, fweights=None, aweights=None):
@@ -3171,7 +3780,19 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
     cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor
     """
-    return composite_decompositions.cov(input, correction=correction, fweights=fweights, aweights=aweights, ops=TENSOR)
+    if type(correction) not in AN_INT:
+        correction = an_int("cov", "correction", correction)
+    try:
+        return composite_decompositions.cov(
+            input, correction=correction, fweights=fweights, aweights=aweights, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "cov",
+            "Tensor input, int correction=1, Tensor? fweights=None, Tensor? aweights=None",
+            (input, correction, fweights, aweights),
+            error,
+        )
 
 
 def corrcoef(input):
@@ -3179,4 +3800,7 @@ def corrcoef(input):
 
     corrcoef(Tensor self) -> Tensor
     """
-    return composite_decompositions.corrcoef(input, ops=TENSOR)
+    try:
+        return composite_decompositions.corrcoef(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("corrcoef", "Tensor input", (input,), error)

@@ -2,14 +2,27 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, int_list, missing_argument
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    int_list,
+    missing_argument,
+    some_ints,
+)
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import not_implemented
 from pullback.core.view import make_view, shares_memory
@@ -59,10 +72,12 @@ def record_slice_view(out, input, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
-OP_slice_view = Operator("slice_view", "slice_view", ((0, "input"),), record=record_slice_view, view=True)
+OP_slice_view = Operator(
+    "slice_view", "slice_view", ((0, "input"),), "Tensor input, any index", record=record_slice_view, view=True
+)
 
 
 def slice_view(input, index):
@@ -74,7 +89,7 @@ def slice_view(input, index):
         try:
             result = kernels.slice_view(input._array, index)
         except Exception as error:
-            raise explain(OP_slice_view, (input, index), error) from error
+            raise explain(OP_slice_view, (input, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -111,10 +126,16 @@ def record_slice_backward(out, input, shape, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
-OP_slice_backward = Operator("slice_backward", "slice_backward", ((0, "input"),), record=record_slice_backward)
+OP_slice_backward = Operator(
+    "slice_backward",
+    "slice_backward",
+    ((0, "input"),),
+    "Tensor input, int[] shape, any index",
+    record=record_slice_backward,
+)
 
 
 def slice_backward(input, shape, index):
@@ -126,7 +147,7 @@ def slice_backward(input, shape, index):
         try:
             result = kernels.slice_backward(input._array, shape, index)
         except Exception as error:
-            raise explain(OP_slice_backward, (input, shape, index), error) from error
+            raise explain(OP_slice_backward, (input, shape, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -164,10 +185,12 @@ def record_advanced_index(out, input, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
-OP_advanced_index = Operator("advanced_index", "advanced_index", ((0, "input"),), record=record_advanced_index)
+OP_advanced_index = Operator(
+    "advanced_index", "advanced_index", ((0, "input"),), "Tensor input, any index", record=record_advanced_index
+)
 
 
 def advanced_index(input, index):
@@ -179,7 +202,7 @@ def advanced_index(input, index):
         try:
             result = kernels.advanced_index(input._array, index)
         except Exception as error:
-            raise explain(OP_advanced_index, (input, index), error) from error
+            raise explain(OP_advanced_index, (input, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -214,10 +237,16 @@ def record_index_accumulate(out, input, shape, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
 
 
-OP_index_accumulate = Operator("index_accumulate", "index_accumulate", ((0, "input"),), record=record_index_accumulate)
+OP_index_accumulate = Operator(
+    "index_accumulate",
+    "index_accumulate",
+    ((0, "input"),),
+    "Tensor input, int[] shape, any index",
+    record=record_index_accumulate,
+)
 
 
 def index_accumulate(input, shape, index):
@@ -229,7 +258,7 @@ def index_accumulate(input, shape, index):
         try:
             result = kernels.index_accumulate(input._array, shape, index)
         except Exception as error:
-            raise explain(OP_index_accumulate, (input, shape, index), error) from error
+            raise explain(OP_index_accumulate, (input, shape, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -272,11 +301,13 @@ def record_setitem(out, input, index, value):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
     node.value_shape = attribute(value, "shape")
 
 
-OP_setitem = Operator("setitem", "setitem", ((0, "input"), (2, "value")), record=record_setitem)
+OP_setitem = Operator(
+    "setitem", "setitem", ((0, "input"), (2, "value")), "Tensor input, any index, Tensor value", record=record_setitem
+)
 
 
 def setitem(input, index, value):
@@ -298,7 +329,7 @@ def setitem(input, index, value):
                 input._array if a is Tensor else input, index, value._array if b is Tensor else value
             )
         except Exception as error:
-            raise explain(OP_setitem, (input, index, value), error) from error
+            raise explain(OP_setitem, (input, index, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -322,12 +353,32 @@ def index_put(input, indices, values, accumulate=False):
 
     index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor
     """
-    return composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR)
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("index_put", "accumulate", accumulate)
+    try:
+        return composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "index_put",
+            "Tensor input, any indices, Tensor values, bool accumulate=False",
+            (input, indices, values, accumulate),
+            error,
+        )
 
 
 def inplace_index_put(input, indices, values, accumulate=False):
     """In-place form of `index_put`."""
-    return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR), "index_put_")
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("index_put_", "accumulate", accumulate)
+    try:
+        return assign(input, composite_indexing.index_put(input, indices, values, accumulate, ops=TENSOR), "index_put_")
+    except Exception as error:
+        raise explained(
+            "index_put_",
+            "Tensor input, any indices, Tensor values, bool accumulate=False",
+            (input, indices, values, accumulate),
+            error,
+        )
 
 
 class IndexPutBackward0(Node):
@@ -361,12 +412,18 @@ def record__index_put(out, input, index, values, accumulate):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = values._fn if type(values) is Tensor and values._extra is None else port(values)
-    node.arg_index = index
+    node.arg_index = index if type(index) in FIXED else snapshot(index)
     node.values_shape = attribute(values, "shape")
     node.arg_accumulate = accumulate
 
 
-OP__index_put = Operator("_index_put", "index_put", ((0, "input"), (2, "values")), record=record__index_put)
+OP__index_put = Operator(
+    "_index_put",
+    "index_put",
+    ((0, "input"), (2, "values")),
+    "Tensor input, any index, Tensor values, bool accumulate",
+    record=record__index_put,
+)
 
 
 def _index_put(input, index, values, accumulate):
@@ -392,7 +449,7 @@ def _index_put(input, index, values, accumulate):
                 input._array if a is Tensor else input, index, values._array if b is Tensor else values, accumulate
             )
         except Exception as error:
-            raise explain(OP__index_put, (input, index, values, accumulate), error) from error
+            raise explain(OP__index_put, (input, index, values, accumulate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -437,12 +494,21 @@ def record_gather(out, input, dim, index, sparse_grad):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
-OP_gather = Operator("gather", "gather", ((0, "input"), (2, "index")), record=record_gather)
+OP_gather = Operator(
+    "gather",
+    "gather",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int dim, Tensor index, bool sparse_grad=False",
+    record=record_gather,
+)
 
 
 def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=None):
@@ -456,6 +522,10 @@ def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=
         raise missing_argument("gather", "dim")
     if index is UNSET:
         raise missing_argument("gather", "index")
+    if type(dim) not in AN_INT:
+        dim = an_int("gather", "dim", dim)
+    if sparse_grad is not False and sparse_grad is not True:
+        sparse_grad = a_flag("gather", "sparse_grad", sparse_grad)
     if out is not None:
         return write_out(OP_gather, (input, dim, index, sparse_grad), out)
     a, b = type(input), type(index)
@@ -472,7 +542,7 @@ def gather(input, dim=UNSET, index=UNSET, *, sparse_grad=False, axis=UNSET, out=
                 input._array if a is Tensor else input, dim, index._array if b is Tensor else index, sparse_grad
             )
         except Exception as error:
-            raise explain(OP_gather, (input, dim, index, sparse_grad), error) from error
+            raise explain(OP_gather, (input, dim, index, sparse_grad), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -514,13 +584,20 @@ def record_gather_backward(out, input, shape, dim, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_gather_backward = Operator(
-    "gather_backward", "gather_backward", ((0, "input"), (3, "index")), record=record_gather_backward
+    "gather_backward",
+    "gather_backward",
+    ((0, "input"), (3, "index")),
+    "Tensor input, int[] shape, int dim, Tensor index",
+    record=record_gather_backward,
 )
 
 
@@ -549,7 +626,7 @@ def gather_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
                 input._array if a is Tensor else input, shape, dim, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_gather_backward, (input, shape, dim, index), error) from error
+            raise explain(OP_gather_backward, (input, shape, dim, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -575,7 +652,12 @@ def _placed_along(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("_placed_along", "dim")
     if index is UNSET:
         raise missing_argument("_placed_along", "index")
-    return composite_indexing._placed_along(input, shape, dim, index, ops=TENSOR)
+    try:
+        return composite_indexing._placed_along(input, shape, dim, index, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "_placed_along", "Tensor input, int[] shape, int dim, Tensor index", (input, shape, dim, index), error
+        )
 
 
 class ScatterBackward0(Node):
@@ -614,13 +696,22 @@ def record_scatter(out, input, dim, index, src):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     node.src_shape = attribute(src, "shape")
 
 
-OP_scatter = Operator("scatter", "scatter", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter)
+OP_scatter = Operator(
+    "scatter",
+    "scatter",
+    ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src",
+    record=record_scatter,
+)
 
 
 def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=None):
@@ -636,6 +727,8 @@ def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=N
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter", "dim", dim)
     if out is not None:
         return write_out(OP_scatter, (input, dim, index, src), out)
     if (
@@ -649,7 +742,7 @@ def scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=N
         try:
             result = kernels.scatter(input._array, dim, index._array, src._array)
         except Exception as error:
-            raise explain(OP_scatter, (input, dim, index, src), error) from error
+            raise explain(OP_scatter, (input, dim, index, src), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -668,11 +761,13 @@ def inplace_scatter_plain(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSE
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter", "dim")
+        raise missing_argument("scatter_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter", "index")
+        raise missing_argument("scatter_", "index")
     if src is UNSET:
-        raise missing_argument("scatter", "src")
+        raise missing_argument("scatter_", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_", "dim", dim)
     return inplace(OP_scatter, (input, dim, index, src))
 
 
@@ -706,12 +801,22 @@ def record_scatter_value(out, input, dim, index, value):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
-OP_scatter_value = Operator("scatter.value", "scatter_value", ((0, "input"), (2, "index")), record=record_scatter_value)
+OP_scatter_value = Operator(
+    "scatter.value",
+    "scatter_value",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int dim, Tensor index, Scalar value",
+    record=record_scatter_value,
+    shown="scatter",
+)
 
 
 def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out=None):
@@ -727,6 +832,10 @@ def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out
         raise missing_argument("scatter", "index")
     if value is UNSET:
         raise missing_argument("scatter", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter", "dim", dim)
+    if type(value) not in A_NUMBER:
+        value = a_number("scatter", "value", value)
     if out is not None:
         return write_out(OP_scatter_value, (input, dim, index, value), out)
     a, b = type(input), type(index)
@@ -743,7 +852,7 @@ def scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET, out
                 input._array if a is Tensor else input, dim, index._array if b is Tensor else index, value
             )
         except Exception as error:
-            raise explain(OP_scatter_value, (input, dim, index, value), error) from error
+            raise explain(OP_scatter_value, (input, dim, index, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -762,11 +871,15 @@ def inplace_scatter_value(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UN
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter", "dim")
+        raise missing_argument("scatter_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter", "index")
+        raise missing_argument("scatter_", "index")
     if value is UNSET:
-        raise missing_argument("scatter", "value")
+        raise missing_argument("scatter_", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_", "dim", dim)
+    if type(value) not in A_NUMBER:
+        value = a_number("scatter_", "value", value)
     return inplace(OP_scatter_value, (input, dim, index, value))
 
 
@@ -774,7 +887,12 @@ record_scatter_reduction = not_implemented("scatter.reduction")
 
 
 OP_scatter_reduction = Operator(
-    "scatter.reduction", "scatter_with", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter_reduction
+    "scatter.reduction",
+    "scatter_with",
+    ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src, str reduce",
+    record=record_scatter_reduction,
+    shown="scatter",
 )
 
 
@@ -791,6 +909,8 @@ def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=
         raise missing_argument("scatter", "index")
     if src is UNSET:
         raise missing_argument("scatter", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter", "dim", dim)
     if out is not None:
         return write_out(OP_scatter_reduction, (input, dim, index, src, reduce), out)
     if (
@@ -804,7 +924,7 @@ def scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduce, axis=
         try:
             result = kernels.scatter_with(input._array, dim, index._array, src._array, reduce)
         except Exception as error:
-            raise explain(OP_scatter_reduction, (input, dim, index, src, reduce), error) from error
+            raise explain(OP_scatter_reduction, (input, dim, index, src, reduce), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -823,11 +943,13 @@ def inplace_scatter_reduction(input, dim=UNSET, index=UNSET, src=UNSET, *, reduc
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter", "dim")
+        raise missing_argument("scatter_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter", "index")
+        raise missing_argument("scatter_", "index")
     if src is UNSET:
-        raise missing_argument("scatter", "src")
+        raise missing_argument("scatter_", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_", "dim", dim)
     return inplace(OP_scatter_reduction, (input, dim, index, src, reduce))
 
 
@@ -867,15 +989,22 @@ def record_scatter_add(out, input, dim, index, src):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.src_shape = attribute(src, "shape")
     if node._next1 is not None:
-        node.saved_index = index
-        node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+        if type(index) is Tensor:
+            node.saved_index = index
+            node.version_index = index._counter and index._counter.n
+        else:
+            node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_scatter_add = Operator(
-    "scatter_add", "scatter_add", ((0, "input"), (2, "index"), (3, "src")), record=record_scatter_add
+    "scatter_add",
+    "scatter_add",
+    ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src",
+    record=record_scatter_add,
 )
 
 
@@ -892,6 +1021,8 @@ def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=Non
         raise missing_argument("scatter_add", "index")
     if src is UNSET:
         raise missing_argument("scatter_add", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_add", "dim", dim)
     if out is not None:
         return write_out(OP_scatter_add, (input, dim, index, src), out)
     if (
@@ -905,7 +1036,7 @@ def scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET, out=Non
         try:
             result = kernels.scatter_add(input._array, dim, index._array, src._array)
         except Exception as error:
-            raise explain(OP_scatter_add, (input, dim, index, src), error) from error
+            raise explain(OP_scatter_add, (input, dim, index, src), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -924,11 +1055,13 @@ def inplace_scatter_add(input, dim=UNSET, index=UNSET, src=UNSET, *, axis=UNSET)
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter_add", "dim")
+        raise missing_argument("scatter_add_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter_add", "index")
+        raise missing_argument("scatter_add_", "index")
     if src is UNSET:
-        raise missing_argument("scatter_add", "src")
+        raise missing_argument("scatter_add_", "src")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_add_", "dim", dim)
     return inplace(OP_scatter_add, (input, dim, index, src))
 
 
@@ -963,12 +1096,21 @@ def record_index_select(out, input, dim, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
-OP_index_select = Operator("index_select", "index_select", ((0, "input"), (2, "index")), record=record_index_select)
+OP_index_select = Operator(
+    "index_select",
+    "index_select",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int dim, Tensor index",
+    record=record_index_select,
+)
 
 
 def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET, out=None):
@@ -982,6 +1124,8 @@ def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET, out=None):
         raise missing_argument("index_select", "dim")
     if index is UNSET:
         raise missing_argument("index_select", "index")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_select", "dim", dim)
     if out is not None:
         return write_out(OP_index_select, (input, dim, index), out)
     a, b = type(input), type(index)
@@ -998,7 +1142,7 @@ def index_select(input, dim=UNSET, index=UNSET, *, axis=UNSET, out=None):
                 input._array if a is Tensor else input, dim, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_index_select, (input, dim, index), error) from error
+            raise explain(OP_index_select, (input, dim, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1040,13 +1184,20 @@ def record_index_select_backward(out, input, shape, dim, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_index_select_backward = Operator(
-    "index_select_backward", "index_select_backward", ((0, "input"), (3, "index")), record=record_index_select_backward
+    "index_select_backward",
+    "index_select_backward",
+    ((0, "input"), (3, "index")),
+    "Tensor input, int[] shape, int dim, Tensor index",
+    record=record_index_select_backward,
 )
 
 
@@ -1075,7 +1226,7 @@ def index_select_backward(input, shape, dim=UNSET, index=UNSET, *, axis=UNSET):
                 input._array if a is Tensor else input, shape, dim, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_index_select_backward, (input, shape, dim, index), error) from error
+            raise explain(OP_index_select_backward, (input, shape, dim, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1125,15 +1276,24 @@ def record_index_add(out, input, dim, index, source, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.source_shape = attribute(source, "shape")
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
     if node._next1 is not None:
-        node.saved_index = index
-        node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+        if type(index) is Tensor:
+            node.saved_index = index
+            node.version_index = index._counter and index._counter.n
+        else:
+            node.saved_index, node.version_index = save_other(index, True)
 
 
-OP_index_add = Operator("index_add", "index_add", ((0, "input"), (2, "index"), (3, "source")), record=record_index_add)
+OP_index_add = Operator(
+    "index_add",
+    "index_add",
+    ((0, "input"), (2, "index"), (3, "source")),
+    "Tensor input, int dim, Tensor index, Tensor source, Scalar alpha=1",
+    record=record_index_add,
+)
 
 
 def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSET, out=None):
@@ -1149,6 +1309,10 @@ def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSE
         raise missing_argument("index_add", "index")
     if source is UNSET:
         raise missing_argument("index_add", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_add", "dim", dim)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("index_add", "alpha", alpha)
     if out is not None:
         return write_out(OP_index_add, (input, dim, index, source, alpha), out)
     if (
@@ -1162,7 +1326,7 @@ def index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, axis=UNSE
         try:
             result = kernels.index_add(input._array, dim, index._array, source._array, alpha)
         except Exception as error:
-            raise explain(OP_index_add, (input, dim, index, source, alpha), error) from error
+            raise explain(OP_index_add, (input, dim, index, source, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1181,11 +1345,15 @@ def inplace_index_add(input, dim=UNSET, index=UNSET, source=UNSET, *, alpha=1, a
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_add", "dim")
+        raise missing_argument("index_add_", "dim")
     if index is UNSET:
-        raise missing_argument("index_add", "index")
+        raise missing_argument("index_add_", "index")
     if source is UNSET:
-        raise missing_argument("index_add", "source")
+        raise missing_argument("index_add_", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_add_", "dim", dim)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("index_add_", "alpha", alpha)
     return inplace(OP_index_add, (input, dim, index, source, alpha))
 
 
@@ -1225,14 +1393,21 @@ def record_index_copy(out, input, dim, index, source):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     node.source_shape = attribute(source, "shape")
 
 
 OP_index_copy = Operator(
-    "index_copy", "index_copy", ((0, "input"), (2, "index"), (3, "source")), record=record_index_copy
+    "index_copy",
+    "index_copy",
+    ((0, "input"), (2, "index"), (3, "source")),
+    "Tensor input, int dim, Tensor index, Tensor source",
+    record=record_index_copy,
 )
 
 
@@ -1249,6 +1424,8 @@ def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET, out=N
         raise missing_argument("index_copy", "index")
     if source is UNSET:
         raise missing_argument("index_copy", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_copy", "dim", dim)
     if out is not None:
         return write_out(OP_index_copy, (input, dim, index, source), out)
     if (
@@ -1262,7 +1439,7 @@ def index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSET, out=N
         try:
             result = kernels.index_copy(input._array, dim, index._array, source._array)
         except Exception as error:
-            raise explain(OP_index_copy, (input, dim, index, source), error) from error
+            raise explain(OP_index_copy, (input, dim, index, source), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1281,11 +1458,13 @@ def inplace_index_copy(input, dim=UNSET, index=UNSET, source=UNSET, *, axis=UNSE
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_copy", "dim")
+        raise missing_argument("index_copy_", "dim")
     if index is UNSET:
-        raise missing_argument("index_copy", "index")
+        raise missing_argument("index_copy_", "index")
     if source is UNSET:
-        raise missing_argument("index_copy", "source")
+        raise missing_argument("index_copy_", "source")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_copy_", "dim", dim)
     return inplace(OP_index_copy, (input, dim, index, source))
 
 
@@ -1325,13 +1504,20 @@ def record_index_fill(out, input, dim, index, value):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
 OP_index_fill = Operator(
-    "index_fill", "index_fill", ((0, "input"), (2, "index"), (3, "value")), record=record_index_fill
+    "index_fill",
+    "index_fill",
+    ((0, "input"), (2, "index"), (3, "value")),
+    "Tensor input, int dim, Tensor index, Tensor value",
+    record=record_index_fill,
 )
 
 
@@ -1348,6 +1534,8 @@ def index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
         raise missing_argument("index_fill", "index")
     if value is UNSET:
         raise missing_argument("index_fill", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_fill", "dim", dim)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -1359,7 +1547,7 @@ def index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET):
         try:
             result = kernels.index_fill(input._array, dim, index._array, value._array)
         except Exception as error:
-            raise explain(OP_index_fill, (input, dim, index, value), error) from error
+            raise explain(OP_index_fill, (input, dim, index, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1378,11 +1566,13 @@ def inplace_index_fill(input, dim=UNSET, index=UNSET, value=UNSET, *, axis=UNSET
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_fill", "dim")
+        raise missing_argument("index_fill_", "dim")
     if index is UNSET:
-        raise missing_argument("index_fill", "index")
+        raise missing_argument("index_fill_", "index")
     if value is UNSET:
-        raise missing_argument("index_fill", "value")
+        raise missing_argument("index_fill_", "value")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_fill_", "dim", dim)
     return inplace(OP_index_fill, (input, dim, index, value))
 
 
@@ -1417,11 +1607,14 @@ def record_take(out, input, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
-OP_take = Operator("take", "take", ((0, "input"), (1, "index")), record=record_take)
+OP_take = Operator("take", "take", ((0, "input"), (1, "index")), "Tensor input, Tensor index", record=record_take)
 
 
 def take(input, index, *, out=None):
@@ -1443,7 +1636,7 @@ def take(input, index, *, out=None):
         try:
             result = kernels.take(input._array if a is Tensor else input, index._array if b is Tensor else index)
         except Exception as error:
-            raise explain(OP_take, (input, index), error) from error
+            raise explain(OP_take, (input, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1485,11 +1678,20 @@ def record_take_backward(out, input, shape, index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
 
 
-OP_take_backward = Operator("take_backward", "take_backward", ((0, "input"), (2, "index")), record=record_take_backward)
+OP_take_backward = Operator(
+    "take_backward",
+    "take_backward",
+    ((0, "input"), (2, "index")),
+    "Tensor input, int[] shape, Tensor index",
+    record=record_take_backward,
+)
 
 
 def take_backward(input, shape, index):
@@ -1511,7 +1713,7 @@ def take_backward(input, shape, index):
                 input._array if a is Tensor else input, shape, index._array if b is Tensor else index
             )
         except Exception as error:
-            raise explain(OP_take_backward, (input, shape, index), error) from error
+            raise explain(OP_take_backward, (input, shape, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1561,13 +1763,22 @@ def record_put(out, input, index, source, accumulate):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     node.source_shape = attribute(source, "shape")
     node.arg_accumulate = accumulate
 
 
-OP_put = Operator("put", "put", ((0, "input"), (1, "index"), (2, "source")), record=record_put)
+OP_put = Operator(
+    "put",
+    "put",
+    ((0, "input"), (1, "index"), (2, "source")),
+    "Tensor input, Tensor index, Tensor source, bool accumulate=False",
+    record=record_put,
+)
 
 
 def put(input, index, source, accumulate=False):
@@ -1575,6 +1786,8 @@ def put(input, index, source, accumulate=False):
 
     put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor
     """
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("put", "accumulate", accumulate)
     if (
         type(input) is Tensor
         and type(index) is Tensor
@@ -1586,7 +1799,7 @@ def put(input, index, source, accumulate=False):
         try:
             result = kernels.put(input._array, index._array, source._array, accumulate)
         except Exception as error:
-            raise explain(OP_put, (input, index, source, accumulate), error) from error
+            raise explain(OP_put, (input, index, source, accumulate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1602,6 +1815,8 @@ def put(input, index, source, accumulate=False):
 
 def inplace_put(input, index, source, accumulate=False):
     """In-place form of `put`."""
+    if accumulate is not False and accumulate is not True:
+        accumulate = a_flag("put_", "accumulate", accumulate)
     return inplace(OP_put, (input, index, source, accumulate))
 
 
@@ -1612,11 +1827,16 @@ def take_along_dim(input, indices, dim=None, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR), "take_along_dim")
-    )
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("take_along_dim", "dim", dim)
+    try:
+        return (
+            composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_indexing.take_along_dim(input, indices, dim, ops=TENSOR), "take_along_dim")
+        )
+    except Exception as error:
+        raise explained("take_along_dim", "Tensor input, Tensor indices, int? dim=None", (input, indices, dim), error)
 
 
 class MaskedFillBackward0(Node):
@@ -1655,12 +1875,19 @@ def record_masked_fill(out, input, mask, value):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
 
 
 OP_masked_fill = Operator(
-    "masked_fill", "masked_fill", ((0, "input"), (1, "mask"), (2, "value")), record=record_masked_fill
+    "masked_fill",
+    "masked_fill",
+    ((0, "input"), (1, "mask"), (2, "value")),
+    "Tensor input, Tensor mask, Tensor value",
+    record=record_masked_fill,
 )
 
 
@@ -1680,7 +1907,7 @@ def masked_fill(input, mask, value):
         try:
             result = kernels.masked_fill(input._array, mask._array, value._array)
         except Exception as error:
-            raise explain(OP_masked_fill, (input, mask, value), error) from error
+            raise explain(OP_masked_fill, (input, mask, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1730,11 +1957,20 @@ def record_masked_select(out, input, mask):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
 
 
-OP_masked_select = Operator("masked_select", "masked_select", ((0, "input"), (1, "mask")), record=record_masked_select)
+OP_masked_select = Operator(
+    "masked_select",
+    "masked_select",
+    ((0, "input"), (1, "mask")),
+    "Tensor input, Tensor mask",
+    record=record_masked_select,
+)
 
 
 def masked_select(input, mask, *, out=None):
@@ -1754,7 +1990,7 @@ def masked_select(input, mask, *, out=None):
         try:
             result = kernels.masked_select(input._array if a is Tensor else input, mask._array if b is Tensor else mask)
         except Exception as error:
-            raise explain(OP_masked_select, (input, mask), error) from error
+            raise explain(OP_masked_select, (input, mask), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1796,14 +2032,18 @@ def record_masked_select_backward(out, input, shape, mask):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
 
 
 OP_masked_select_backward = Operator(
     "masked_select_backward",
     "masked_select_backward",
     ((0, "input"), (2, "mask")),
+    "Tensor input, int[] shape, Tensor mask",
     record=record_masked_select_backward,
 )
 
@@ -1825,7 +2065,7 @@ def masked_select_backward(input, shape, mask):
                 input._array if a is Tensor else input, shape, mask._array if b is Tensor else mask
             )
         except Exception as error:
-            raise explain(OP_masked_select_backward, (input, shape, mask), error) from error
+            raise explain(OP_masked_select_backward, (input, shape, mask), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1875,13 +2115,20 @@ def record_masked_scatter(out, input, mask, source):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.saved_mask = mask
-    node.version_mask = mask._counter and mask._counter.n if type(mask) is Tensor else version_when_saved(mask)
+    if type(mask) is Tensor:
+        node.saved_mask = mask
+        node.version_mask = mask._counter and mask._counter.n
+    else:
+        node.saved_mask, node.version_mask = save_other(mask, True)
     node.source_shape = attribute(source, "shape")
 
 
 OP_masked_scatter = Operator(
-    "masked_scatter", "masked_scatter", ((0, "input"), (1, "mask"), (2, "source")), record=record_masked_scatter
+    "masked_scatter",
+    "masked_scatter",
+    ((0, "input"), (1, "mask"), (2, "source")),
+    "Tensor input, Tensor mask, Tensor source",
+    record=record_masked_scatter,
 )
 
 
@@ -1901,7 +2148,7 @@ def masked_scatter(input, mask, source):
         try:
             result = kernels.masked_scatter(input._array, mask._array, source._array)
         except Exception as error:
-            raise explain(OP_masked_scatter, (input, mask, source), error) from error
+            raise explain(OP_masked_scatter, (input, mask, source), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1931,7 +2178,16 @@ def select_scatter(input, src, dim=UNSET, index=UNSET, *, axis=UNSET):
         raise missing_argument("select_scatter", "dim")
     if index is UNSET:
         raise missing_argument("select_scatter", "index")
-    return composite_indexing.select_scatter(input, src, dim, index, ops=TENSOR)
+    if type(dim) not in AN_INT:
+        dim = an_int("select_scatter", "dim", dim)
+    if type(index) not in AN_INT:
+        index = an_int("select_scatter", "index", index)
+    try:
+        return composite_indexing.select_scatter(input, src, dim, index, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "select_scatter", "Tensor input, Tensor src, int dim, int index", (input, src, dim, index), error
+        )
 
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=UNSET, out=None):
@@ -1941,13 +2197,29 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=UNSET
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR), "slice_scatter"
+    if type(dim) not in AN_INT:
+        dim = an_int("slice_scatter", "dim", dim)
+    if start is not None and type(start) not in AN_INT:
+        start = an_int("slice_scatter", "start", start)
+    if end is not None and type(end) not in AN_INT:
+        end = an_int("slice_scatter", "end", end)
+    if type(step) not in AN_INT:
+        step = an_int("slice_scatter", "step", step)
+    try:
+        return (
+            composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out, composite_indexing.slice_scatter(input, src, dim, start, end, step, ops=TENSOR), "slice_scatter"
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "slice_scatter",
+            "Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1",
+            (input, src, dim, start, end, step),
+            error,
+        )
 
 
 class DiagonalScatterBackward0(Node):
@@ -1981,13 +2253,17 @@ def record_diagonal_scatter(out, input, src, offset, dim1, dim2):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.arg_offset = offset
-    node.arg_dim1 = dim1
-    node.arg_dim2 = dim2
+    node.arg_offset = offset if type(offset) in FIXED else snapshot(offset)
+    node.arg_dim1 = dim1 if type(dim1) in FIXED else snapshot(dim1)
+    node.arg_dim2 = dim2 if type(dim2) in FIXED else snapshot(dim2)
 
 
 OP_diagonal_scatter = Operator(
-    "diagonal_scatter", "diagonal_scatter", ((0, "input"), (1, "src")), record=record_diagonal_scatter
+    "diagonal_scatter",
+    "diagonal_scatter",
+    ((0, "input"), (1, "src")),
+    "Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1",
+    record=record_diagonal_scatter,
 )
 
 
@@ -1996,6 +2272,12 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
     diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor
     """
+    if type(offset) not in AN_INT:
+        offset = an_int("diagonal_scatter", "offset", offset)
+    if type(dim1) not in AN_INT:
+        dim1 = an_int("diagonal_scatter", "dim1", dim1)
+    if type(dim2) not in AN_INT:
+        dim2 = an_int("diagonal_scatter", "dim2", dim2)
     a, b = type(input), type(src)
     if (
         a is Tensor
@@ -2008,7 +2290,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
                 input._array if a is Tensor else input, src._array if b is Tensor else src, offset, dim1, dim2
             )
         except Exception as error:
-            raise explain(OP_diagonal_scatter, (input, src, offset, dim1, dim2), error) from error
+            raise explain(OP_diagonal_scatter, (input, src, offset, dim1, dim2), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2027,14 +2309,19 @@ def nonzero(input, *, as_tuple=False, out=None):
 
     nonzero(Tensor self, *, bool as_tuple=False) -> Tensor
     """
-    return (
-        composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR), "nonzero")
-    )
+    if as_tuple is not False and as_tuple is not True:
+        as_tuple = a_flag("nonzero", "as_tuple", as_tuple)
+    try:
+        return (
+            composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_indexing.nonzero(input, as_tuple=as_tuple, ops=TENSOR), "nonzero")
+        )
+    except Exception as error:
+        raise explained("nonzero", "Tensor input, bool as_tuple=False", (input, as_tuple), error)
 
 
-OP_argwhere = Operator("argwhere", "argwhere", ((0, "input"),))
+OP_argwhere = Operator("argwhere", "argwhere", ((0, "input"),), "Tensor input")
 
 
 def argwhere(input):
@@ -2046,12 +2333,14 @@ def argwhere(input):
         try:
             result = kernels.argwhere(input._array)
         except Exception as error:
-            raise explain(OP_argwhere, (input,), error) from error
+            raise explain(OP_argwhere, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argwhere", input)
         return out
     return dispatch(OP_argwhere, (input,))
 
@@ -2084,12 +2373,19 @@ def record_sort(out, input, dim, descending, stable):
     node = start_multi(SortBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
-OP_sort = Operator("sort", "sort", ((0, "input"),), record=record_sort, multi=namedtuple("sort", ["values", "indices"]))
+OP_sort = Operator(
+    "sort",
+    "sort",
+    ((0, "input"),),
+    "Tensor input, int dim=-1, bool descending=False, bool? stable=None",
+    record=record_sort,
+    multi=namedtuple("sort", ["values", "indices"]),
+)
 
 
 def sort(input, dim=-1, descending=False, *, stable=None, axis=UNSET, out=None):
@@ -2099,12 +2395,20 @@ def sort(input, dim=-1, descending=False, *, stable=None, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("sort", "dim", dim)
+    if descending is not False and descending is not True:
+        descending = a_flag("sort", "descending", descending)
+    if stable is not None and stable is not False and stable is not True:
+        stable = a_flag("sort", "stable", stable)
     if out is not None:
         return write_out(OP_sort, (input, dim, descending, stable), out)
     return dispatch(OP_sort, (input, dim, descending, stable))
 
 
-OP_argsort = Operator("argsort", "argsort", ((0, "input"),))
+OP_argsort = Operator(
+    "argsort", "argsort", ((0, "input"),), "Tensor input, int dim=-1, bool descending=False, bool? stable=None"
+)
 
 
 def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
@@ -2114,16 +2418,24 @@ def argsort(input, dim=-1, descending=False, *, stable=None, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if type(dim) not in AN_INT:
+        dim = an_int("argsort", "dim", dim)
+    if descending is not False and descending is not True:
+        descending = a_flag("argsort", "descending", descending)
+    if stable is not None and stable is not False and stable is not True:
+        stable = a_flag("argsort", "stable", stable)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.argsort(input._array, dim, descending, stable)
         except Exception as error:
-            raise explain(OP_argsort, (input, dim, descending, stable), error) from error
+            raise explain(OP_argsort, (input, dim, descending, stable), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argsort", input)
         return out
     return dispatch(OP_argsort, (input, dim, descending, stable))
 
@@ -2133,11 +2445,14 @@ def msort(input, *, out=None):
 
     msort(Tensor self) -> Tensor
     """
-    return (
-        composite_indexing.msort(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_indexing.msort(input, ops=TENSOR), "msort")
-    )
+    try:
+        return (
+            composite_indexing.msort(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_indexing.msort(input, ops=TENSOR), "msort")
+        )
+    except Exception as error:
+        raise explained("msort", "Tensor input", (input,), error)
 
 
 class TopkBackward0(MultiNode):
@@ -2170,12 +2485,19 @@ def record_topk(out, input, k, dim, largest, sorted):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
-OP_topk = Operator("topk", "topk", ((0, "input"),), record=record_topk, multi=namedtuple("topk", ["values", "indices"]))
+OP_topk = Operator(
+    "topk",
+    "topk",
+    ((0, "input"),),
+    "Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True",
+    record=record_topk,
+    multi=namedtuple("topk", ["values", "indices"]),
+)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET, out=None):
@@ -2185,6 +2507,14 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
+    if type(k) not in AN_INT:
+        k = an_int("topk", "k", k)
+    if type(dim) not in AN_INT:
+        dim = an_int("topk", "dim", dim)
+    if largest is not False and largest is not True:
+        largest = a_flag("topk", "largest", largest)
+    if sorted is not False and sorted is not True:
+        sorted = a_flag("topk", "sorted", sorted)
     if out is not None:
         return write_out(OP_topk, (input, k, dim, largest, sorted), out)
     return dispatch(OP_topk, (input, k, dim, largest, sorted))
@@ -2197,7 +2527,23 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.unique(input, sorted, return_inverse, return_counts, dim, ops=TENSOR)
+    if sorted is not False and sorted is not True:
+        sorted = a_flag("unique", "sorted", sorted)
+    if return_inverse is not False and return_inverse is not True:
+        return_inverse = a_flag("unique", "return_inverse", return_inverse)
+    if return_counts is not False and return_counts is not True:
+        return_counts = a_flag("unique", "return_counts", return_counts)
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("unique", "dim", dim)
+    try:
+        return composite_indexing.unique(input, sorted, return_inverse, return_counts, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "unique",
+            "Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None",
+            (input, sorted, return_inverse, return_counts, dim),
+            error,
+        )
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
@@ -2207,10 +2553,30 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.unique_consecutive(input, return_inverse, return_counts, dim, ops=TENSOR)
+    if return_inverse is not False and return_inverse is not True:
+        return_inverse = a_flag("unique_consecutive", "return_inverse", return_inverse)
+    if return_counts is not False and return_counts is not True:
+        return_counts = a_flag("unique_consecutive", "return_counts", return_counts)
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("unique_consecutive", "dim", dim)
+    try:
+        return composite_indexing.unique_consecutive(input, return_inverse, return_counts, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "unique_consecutive",
+            "Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None",
+            (input, return_inverse, return_counts, dim),
+            error,
+        )
 
 
-OP__unique = Operator("_unique", "unique", ((0, "input"),), multi=namedtuple("_unique", ["first", "inverse", "counts"]))
+OP__unique = Operator(
+    "_unique",
+    "unique",
+    ((0, "input"),),
+    "Tensor input, int? dim",
+    multi=namedtuple("_unique", ["first", "inverse", "counts"]),
+)
 
 
 def _unique(input, dim=UNSET, *, axis=UNSET):
@@ -2226,7 +2592,11 @@ def _unique(input, dim=UNSET, *, axis=UNSET):
 
 
 OP__consecutive = Operator(
-    "_consecutive", "consecutive", ((0, "input"),), multi=namedtuple("_consecutive", ["first", "inverse", "counts"])
+    "_consecutive",
+    "consecutive",
+    ((0, "input"),),
+    "Tensor input, int? dim",
+    multi=namedtuple("_consecutive", ["first", "inverse", "counts"]),
 )
 
 
@@ -2247,18 +2617,37 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
 
     isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
     """
-    return (
-        composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR),
-            "isin",
+    if assume_unique is not False and assume_unique is not True:
+        assume_unique = a_flag("isin", "assume_unique", assume_unique)
+    if invert is not False and invert is not True:
+        invert = a_flag("isin", "invert", invert)
+    try:
+        return (
+            composite_indexing.isin(elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_indexing.isin(
+                    elements, test_elements, assume_unique=assume_unique, invert=invert, ops=TENSOR
+                ),
+                "isin",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "isin",
+            "Tensor elements, Tensor test_elements, bool assume_unique=False, bool invert=False",
+            (elements, test_elements, assume_unique, invert),
+            error,
+        )
 
 
-OP__isin = Operator("_isin", "isin", ((0, "elements"), (1, "test_elements")))
+OP__isin = Operator(
+    "_isin",
+    "isin",
+    ((0, "elements"), (1, "test_elements")),
+    "Tensor elements, Tensor test_elements, bool assume_unique, bool invert",
+)
 
 
 def _isin(elements, test_elements, assume_unique, invert):
@@ -2287,12 +2676,14 @@ def _isin(elements, test_elements, assume_unique, invert):
                 invert,
             )
         except Exception as error:
-            raise explain(OP__isin, (elements, test_elements, assume_unique, invert), error) from error
+            raise explain(OP__isin, (elements, test_elements, assume_unique, invert), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (elements if a is Tensor else test_elements)._level
+        if WATCHED:
+            note_operator("_isin", elements, test_elements)
         return out
     return dispatch(OP__isin, (elements, test_elements, assume_unique, invert))
 
@@ -2302,22 +2693,39 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
     searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor
     """
-    return (
-        composite_indexing.searchsorted(
-            sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    if out_int32 is not False and out_int32 is not True:
+        out_int32 = a_flag("searchsorted", "out_int32", out_int32)
+    if right is not False and right is not True:
+        right = a_flag("searchsorted", "right", right)
+    try:
+        return (
             composite_indexing.searchsorted(
                 sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
-            ),
-            "searchsorted",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_indexing.searchsorted(
+                    sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter, ops=TENSOR
+                ),
+                "searchsorted",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "searchsorted",
+            "Tensor sorted_sequence, Tensor input, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None",
+            (sorted_sequence, input, out_int32, right, side, sorter),
+            error,
+        )
 
 
-OP__searchsorted = Operator("_searchsorted", "searchsorted", ((0, "sorted_sequence"), (1, "input"), (3, "sorter")))
+OP__searchsorted = Operator(
+    "_searchsorted",
+    "searchsorted",
+    ((0, "sorted_sequence"), (1, "input"), (3, "sorter")),
+    "Tensor sorted_sequence, Tensor input, bool right, Tensor? sorter, bool out_int32",
+)
 
 
 def _searchsorted(sorted_sequence, input, right, sorter, out_int32):
@@ -2337,12 +2745,14 @@ def _searchsorted(sorted_sequence, input, right, sorter, out_int32):
                 sorted_sequence._array, input._array, right, None if sorter is None else sorter._array, out_int32
             )
         except Exception as error:
-            raise explain(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32), error) from error
+            raise explain(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = sorted_sequence._level
+        if WATCHED:
+            note_operator("_searchsorted", sorted_sequence, input, sorter)
         return out
     return dispatch(OP__searchsorted, (sorted_sequence, input, right, sorter, out_int32))
 
@@ -2352,15 +2762,27 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 
     bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
     """
-    return (
-        composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR),
-            "bucketize",
+    if out_int32 is not False and out_int32 is not True:
+        out_int32 = a_flag("bucketize", "out_int32", out_int32)
+    if right is not False and right is not True:
+        right = a_flag("bucketize", "right", right)
+    try:
+        return (
+            composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_indexing.bucketize(input, boundaries, out_int32=out_int32, right=right, ops=TENSOR),
+                "bucketize",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "bucketize",
+            "Tensor input, Tensor boundaries, bool out_int32=False, bool right=False",
+            (input, boundaries, out_int32, right),
+            error,
+        )
 
 
 def unravel_index(indices, shape):
@@ -2368,10 +2790,15 @@ def unravel_index(indices, shape):
 
     unravel_index(Tensor indices, any shape) -> Tensor[]
     """
-    return composite_indexing.unravel_index(indices, shape, ops=TENSOR)
+    try:
+        return composite_indexing.unravel_index(indices, shape, ops=TENSOR)
+    except Exception as error:
+        raise explained("unravel_index", "Tensor indices, any shape", (indices, shape), error)
 
 
-OP__unravel_index = Operator("_unravel_index", "unravel_index", ((0, "indices"),), returns_list=True)
+OP__unravel_index = Operator(
+    "_unravel_index", "unravel_index", ((0, "indices"),), "Tensor indices, int[] shape", returns_list=True
+)
 
 
 def _unravel_index(indices, *shape_, shape=UNSET):
@@ -2383,7 +2810,9 @@ def _unravel_index(indices, *shape_, shape=UNSET):
     return dispatch(OP__unravel_index, (indices, shape))
 
 
-OP_nonzero_static = Operator("nonzero_static", "nonzero_static", ((0, "input"),))
+OP_nonzero_static = Operator(
+    "nonzero_static", "nonzero_static", ((0, "input"),), "Tensor input, int size, int fill_value=-1"
+)
 
 
 def nonzero_static(input, *, size, fill_value=-1):
@@ -2391,16 +2820,22 @@ def nonzero_static(input, *, size, fill_value=-1):
 
     nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor
     """
+    if type(size) not in AN_INT:
+        size = an_int("nonzero_static", "size", size)
+    if type(fill_value) not in AN_INT:
+        fill_value = an_int("nonzero_static", "fill_value", fill_value)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.nonzero_static(input._array, size, fill_value)
         except Exception as error:
-            raise explain(OP_nonzero_static, (input, size, fill_value), error) from error
+            raise explain(OP_nonzero_static, (input, size, fill_value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("nonzero_static", input)
         return out
     return dispatch(OP_nonzero_static, (input, size, fill_value))
 
@@ -2412,7 +2847,19 @@ def repeat_interleave_plain(input, repeats, dim=None, *, output_size=None, axis=
     """
     if axis is not UNSET:
         dim = axis
-    return composite_indexing.repeat_interleave(input, repeats, dim, output_size=output_size, ops=TENSOR)
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("repeat_interleave", "dim", dim)
+    if output_size is not None and type(output_size) not in AN_INT:
+        output_size = an_int("repeat_interleave", "output_size", output_size)
+    try:
+        return composite_indexing.repeat_interleave(input, repeats, dim, output_size=output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "repeat_interleave",
+            "Tensor input, any repeats, int? dim=None, int? output_size=None",
+            (input, repeats, dim, output_size),
+            error,
+        )
 
 
 def repeat_interleave_Tensor(repeats, *, output_size=None):
@@ -2420,10 +2867,15 @@ def repeat_interleave_Tensor(repeats, *, output_size=None):
 
     repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor
     """
-    return composite_indexing.repeat_interleave_Tensor(repeats, output_size=output_size, ops=TENSOR)
+    if output_size is not None and type(output_size) not in AN_INT:
+        output_size = an_int("repeat_interleave", "output_size", output_size)
+    try:
+        return composite_indexing.repeat_interleave_Tensor(repeats, output_size=output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained("repeat_interleave", "Tensor repeats, int? output_size=None", (repeats, output_size), error)
 
 
-OP__repeat_positions = Operator("_repeat_positions", "repeat_positions", ((0, "repeats"),))
+OP__repeat_positions = Operator("_repeat_positions", "repeat_positions", ((0, "repeats"),), "Tensor repeats, int size")
 
 
 def _repeat_positions(repeats, size):
@@ -2435,12 +2887,14 @@ def _repeat_positions(repeats, size):
         try:
             result = kernels.repeat_positions(repeats._array, size)
         except Exception as error:
-            raise explain(OP__repeat_positions, (repeats, size), error) from error
+            raise explain(OP__repeat_positions, (repeats, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = repeats._level
+        if WATCHED:
+            note_operator("_repeat_positions", repeats)
         return out
     return dispatch(OP__repeat_positions, (repeats, size))
 
@@ -2503,13 +2957,22 @@ def record_scatter_reduce(out, input, dim, index, src, reduce, include_self):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
-    node.saved_src = src
-    node.version_src = src._counter and src._counter.n if type(src) is Tensor else version_when_saved(src)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
+    if type(src) is Tensor:
+        node.saved_src = src
+        node.version_src = src._counter and src._counter.n
+    else:
+        node.saved_src, node.version_src = save_other(src)
     node.arg_reduce = reduce
     node.arg_include_self = include_self
     node.saved_result = out._array
@@ -2520,6 +2983,7 @@ OP_scatter_reduce = Operator(
     "scatter_reduce",
     "scatter_reduce",
     ((0, "input"), (2, "index"), (3, "src")),
+    "Tensor input, int dim, Tensor index, Tensor src, str reduce, bool include_self=True",
     record=record_scatter_reduce,
     saves_self=True,
 )
@@ -2540,6 +3004,10 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, in
         raise missing_argument("scatter_reduce", "src")
     if reduce is UNSET:
         raise missing_argument("scatter_reduce", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_reduce", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("scatter_reduce", "include_self", include_self)
     if out is not None:
         return write_out(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), out)
     if (
@@ -2553,7 +3021,7 @@ def scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSET, *, in
         try:
             result = kernels.scatter_reduce(input._array, dim, index._array, src._array, reduce, include_self)
         except Exception as error:
-            raise explain(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), error) from error
+            raise explain(OP_scatter_reduce, (input, dim, index, src, reduce, include_self), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2572,13 +3040,17 @@ def inplace_scatter_reduce(input, dim=UNSET, index=UNSET, src=UNSET, reduce=UNSE
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("scatter_reduce", "dim")
+        raise missing_argument("scatter_reduce_", "dim")
     if index is UNSET:
-        raise missing_argument("scatter_reduce", "index")
+        raise missing_argument("scatter_reduce_", "index")
     if src is UNSET:
-        raise missing_argument("scatter_reduce", "src")
+        raise missing_argument("scatter_reduce_", "src")
     if reduce is UNSET:
-        raise missing_argument("scatter_reduce", "reduce")
+        raise missing_argument("scatter_reduce_", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("scatter_reduce_", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("scatter_reduce_", "include_self", include_self)
     return inplace(OP_scatter_reduce, (input, dim, index, src, reduce, include_self))
 
 
@@ -2640,15 +3112,22 @@ def record_index_reduce(out, input, dim, index, source, reduce, include_self):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = source._fn if type(source) is Tensor and source._extra is None else port(source)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.arg_dim = dim
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
-    node.saved_source = source
-    node.version_source = (
-        source._counter and source._counter.n if type(source) is Tensor else version_when_saved(source)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
+    if type(source) is Tensor:
+        node.saved_source = source
+        node.version_source = source._counter and source._counter.n
+    else:
+        node.saved_source, node.version_source = save_other(source)
     node.arg_reduce = reduce
     node.arg_include_self = include_self
     node.saved_result = out._array
@@ -2659,6 +3138,7 @@ OP_index_reduce = Operator(
     "index_reduce",
     "index_reduce",
     ((0, "input"), (2, "index"), (3, "source")),
+    "Tensor input, int dim, Tensor index, Tensor source, str reduce, bool include_self=True",
     record=record_index_reduce,
     saves_self=True,
 )
@@ -2679,6 +3159,10 @@ def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, i
         raise missing_argument("index_reduce", "source")
     if reduce is UNSET:
         raise missing_argument("index_reduce", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_reduce", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("index_reduce", "include_self", include_self)
     if out is not None:
         return write_out(OP_index_reduce, (input, dim, index, source, reduce, include_self), out)
     if (
@@ -2692,7 +3176,7 @@ def index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNSET, *, i
         try:
             result = kernels.index_reduce(input._array, dim, index._array, source._array, reduce, include_self)
         except Exception as error:
-            raise explain(OP_index_reduce, (input, dim, index, source, reduce, include_self), error) from error
+            raise explain(OP_index_reduce, (input, dim, index, source, reduce, include_self), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2711,13 +3195,17 @@ def inplace_index_reduce(input, dim=UNSET, index=UNSET, source=UNSET, reduce=UNS
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        raise missing_argument("index_reduce", "dim")
+        raise missing_argument("index_reduce_", "dim")
     if index is UNSET:
-        raise missing_argument("index_reduce", "index")
+        raise missing_argument("index_reduce_", "index")
     if source is UNSET:
-        raise missing_argument("index_reduce", "source")
+        raise missing_argument("index_reduce_", "source")
     if reduce is UNSET:
-        raise missing_argument("index_reduce", "reduce")
+        raise missing_argument("index_reduce_", "reduce")
+    if type(dim) not in AN_INT:
+        dim = an_int("index_reduce_", "dim", dim)
+    if include_self is not False and include_self is not True:
+        include_self = a_flag("index_reduce_", "include_self", include_self)
     return inplace(OP_index_reduce, (input, dim, index, source, reduce, include_self))
 
 
@@ -2726,17 +3214,31 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 
     segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor
     """
-    return composite_indexing.segment_reduce(
-        data,
-        reduce,
-        lengths=lengths,
-        indices=indices,
-        offsets=offsets,
-        axis=axis,
-        unsafe=unsafe,
-        initial=initial,
-        ops=TENSOR,
-    )
+    if type(axis) not in AN_INT:
+        axis = an_int("segment_reduce", "axis", axis)
+    if unsafe is not False and unsafe is not True:
+        unsafe = a_flag("segment_reduce", "unsafe", unsafe)
+    if initial is not None and type(initial) not in A_NUMBER:
+        initial = a_number("segment_reduce", "initial", initial)
+    try:
+        return composite_indexing.segment_reduce(
+            data,
+            reduce,
+            lengths=lengths,
+            indices=indices,
+            offsets=offsets,
+            axis=axis,
+            unsafe=unsafe,
+            initial=initial,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "segment_reduce",
+            "Tensor data, str reduce, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None",
+            (data, reduce, lengths, indices, offsets, axis, unsafe, initial),
+            error,
+        )
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
@@ -2744,4 +3246,18 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
     as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor
     """
-    return composite_indexing.as_strided_scatter(input, src, size, stride, storage_offset, ops=TENSOR)
+    if type(size) not in SOME_INTS:
+        size = some_ints("as_strided_scatter", "size", size)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("as_strided_scatter", "stride", stride)
+    if storage_offset is not None and type(storage_offset) not in AN_INT:
+        storage_offset = an_int("as_strided_scatter", "storage_offset", storage_offset)
+    try:
+        return composite_indexing.as_strided_scatter(input, src, size, stride, storage_offset, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "as_strided_scatter",
+            "Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None",
+            (input, src, size, stride, storage_offset),
+            error,
+        )

@@ -2,14 +2,27 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument, number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    missing_argument,
+    number_type,
+    some_ints,
+)
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented, not_implemented
 from pullback.ops.formulas.linear_losses import linear_cross_entropy_backward
@@ -73,16 +86,26 @@ def record_linear(out, input, weight, bias):
         port(bias),
     )
     if node._nexts[0] is not None or node._nexts[1] is not None:
-        node.saved_input = input
-        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_linear = Operator(
-    "linear", "linear", ((0, "input"), (1, "weight"), (2, "bias")), record=record_linear, saves_self=True
+    "linear",
+    "linear",
+    ((0, "input"), (1, "weight"), (2, "bias")),
+    "Tensor input, Tensor weight, Tensor? bias=None",
+    record=record_linear,
+    saves_self=True,
+    shown="nn.functional.linear",
 )
 
 
@@ -103,7 +126,7 @@ def linear(input, weight, bias=None, *, out=None):
         try:
             result = kernels.linear(input._array, weight._array, None if bias is None else bias._array)
         except Exception as error:
-            raise explain(OP_linear, (input, weight, bias), error) from error
+            raise explain(OP_linear, (input, weight, bias), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -144,7 +167,7 @@ def record_native_dropout(out, input, p, train):
     """Make each of `out` an output of a NativeDropoutBackward0 node."""
     node = start_multi(NativeDropoutBackward0, out, (True, False))
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_p = p
+    node.arg_p = p if type(p) in FIXED else snapshot(p)
     node.arg_train = train
     node.saved_mask = out[1]._array
     node.version_mask = watch_output(out[1])
@@ -154,6 +177,7 @@ OP_native_dropout = Operator(
     "native_dropout",
     "native_dropout",
     ((0, "input"),),
+    "Tensor input, float p, bool? train=True",
     record=record_native_dropout,
     multi=namedtuple("native_dropout", ["output", "mask"]),
 )
@@ -164,6 +188,10 @@ def native_dropout(input, p, train=True):
 
     native_dropout(Tensor input, float p, bool? train=True) -> (Tensor output, Tensor mask)
     """
+    if type(p) not in A_NUMBER:
+        p = a_number("native_dropout", "p", p)
+    if train is not None and train is not False and train is not True:
+        train = a_flag("native_dropout", "train", train)
     return dispatch(OP_native_dropout, (input, p, train))
 
 
@@ -172,7 +200,21 @@ def dropout(input, p=0.5, training=True, inplace=False):
 
     dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout(input, p, training, inplace, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout", "inplace", inplace)
+    try:
+        return composite_nn.dropout(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 class EmbeddingBackward0(Node):
@@ -209,15 +251,23 @@ def record_embedding_rows(out, input, weight, padding_idx, scale_grad_by_freq):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input, True)
     node.weight_shape = attribute(weight, "shape")
-    node.arg_padding_idx = padding_idx
+    node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
     node.arg_scale_grad_by_freq = scale_grad_by_freq
 
 
 OP_embedding_rows = Operator(
-    "embedding_rows", "embedding_rows", ((0, "input"), (1, "weight")), record=record_embedding_rows, saves_self=True
+    "embedding_rows",
+    "embedding_rows",
+    ((0, "input"), (1, "weight")),
+    "Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False",
+    record=record_embedding_rows,
+    saves_self=True,
 )
 
 
@@ -247,7 +297,7 @@ def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
                 scale_grad_by_freq,
             )
         except Exception as error:
-            raise explain(OP_embedding_rows, (input, weight, padding_idx, scale_grad_by_freq), error) from error
+            raise explain(OP_embedding_rows, (input, weight, padding_idx, scale_grad_by_freq), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -295,12 +345,13 @@ def record_embedding_rows_backward(out, grad_output, indices, num_weights, paddi
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_num_weights = num_weights
-    node.arg_padding_idx = padding_idx
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_num_weights = num_weights if type(num_weights) in FIXED else snapshot(num_weights)
+    node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
     node.arg_scale_grad_by_freq = scale_grad_by_freq
 
 
@@ -308,6 +359,7 @@ OP_embedding_rows_backward = Operator(
     "embedding_rows_backward",
     "embedding_rows_backward",
     ((0, "grad_output"), (1, "indices")),
+    "Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None, bool scale_grad_by_freq=False",
     record=record_embedding_rows_backward,
 )
 
@@ -341,7 +393,7 @@ def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None,
         except Exception as error:
             raise explain(
                 OP_embedding_rows_backward, (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq), error
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -361,9 +413,27 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
     embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor
     """
-    return composite_nn.embedding(
-        input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, ops=TENSOR
-    )
+    if padding_idx is not None and type(padding_idx) not in AN_INT:
+        padding_idx = an_int("nn.functional.embedding", "padding_idx", padding_idx)
+    if max_norm is not None and type(max_norm) not in A_NUMBER:
+        max_norm = a_number("nn.functional.embedding", "max_norm", max_norm)
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.embedding", "norm_type", norm_type)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        scale_grad_by_freq = a_flag("nn.functional.embedding", "scale_grad_by_freq", scale_grad_by_freq)
+    if sparse is not False and sparse is not True:
+        sparse = a_flag("nn.functional.embedding", "sparse", sparse)
+    try:
+        return composite_nn.embedding(
+            input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.embedding",
+            "Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False",
+            (input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse),
+            error,
+        )
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
@@ -371,7 +441,19 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
 
     layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
     """
-    return composite_nn.layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    if type(normalized_shape) not in SOME_INTS:
+        normalized_shape = some_ints("nn.functional.layer_norm", "normalized_shape", normalized_shape)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.layer_norm", "eps", eps)
+    try:
+        return composite_nn.layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.layer_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05",
+            (input, normalized_shape, weight, bias, eps),
+            error,
+        )
 
 
 class LayerNormBackward0(MultiNode):
@@ -426,14 +508,18 @@ def record__layer_norm(out, input, weight, bias, dims, eps):
         port(weight),
         port(bias),
     )
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_weight = weight
-    node.version_weight = (
-        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-    )
-    node.arg_dims = dims
-    node.arg_eps = eps
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    if type(weight) is Tensor:
+        node.saved_weight = weight
+        node.version_weight = weight._counter and weight._counter.n
+    else:
+        node.saved_weight, node.version_weight = save_other(weight)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
+    node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
     node.saved_mean = out[1]._array
     node.version_mean = watch_output(out[1])
     node.saved_inverse = out[2]._array
@@ -444,6 +530,7 @@ OP__layer_norm = Operator(
     "_layer_norm",
     "_layer_norm",
     ((0, "input"), (1, "weight"), (2, "bias")),
+    "Tensor input, Tensor? weight, Tensor? bias, int dims, float eps",
     record=record__layer_norm,
     multi=namedtuple("_layer_norm", ["output", "mean", "inverse"]),
     saves_self=True,
@@ -463,7 +550,15 @@ def _layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps):
 
     _layer_norm_backward(Tensor grad_output, Tensor input, Tensor? weight, Tensor mean, Tensor inverse, int dims, float eps) -> (Tensor to_input, Tensor to_weight, Tensor to_bias)
     """
-    return composite_nn._layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, ops=TENSOR)
+    try:
+        return composite_nn._layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "_layer_norm_backward",
+            "Tensor grad_output, Tensor input, Tensor? weight, Tensor mean, Tensor inverse, int dims, float eps",
+            (grad_output, input, weight, mean, inverse, dims, eps),
+            error,
+        )
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
@@ -471,7 +566,19 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 
     group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
     """
-    return composite_nn.group_norm(input, num_groups, weight, bias, eps, ops=TENSOR)
+    if type(num_groups) not in AN_INT:
+        num_groups = an_int("nn.functional.group_norm", "num_groups", num_groups)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.group_norm", "eps", eps)
+    try:
+        return composite_nn.group_norm(input, num_groups, weight, bias, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.group_norm",
+            "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05",
+            (input, num_groups, weight, bias, eps),
+            error,
+        )
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=UNSET):
@@ -481,10 +588,21 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_nn.cosine_similarity(x1, x2, dim, eps, ops=TENSOR)
+    if type(dim) not in AN_INT:
+        dim = an_int("cosine_similarity", "dim", dim)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("cosine_similarity", "eps", eps)
+    try:
+        return composite_nn.cosine_similarity(x1, x2, dim, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "cosine_similarity", "Tensor x1, Tensor x2, int dim=1, float eps=1e-08", (x1, x2, dim, eps), error
+        )
 
 
-OP_one_hot = Operator("one_hot", "one_hot", ((0, "input"),))
+OP_one_hot = Operator(
+    "one_hot", "one_hot", ((0, "input"),), "Tensor input, int num_classes=-1", shown="nn.functional.one_hot"
+)
 
 
 def one_hot(input, num_classes=-1):
@@ -492,16 +610,20 @@ def one_hot(input, num_classes=-1):
 
     one_hot(Tensor input, int num_classes=-1) -> Tensor
     """
+    if type(num_classes) not in AN_INT:
+        num_classes = an_int("nn.functional.one_hot", "num_classes", num_classes)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.one_hot(input._array, num_classes)
         except Exception as error:
-            raise explain(OP_one_hot, (input, num_classes), error) from error
+            raise explain(OP_one_hot, (input, num_classes), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("one_hot", input)
         return out
     return dispatch(OP_one_hot, (input, num_classes))
 
@@ -512,20 +634,21 @@ class GeluBackward0(Node):
     Generated from the entry `gelu` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("arg_approximate", "saved_result", "saved_self", "version_result", "version_self")
+    __slots__ = ("arg_approximate", "saved_self", "version_self")
     arity = 1
     pointwise = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (ops.gelu_backward(grad, self_, result_, approximate=self.arg_approximate),)
+        return (
+            ops.gelu_backward(
+                grad, self_, ops.gelu(self_, approximate=self.arg_approximate), approximate=self.arg_approximate
+            ),
+        )
 
     def release(self):
         self.version_self = Released
         self.saved_self = None
-        self.version_result = Released
-        self.saved_result = None
 
 
 def record_gelu(out, input, approximate):
@@ -540,11 +663,17 @@ def record_gelu(out, input, approximate):
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
     node.arg_approximate = approximate
-    node.saved_result = out._array
-    node.version_result = watch_output(out)
 
 
-OP_gelu = Operator("gelu", "gelu", ((0, "input"),), record=record_gelu, saves_self=True)
+OP_gelu = Operator(
+    "gelu",
+    "gelu",
+    ((0, "input"),),
+    "Tensor input, str approximate='none'",
+    record=record_gelu,
+    saves_self=True,
+    shown="nn.functional.gelu",
+)
 
 
 def gelu(input, *, approximate="none", out=None):
@@ -558,7 +687,7 @@ def gelu(input, *, approximate="none", out=None):
         try:
             result = kernels.gelu(input._array, approximate)
         except Exception as error:
-            raise explain(OP_gelu, (input, approximate), error) from error
+            raise explain(OP_gelu, (input, approximate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -618,27 +747,31 @@ def record_gelu_backward(out, grad_output, input, output, approximate):
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
     node.arg_approximate = approximate
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
     if node._next0 is not None:
-        node.saved_output = output
-        node.version_output = (
-            output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
-        )
+        if type(output) is Tensor:
+            node.saved_output = output
+            node.version_output = output._counter and output._counter.n
+        else:
+            node.saved_output, node.version_output = save_other(output, True)
 
 
 OP_gelu_backward = Operator(
     "gelu_backward",
     "gelu_backward",
     ((0, "grad_output"), (1, "input"), (2, "output")),
+    "Tensor grad_output, Tensor input, Tensor output, str approximate='none'",
     record=record_gelu_backward,
     saves_self=True,
 )
@@ -660,7 +793,7 @@ def gelu_backward(grad_output, input, output, *, approximate="none"):
         try:
             result = kernels.gelu_backward(grad_output._array, input._array, output._array, approximate)
         except Exception as error:
-            raise explain(OP_gelu_backward, (grad_output, input, output, approximate), error) from error
+            raise explain(OP_gelu_backward, (grad_output, input, output, approximate), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -679,7 +812,12 @@ def _softplus_slope(input, beta, threshold):
 
     _softplus_slope(Tensor self, Scalar beta, Scalar threshold) -> Tensor
     """
-    return composite_nn._softplus_slope(input, beta, threshold, ops=TENSOR)
+    try:
+        return composite_nn._softplus_slope(input, beta, threshold, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "_softplus_slope", "Tensor input, Scalar beta, Scalar threshold", (input, beta, threshold), error
+        )
 
 
 class SoftplusBackward0(Node):
@@ -712,11 +850,19 @@ def record_softplus(out, input, beta, threshold):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_beta = beta
-    node.arg_threshold = threshold
+    node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
+    node.arg_threshold = threshold if type(threshold) in FIXED else snapshot(threshold)
 
 
-OP_softplus = Operator("softplus", "softplus", ((0, "input"),), record=record_softplus, saves_self=True)
+OP_softplus = Operator(
+    "softplus",
+    "softplus",
+    ((0, "input"),),
+    "Tensor input, Scalar beta=1, Scalar threshold=20",
+    record=record_softplus,
+    saves_self=True,
+    shown="nn.functional.softplus",
+)
 
 
 def softplus(input, beta=1, threshold=20, *, out=None):
@@ -724,13 +870,17 @@ def softplus(input, beta=1, threshold=20, *, out=None):
 
     softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor
     """
+    if type(beta) not in A_NUMBER:
+        beta = a_number("nn.functional.softplus", "beta", beta)
+    if type(threshold) not in A_NUMBER:
+        threshold = a_number("nn.functional.softplus", "threshold", threshold)
     if out is not None:
         return write_out(OP_softplus, (input, beta, threshold), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.softplus(input._array, beta, threshold)
         except Exception as error:
-            raise explain(OP_softplus, (input, beta, threshold), error) from error
+            raise explain(OP_softplus, (input, beta, threshold), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -747,11 +897,14 @@ def logsigmoid(input, *, out=None):
 
     logsigmoid(Tensor input) -> Tensor
     """
-    return (
-        composite_nn.logsigmoid(input, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.logsigmoid(input, ops=TENSOR), "logsigmoid")
-    )
+    try:
+        return (
+            composite_nn.logsigmoid(input, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.logsigmoid(input, ops=TENSOR), "nn.functional.logsigmoid")
+        )
+    except Exception as error:
+        raise explained("nn.functional.logsigmoid", "Tensor input", (input,), error)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -759,7 +912,19 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
     leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor
     """
-    return composite_nn.leaky_relu(input, negative_slope, inplace, ops=TENSOR)
+    if type(negative_slope) not in A_NUMBER:
+        negative_slope = a_number("nn.functional.leaky_relu", "negative_slope", negative_slope)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.leaky_relu", "inplace", inplace)
+    try:
+        return composite_nn.leaky_relu(input, negative_slope, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.leaky_relu",
+            "Tensor input, float negative_slope=0.01, bool inplace=False",
+            (input, negative_slope, inplace),
+            error,
+        )
 
 
 def prelu(input, weight):
@@ -767,7 +932,10 @@ def prelu(input, weight):
 
     prelu(Tensor input, Tensor weight) -> Tensor
     """
-    return composite_nn.prelu(input, weight, ops=TENSOR)
+    try:
+        return composite_nn.prelu(input, weight, ops=TENSOR)
+    except Exception as error:
+        raise explained("prelu", "Tensor input, Tensor weight", (input, weight), error)
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -775,7 +943,16 @@ def elu(input, alpha=1.0, inplace=False):
 
     elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
     """
-    return composite_nn.elu(input, alpha, inplace, ops=TENSOR)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.elu", "alpha", alpha)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.elu", "inplace", inplace)
+    try:
+        return composite_nn.elu(input, alpha, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.elu", "Tensor input, float alpha=1.0, bool inplace=False", (input, alpha, inplace), error
+        )
 
 
 def selu(input, inplace=False):
@@ -783,7 +960,12 @@ def selu(input, inplace=False):
 
     selu(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.selu(input, inplace, ops=TENSOR)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.selu", "inplace", inplace)
+    try:
+        return composite_nn.selu(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.selu", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -791,7 +973,16 @@ def celu(input, alpha=1.0, inplace=False):
 
     celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor
     """
-    return composite_nn.celu(input, alpha, inplace, ops=TENSOR)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.celu", "alpha", alpha)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.celu", "inplace", inplace)
+    try:
+        return composite_nn.celu(input, alpha, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.celu", "Tensor input, float alpha=1.0, bool inplace=False", (input, alpha, inplace), error
+        )
 
 
 def silu(input, inplace=False):
@@ -799,7 +990,12 @@ def silu(input, inplace=False):
 
     silu(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.silu(input, inplace, ops=TENSOR)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.silu", "inplace", inplace)
+    try:
+        return composite_nn.silu(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.silu", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def mish(input, inplace=False):
@@ -807,7 +1003,12 @@ def mish(input, inplace=False):
 
     mish(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.mish(input, inplace, ops=TENSOR)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.mish", "inplace", inplace)
+    try:
+        return composite_nn.mish(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.mish", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -815,7 +1016,21 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
     hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor
     """
-    return composite_nn.hardtanh(input, min_val, max_val, inplace, ops=TENSOR)
+    if type(min_val) not in A_NUMBER:
+        min_val = a_number("nn.functional.hardtanh", "min_val", min_val)
+    if type(max_val) not in A_NUMBER:
+        max_val = a_number("nn.functional.hardtanh", "max_val", max_val)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.hardtanh", "inplace", inplace)
+    try:
+        return composite_nn.hardtanh(input, min_val, max_val, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.hardtanh",
+            "Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False",
+            (input, min_val, max_val, inplace),
+            error,
+        )
 
 
 def relu6(input, inplace=False):
@@ -823,7 +1038,12 @@ def relu6(input, inplace=False):
 
     relu6(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.relu6(input, inplace, ops=TENSOR)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.relu6", "inplace", inplace)
+    try:
+        return composite_nn.relu6(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.relu6", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def hardsigmoid(input, inplace=False):
@@ -831,7 +1051,12 @@ def hardsigmoid(input, inplace=False):
 
     hardsigmoid(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.hardsigmoid(input, inplace, ops=TENSOR)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.hardsigmoid", "inplace", inplace)
+    try:
+        return composite_nn.hardsigmoid(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.hardsigmoid", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def hardswish(input, inplace=False):
@@ -839,7 +1064,12 @@ def hardswish(input, inplace=False):
 
     hardswish(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.hardswish(input, inplace, ops=TENSOR)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.hardswish", "inplace", inplace)
+    try:
+        return composite_nn.hardswish(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.hardswish", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 class SoftsignBackward0(Node):
@@ -874,7 +1104,15 @@ def record_softsign(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_softsign = Operator("softsign", "softsign", ((0, "input"),), record=record_softsign, saves_self=True)
+OP_softsign = Operator(
+    "softsign",
+    "softsign",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_softsign,
+    saves_self=True,
+    shown="nn.functional.softsign",
+)
 
 
 def softsign(input):
@@ -886,7 +1124,7 @@ def softsign(input):
         try:
             result = kernels.softsign(input._array)
         except Exception as error:
-            raise explain(OP_softsign, (input,), error) from error
+            raise explain(OP_softsign, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -903,7 +1141,10 @@ def tanhshrink(input):
 
     tanhshrink(Tensor input) -> Tensor
     """
-    return composite_nn.tanhshrink(input, ops=TENSOR)
+    try:
+        return composite_nn.tanhshrink(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.tanhshrink", "Tensor input", (input,), error)
 
 
 def softshrink(input, lambd=0.5, *, out=None):
@@ -911,11 +1152,16 @@ def softshrink(input, lambd=0.5, *, out=None):
 
     softshrink(Tensor input, float lambd=0.5) -> Tensor
     """
-    return (
-        composite_nn.softshrink(input, lambd, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.softshrink(input, lambd, ops=TENSOR), "softshrink")
-    )
+    if type(lambd) not in A_NUMBER:
+        lambd = a_number("nn.functional.softshrink", "lambd", lambd)
+    try:
+        return (
+            composite_nn.softshrink(input, lambd, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.softshrink(input, lambd, ops=TENSOR), "nn.functional.softshrink")
+        )
+    except Exception as error:
+        raise explained("nn.functional.softshrink", "Tensor input, float lambd=0.5", (input, lambd), error)
 
 
 def hardshrink(input, lambd=0.5, *, out=None):
@@ -923,11 +1169,16 @@ def hardshrink(input, lambd=0.5, *, out=None):
 
     hardshrink(Tensor input, float lambd=0.5) -> Tensor
     """
-    return (
-        composite_nn.hardshrink(input, lambd, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.hardshrink(input, lambd, ops=TENSOR), "hardshrink")
-    )
+    if type(lambd) not in A_NUMBER:
+        lambd = a_number("hardshrink", "lambd", lambd)
+    try:
+        return (
+            composite_nn.hardshrink(input, lambd, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.hardshrink(input, lambd, ops=TENSOR), "hardshrink")
+        )
+    except Exception as error:
+        raise explained("hardshrink", "Tensor input, float lambd=0.5", (input, lambd), error)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -935,7 +1186,21 @@ def threshold(input, threshold, value, inplace=False):
 
     threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor
     """
-    return composite_nn.threshold(input, threshold, value, inplace, ops=TENSOR)
+    if type(threshold) not in A_NUMBER:
+        threshold = a_number("nn.functional.threshold", "threshold", threshold)
+    if type(value) not in A_NUMBER:
+        value = a_number("nn.functional.threshold", "value", value)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.threshold", "inplace", inplace)
+    try:
+        return composite_nn.threshold(input, threshold, value, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.threshold",
+            "Tensor input, Scalar threshold, Scalar value, bool inplace=False",
+            (input, threshold, value, inplace),
+            error,
+        )
 
 
 def glu(input, dim=-1, *, axis=UNSET):
@@ -945,7 +1210,12 @@ def glu(input, dim=-1, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_nn.glu(input, dim, ops=TENSOR)
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.glu", "dim", dim)
+    try:
+        return composite_nn.glu(input, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.glu", "Tensor input, int dim=-1", (input, dim), error)
 
 
 def celu_(input, alpha=1.0):
@@ -953,7 +1223,12 @@ def celu_(input, alpha=1.0):
 
     celu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
     """
-    return composite_nn.celu_(input, alpha, ops=TENSOR)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.celu_", "alpha", alpha)
+    try:
+        return composite_nn.celu_(input, alpha, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.celu_", "Tensor input, float alpha=1.0", (input, alpha), error)
 
 
 def elu_(input, alpha=1.0):
@@ -961,7 +1236,12 @@ def elu_(input, alpha=1.0):
 
     elu_(Tensor(a!) input, float alpha=1.0) -> Tensor(a!)
     """
-    return composite_nn.elu_(input, alpha, ops=TENSOR)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.elu_", "alpha", alpha)
+    try:
+        return composite_nn.elu_(input, alpha, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.elu_", "Tensor input, float alpha=1.0", (input, alpha), error)
 
 
 def hardtanh_(input, min_val=-1.0, max_val=1.0):
@@ -969,7 +1249,19 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
 
     hardtanh_(Tensor(a!) input, float min_val=-1.0, float max_val=1.0) -> Tensor(a!)
     """
-    return composite_nn.hardtanh_(input, min_val, max_val, ops=TENSOR)
+    if type(min_val) not in A_NUMBER:
+        min_val = a_number("nn.functional.hardtanh_", "min_val", min_val)
+    if type(max_val) not in A_NUMBER:
+        max_val = a_number("nn.functional.hardtanh_", "max_val", max_val)
+    try:
+        return composite_nn.hardtanh_(input, min_val, max_val, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.hardtanh_",
+            "Tensor input, float min_val=-1.0, float max_val=1.0",
+            (input, min_val, max_val),
+            error,
+        )
 
 
 def leaky_relu_(input, negative_slope=0.01):
@@ -977,7 +1269,14 @@ def leaky_relu_(input, negative_slope=0.01):
 
     leaky_relu_(Tensor(a!) input, float negative_slope=0.01) -> Tensor(a!)
     """
-    return composite_nn.leaky_relu_(input, negative_slope, ops=TENSOR)
+    if type(negative_slope) not in A_NUMBER:
+        negative_slope = a_number("nn.functional.leaky_relu_", "negative_slope", negative_slope)
+    try:
+        return composite_nn.leaky_relu_(input, negative_slope, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.leaky_relu_", "Tensor input, float negative_slope=0.01", (input, negative_slope), error
+        )
 
 
 def relu_(input):
@@ -985,7 +1284,10 @@ def relu_(input):
 
     relu_.functional(Tensor(a!) input) -> Tensor(a!)
     """
-    return composite_nn.relu_functional_(input, ops=TENSOR)
+    try:
+        return composite_nn.relu_functional_(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.relu_", "Tensor input", (input,), error)
 
 
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
@@ -993,7 +1295,21 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
 
     rrelu_(Tensor(a!) input, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor(a!)
     """
-    return composite_nn.rrelu_(input, lower, upper, training, ops=TENSOR)
+    if type(lower) not in A_NUMBER:
+        lower = a_number("nn.functional.rrelu_", "lower", lower)
+    if type(upper) not in A_NUMBER:
+        upper = a_number("nn.functional.rrelu_", "upper", upper)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.rrelu_", "training", training)
+    try:
+        return composite_nn.rrelu_(input, lower, upper, training, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.rrelu_",
+            "Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False",
+            (input, lower, upper, training),
+            error,
+        )
 
 
 def selu_(input):
@@ -1001,7 +1317,10 @@ def selu_(input):
 
     selu_(Tensor(a!) input) -> Tensor(a!)
     """
-    return composite_nn.selu_(input, ops=TENSOR)
+    try:
+        return composite_nn.selu_(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.selu_", "Tensor input", (input,), error)
 
 
 def threshold_(input, threshold, value):
@@ -1009,7 +1328,16 @@ def threshold_(input, threshold, value):
 
     threshold_(Tensor(a!) input, Scalar threshold, Scalar value) -> Tensor(a!)
     """
-    return composite_nn.threshold_(input, threshold, value, ops=TENSOR)
+    if type(threshold) not in A_NUMBER:
+        threshold = a_number("nn.functional.threshold_", "threshold", threshold)
+    if type(value) not in A_NUMBER:
+        value = a_number("nn.functional.threshold_", "value", value)
+    try:
+        return composite_nn.threshold_(input, threshold, value, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.threshold_", "Tensor input, Scalar threshold, Scalar value", (input, threshold, value), error
+        )
 
 
 class SoftmaxBackward0(Node):
@@ -1041,12 +1369,14 @@ def record_softmax(out, input, dim, dtype):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_softmax = Operator("softmax", "softmax", ((0, "input"),), record=record_softmax)
+OP_softmax = Operator(
+    "softmax", "softmax", ((0, "input"),), "Tensor input, int dim, ScalarType? dtype=None", record=record_softmax
+)
 
 
 def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
@@ -1060,13 +1390,15 @@ def softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
         dtype = number_type("softmax", dtype)
     if dim is UNSET:
         raise missing_argument("softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("softmax", "dim", dim)
     if out is not None:
         return write_out(OP_softmax, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.softmax(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_softmax, (input, dim, dtype), error) from error
+            raise explain(OP_softmax, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1118,24 +1450,25 @@ def record_softmax_backward(out, grad_output, output, dim):
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = output._fn if type(output) is Tensor and output._extra is None else port(output)
-    node.saved_output = output
-    node.version_output = (
-        output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
-    )
-    node.arg_dim = dim
+    if type(output) is Tensor:
+        node.saved_output = output
+        node.version_output = output._counter and output._counter.n
+    else:
+        node.saved_output, node.version_output = save_other(output)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_softmax_backward = Operator(
     "softmax_backward",
     "softmax_backward",
     ((0, "grad_output"), (1, "output")),
+    "Tensor grad_output, Tensor output, int dim",
     record=record_softmax_backward,
     saves_self=True,
 )
@@ -1168,7 +1501,7 @@ def softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
                 grad_output._array if a is Tensor else grad_output, output._array if b is Tensor else output, dim
             )
         except Exception as error:
-            raise explain(OP_softmax_backward, (grad_output, output, dim), error) from error
+            raise explain(OP_softmax_backward, (grad_output, output, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1211,12 +1544,18 @@ def record_log_softmax(out, input, dim, dtype):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_log_softmax = Operator("log_softmax", "log_softmax", ((0, "input"),), record=record_log_softmax)
+OP_log_softmax = Operator(
+    "log_softmax",
+    "log_softmax",
+    ((0, "input"),),
+    "Tensor input, int dim, ScalarType? dtype=None",
+    record=record_log_softmax,
+)
 
 
 def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
@@ -1230,13 +1569,15 @@ def log_softmax(input, dim=UNSET, dtype=None, *, axis=UNSET, out=None):
         dtype = number_type("log_softmax", dtype)
     if dim is UNSET:
         raise missing_argument("log_softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("log_softmax", "dim", dim)
     if out is not None:
         return write_out(OP_log_softmax, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.log_softmax(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_log_softmax, (input, dim, dtype), error) from error
+            raise explain(OP_log_softmax, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1284,24 +1625,25 @@ def record_log_softmax_backward(out, grad_output, output, dim):
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = output._fn if type(output) is Tensor and output._extra is None else port(output)
-    node.saved_output = output
-    node.version_output = (
-        output._counter and output._counter.n if type(output) is Tensor else version_when_saved(output)
-    )
-    node.arg_dim = dim
+    if type(output) is Tensor:
+        node.saved_output = output
+        node.version_output = output._counter and output._counter.n
+    else:
+        node.saved_output, node.version_output = save_other(output)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_log_softmax_backward = Operator(
     "log_softmax_backward",
     "log_softmax_backward",
     ((0, "grad_output"), (1, "output")),
+    "Tensor grad_output, Tensor output, int dim",
     record=record_log_softmax_backward,
     saves_self=True,
 )
@@ -1334,7 +1676,7 @@ def log_softmax_backward(grad_output, output, dim=UNSET, *, axis=UNSET):
                 grad_output._array if a is Tensor else grad_output, output._array if b is Tensor else output, dim
             )
         except Exception as error:
-            raise explain(OP_log_softmax_backward, (grad_output, output, dim), error) from error
+            raise explain(OP_log_softmax_backward, (grad_output, output, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1356,10 +1698,17 @@ def softmin(input, dim=UNSET, dtype=None, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("softmin", dtype)
+        dtype = number_type("nn.functional.softmin", dtype)
     if dim is UNSET:
-        raise missing_argument("softmin", "dim")
-    return composite_nn.softmin(input, dim, dtype, ops=TENSOR)
+        raise missing_argument("nn.functional.softmin", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.softmin", "dim", dim)
+    try:
+        return composite_nn.softmin(input, dim, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.softmin", "Tensor input, int dim, ScalarType? dtype=None", (input, dim, dtype), error
+        )
 
 
 class MseLossBackward0(Node):
@@ -1398,16 +1747,28 @@ def record_mse_loss(out, input, target, reduction):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_target = target
-    node.version_target = (
-        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(target) is Tensor:
+        node.saved_target = target
+        node.version_target = target._counter and target._counter.n
+    else:
+        node.saved_target, node.version_target = save_other(target)
     node.arg_reduction = reduction
 
 
-OP_mse_loss = Operator("mse_loss", "mse_loss", ((0, "input"), (1, "target")), record=record_mse_loss, saves_self=True)
+OP_mse_loss = Operator(
+    "mse_loss",
+    "mse_loss",
+    ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target, str reduction='mean'",
+    record=record_mse_loss,
+    saves_self=True,
+    shown="nn.functional.mse_loss",
+)
 
 
 def mse_loss(input, target, *, reduction="mean"):
@@ -1433,7 +1794,7 @@ def mse_loss(input, target, *, reduction="mean"):
                 input._array if a is Tensor else input, target._array if b is Tensor else target, reduction
             )
         except Exception as error:
-            raise explain(OP_mse_loss, (input, target, reduction), error) from error
+            raise explain(OP_mse_loss, (input, target, reduction), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1452,7 +1813,15 @@ def l1_loss(input, target, *, reduction="mean"):
 
     l1_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.l1_loss(input, target, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.l1_loss(input, target, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.l1_loss",
+            "Tensor input, Tensor target, str reduction='mean'",
+            (input, target, reduction),
+            error,
+        )
 
 
 def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0):
@@ -1460,7 +1829,17 @@ def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0):
 
     smooth_l1_loss(Tensor input, Tensor target, *, str reduction="mean", float beta=1.0) -> Tensor
     """
-    return composite_nn.smooth_l1_loss(input, target, reduction=reduction, beta=beta, ops=TENSOR)
+    if type(beta) not in A_NUMBER:
+        beta = a_number("nn.functional.smooth_l1_loss", "beta", beta)
+    try:
+        return composite_nn.smooth_l1_loss(input, target, reduction=reduction, beta=beta, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.smooth_l1_loss",
+            "Tensor input, Tensor target, str reduction='mean', float beta=1.0",
+            (input, target, reduction, beta),
+            error,
+        )
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0):
@@ -1468,7 +1847,17 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
 
     huber_loss(Tensor input, Tensor target, str reduction="mean", float delta=1.0) -> Tensor
     """
-    return composite_nn.huber_loss(input, target, reduction, delta, ops=TENSOR)
+    if type(delta) not in A_NUMBER:
+        delta = a_number("nn.functional.huber_loss", "delta", delta)
+    try:
+        return composite_nn.huber_loss(input, target, reduction, delta, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.huber_loss",
+            "Tensor input, Tensor target, str reduction='mean', float delta=1.0",
+            (input, target, reduction, delta),
+            error,
+        )
 
 
 class NllLossBackward0(Node):
@@ -1522,19 +1911,28 @@ def record_nll_loss(out, input, target, weight, reduction, ignore_index):
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
     node.self_shape = attribute(input, "shape")
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target, True)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight, True)
 
 
-OP_nll_loss = Operator("nll_loss", "nll_loss", ((0, "input"), (1, "target"), (2, "weight")), record=record_nll_loss)
+OP_nll_loss = Operator(
+    "nll_loss",
+    "nll_loss",
+    ((0, "input"), (1, "target"), (2, "weight")),
+    "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean', int ignore_index=-100",
+    record=record_nll_loss,
+    shown="nn.functional.nll_loss",
+)
 
 
 def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100):
@@ -1542,6 +1940,8 @@ def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100)
 
     nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor
     """
+    if type(ignore_index) not in AN_INT:
+        ignore_index = an_int("nn.functional.nll_loss", "ignore_index", ignore_index)
     if (
         type(input) is Tensor
         and type(target) is Tensor
@@ -1554,7 +1954,7 @@ def nll_loss(input, target, weight=None, *, reduction="mean", ignore_index=-100)
                 input._array, target._array, None if weight is None else weight._array, reduction, ignore_index
             )
         except Exception as error:
-            raise explain(OP_nll_loss, (input, target, weight, reduction, ignore_index), error) from error
+            raise explain(OP_nll_loss, (input, target, weight, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1617,22 +2017,25 @@ def record_nll_loss_backward(out, grad_output, sizes, target, weight, reduction,
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target, True)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight, True)
 
 
 OP_nll_loss_backward = Operator(
     "nll_loss_backward",
     "nll_loss_backward",
     ((0, "grad_output"), (2, "target"), (3, "weight")),
+    "Tensor grad_output, int[] sizes, Tensor target, Tensor? weight=None, str reduction='mean', int ignore_index=-100",
     record=record_nll_loss_backward,
 )
 
@@ -1659,9 +2062,7 @@ def nll_loss_backward(grad_output, sizes, target, weight=None, *, reduction="mea
                 ignore_index,
             )
         except Exception as error:
-            raise explain(
-                OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index), error
-            ) from error
+            raise explain(OP_nll_loss_backward, (grad_output, sizes, target, weight, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1705,20 +2106,25 @@ def record_cross_entropy_loss(out, input, target, reduction, ignore_index):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_target = target
-    node.version_target = (
-        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-    )
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    if type(target) is Tensor:
+        node.saved_target = target
+        node.version_target = target._counter and target._counter.n
+    else:
+        node.saved_target, node.version_target = save_other(target, True)
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
 
 
 OP_cross_entropy_loss = Operator(
     "cross_entropy_loss",
     "cross_entropy_loss",
     ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target, str reduction='mean', int ignore_index=-100",
     record=record_cross_entropy_loss,
     saves_self=True,
 )
@@ -1750,7 +2156,7 @@ def cross_entropy_loss(input, target, reduction="mean", ignore_index=-100):
                 ignore_index,
             )
         except Exception as error:
-            raise explain(OP_cross_entropy_loss, (input, target, reduction, ignore_index), error) from error
+            raise explain(OP_cross_entropy_loss, (input, target, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1816,27 +2222,31 @@ def record_cross_entropy_loss_backward(out, grad_output, input, target, reductio
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_target = target
-    node.version_target = (
-        target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-    )
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    if type(target) is Tensor:
+        node.saved_target = target
+        node.version_target = target._counter and target._counter.n
+    else:
+        node.saved_target, node.version_target = save_other(target, True)
     node.arg_reduction = reduction
-    node.arg_ignore_index = ignore_index
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_cross_entropy_loss_backward = Operator(
     "cross_entropy_loss_backward",
     "cross_entropy_loss_backward",
     ((0, "grad_output"), (1, "input"), (2, "target")),
+    "Tensor grad_output, Tensor input, Tensor target, str reduction='mean', int ignore_index=-100",
     record=record_cross_entropy_loss_backward,
     saves_self=True,
 )
@@ -1860,9 +2270,7 @@ def cross_entropy_loss_backward(grad_output, input, target, reduction="mean", ig
                 grad_output._array, input._array, target._array, reduction, ignore_index
             )
         except Exception as error:
-            raise explain(
-                OP_cross_entropy_loss_backward, (grad_output, input, target, reduction, ignore_index), error
-            ) from error
+            raise explain(OP_cross_entropy_loss_backward, (grad_output, input, target, reduction, ignore_index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1881,15 +2289,27 @@ def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction="m
 
     cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction="mean", float label_smoothing=0.0) -> Tensor
     """
-    return composite_nn.cross_entropy(
-        input,
-        target,
-        weight,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-        ops=TENSOR,
-    )
+    if type(ignore_index) not in AN_INT:
+        ignore_index = an_int("nn.functional.cross_entropy", "ignore_index", ignore_index)
+    if type(label_smoothing) not in A_NUMBER:
+        label_smoothing = a_number("nn.functional.cross_entropy", "label_smoothing", label_smoothing)
+    try:
+        return composite_nn.cross_entropy(
+            input,
+            target,
+            weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.cross_entropy",
+            "Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0",
+            (input, target, weight, ignore_index, reduction, label_smoothing),
+            error,
+        )
 
 
 class BinaryCrossEntropyElementsBackward0(Node):
@@ -1928,20 +2348,26 @@ def record_binary_cross_entropy_elements(out, input, target):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target)
 
 
 OP_binary_cross_entropy_elements = Operator(
     "binary_cross_entropy_elements",
     "binary_cross_entropy_elements",
     ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target",
     record=record_binary_cross_entropy_elements,
+    floating=True,
     saves_self=True,
 )
 
@@ -1953,23 +2379,35 @@ def binary_cross_entropy_elements(input, target):
     """
     a, b = type(input), type(target)
     if (
-        a is Tensor
-        and (
-            b is Tensor
-            and input._level == target._level
-            or b in SCALARS
-            or b is ndarray
-            and target.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == target._level
+                or b in SCALARS
+                or b is ndarray
+                and target.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and target._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, target._array if b is Tensor else target)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.binary_cross_entropy_elements(
                 input._array if a is Tensor else input, target._array if b is Tensor else target
             )
         except Exception as error:
-            raise explain(OP_binary_cross_entropy_elements, (input, target), error) from error
+            raise explain(OP_binary_cross_entropy_elements, (input, target), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2019,19 +2457,24 @@ def record_binary_cross_entropy_logit_elements(out, input, target):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = target._fn if type(target) is Tensor and target._extra is None else port(target)
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
     if node._next0 is not None:
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target)
 
 
 OP_binary_cross_entropy_logit_elements = Operator(
     "binary_cross_entropy_logit_elements",
     "binary_cross_entropy_logit_elements",
     ((0, "input"), (1, "target")),
+    "Tensor input, Tensor target",
     record=record_binary_cross_entropy_logit_elements,
     saves_self=True,
 )
@@ -2060,7 +2503,7 @@ def binary_cross_entropy_logit_elements(input, target):
                 input._array if a is Tensor else input, target._array if b is Tensor else target
             )
         except Exception as error:
-            raise explain(OP_binary_cross_entropy_logit_elements, (input, target), error) from error
+            raise explain(OP_binary_cross_entropy_logit_elements, (input, target), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2079,7 +2522,15 @@ def binary_cross_entropy(input, target, weight=None, *, reduction="mean"):
 
     binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.binary_cross_entropy(input, target, weight, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.binary_cross_entropy(input, target, weight, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.binary_cross_entropy",
+            "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean'",
+            (input, target, weight, reduction),
+            error,
+        )
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="mean", pos_weight=None):
@@ -2087,9 +2538,17 @@ def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="m
 
     binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean", Tensor? pos_weight=None) -> Tensor
     """
-    return composite_nn.binary_cross_entropy_with_logits(
-        input, target, weight, reduction=reduction, pos_weight=pos_weight, ops=TENSOR
-    )
+    try:
+        return composite_nn.binary_cross_entropy_with_logits(
+            input, target, weight, reduction=reduction, pos_weight=pos_weight, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.binary_cross_entropy_with_logits",
+            "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None",
+            (input, target, weight, reduction, pos_weight),
+            error,
+        )
 
 
 def kl_div(input, target, *, reduction="mean", log_target=False):
@@ -2097,7 +2556,17 @@ def kl_div(input, target, *, reduction="mean", log_target=False):
 
     kl_div(Tensor input, Tensor target, *, str reduction="mean", bool log_target=False) -> Tensor
     """
-    return composite_nn.kl_div(input, target, reduction=reduction, log_target=log_target, ops=TENSOR)
+    if log_target is not False and log_target is not True:
+        log_target = a_flag("nn.functional.kl_div", "log_target", log_target)
+    try:
+        return composite_nn.kl_div(input, target, reduction=reduction, log_target=log_target, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.kl_div",
+            "Tensor input, Tensor target, str reduction='mean', bool log_target=False",
+            (input, target, reduction, log_target),
+            error,
+        )
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
@@ -2106,7 +2575,23 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor
     """
-    return composite_nn.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, ops=TENSOR)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.batch_norm", "training", training)
+    if type(momentum) not in A_NUMBER:
+        momentum = a_number("nn.functional.batch_norm", "momentum", momentum)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.batch_norm", "eps", eps)
+    try:
+        return composite_nn.batch_norm(
+            input, running_mean, running_var, weight, bias, training, momentum, eps, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.batch_norm",
+            "Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05",
+            (input, running_mean, running_var, weight, bias, training, momentum, eps),
+            error,
+        )
 
 
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out=None):
@@ -2114,19 +2599,33 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 
     native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor save_invstd)
     """
-    return (
-        composite_nn.native_batch_norm(
-            input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    if training is not False and training is not True:
+        training = a_flag("native_batch_norm", "training", training)
+    if type(momentum) not in A_NUMBER:
+        momentum = a_number("native_batch_norm", "momentum", momentum)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("native_batch_norm", "eps", eps)
+    try:
+        return (
             composite_nn.native_batch_norm(
                 input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
-            ),
-            "native_batch_norm",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_nn.native_batch_norm(
+                    input, weight, bias, running_mean, running_var, training, momentum, eps, ops=TENSOR
+                ),
+                "native_batch_norm",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "native_batch_norm",
+            "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps",
+            (input, weight, bias, running_mean, running_var, training, momentum, eps),
+            error,
+        )
 
 
 def instance_norm(
@@ -2136,9 +2635,23 @@ def instance_norm(
 
     instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
     """
-    return composite_nn.instance_norm(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, ops=TENSOR
-    )
+    if use_input_stats is not False and use_input_stats is not True:
+        use_input_stats = a_flag("nn.functional.instance_norm", "use_input_stats", use_input_stats)
+    if type(momentum) not in A_NUMBER:
+        momentum = a_number("nn.functional.instance_norm", "momentum", momentum)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.instance_norm", "eps", eps)
+    try:
+        return composite_nn.instance_norm(
+            input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.instance_norm",
+            "Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05",
+            (input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps),
+            error,
+        )
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -2146,7 +2659,19 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
     rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
     """
-    return composite_nn.rms_norm(input, normalized_shape, weight, eps, ops=TENSOR)
+    if type(normalized_shape) not in SOME_INTS:
+        normalized_shape = some_ints("rms_norm", "normalized_shape", normalized_shape)
+    if eps is not None and type(eps) not in A_NUMBER:
+        eps = a_number("rms_norm", "eps", eps)
+    try:
+        return composite_nn.rms_norm(input, normalized_shape, weight, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "rms_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None",
+            (input, normalized_shape, weight, eps),
+            error,
+        )
 
 
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
@@ -2154,7 +2679,19 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
     native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
     """
-    return composite_nn.native_layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    if type(normalized_shape) not in SOME_INTS:
+        normalized_shape = some_ints("native_layer_norm", "normalized_shape", normalized_shape)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("native_layer_norm", "eps", eps)
+    try:
+        return composite_nn.native_layer_norm(input, normalized_shape, weight, bias, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "native_layer_norm",
+            "Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps",
+            (input, normalized_shape, weight, bias, eps),
+            error,
+        )
 
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
@@ -2162,7 +2699,25 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
     native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)
     """
-    return composite_nn.native_group_norm(input, weight, bias, N, C, HxW, group, eps, ops=TENSOR)
+    if type(N) not in AN_INT:
+        N = an_int("native_group_norm", "N", N)
+    if type(C) not in AN_INT:
+        C = an_int("native_group_norm", "C", C)
+    if type(HxW) not in AN_INT:
+        HxW = an_int("native_group_norm", "HxW", HxW)
+    if type(group) not in AN_INT:
+        group = an_int("native_group_norm", "group", group)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("native_group_norm", "eps", eps)
+    try:
+        return composite_nn.native_group_norm(input, weight, bias, N, C, HxW, group, eps, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "native_group_norm",
+            "Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps",
+            (input, weight, bias, N, C, HxW, group, eps),
+            error,
+        )
 
 
 def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
@@ -2170,7 +2725,23 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
 
     local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor
     """
-    return composite_nn.local_response_norm(input, size, alpha, beta, k, ops=TENSOR)
+    if type(size) not in AN_INT:
+        size = an_int("nn.functional.local_response_norm", "size", size)
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("nn.functional.local_response_norm", "alpha", alpha)
+    if type(beta) not in A_NUMBER:
+        beta = a_number("nn.functional.local_response_norm", "beta", beta)
+    if type(k) not in A_NUMBER:
+        k = a_number("nn.functional.local_response_norm", "k", k)
+    try:
+        return composite_nn.local_response_norm(input, size, alpha, beta, k, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.local_response_norm",
+            "Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0",
+            (input, size, alpha, beta, k),
+            error,
+        )
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET, out=None):
@@ -2180,11 +2751,25 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET, out=None):
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_nn.normalize(input, p, dim, eps, ops=TENSOR), "normalize")
-    )
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.normalize", "p", p)
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.normalize", "dim", dim)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.normalize", "eps", eps)
+    try:
+        return (
+            composite_nn.normalize(input, p, dim, eps, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_nn.normalize(input, p, dim, eps, ops=TENSOR), "nn.functional.normalize")
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.normalize",
+            "Tensor input, float p=2.0, int dim=1, float eps=1e-12",
+            (input, p, dim, eps),
+            error,
+        )
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -2192,7 +2777,21 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
     dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout1d(input, p, training, inplace, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout1d", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout1d", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout1d", "inplace", inplace)
+    try:
+        return composite_nn.dropout1d(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout1d",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
@@ -2200,7 +2799,21 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
     dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout2d(input, p, training, inplace, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout2d", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout2d", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout2d", "inplace", inplace)
+    try:
+        return composite_nn.dropout2d(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout2d",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
@@ -2208,7 +2821,21 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
     dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor
     """
-    return composite_nn.dropout3d(input, p, training, inplace, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.dropout3d", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.dropout3d", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.dropout3d", "inplace", inplace)
+    try:
+        return composite_nn.dropout3d(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.dropout3d",
+            "Tensor input, float p=0.5, bool training=True, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
@@ -2216,7 +2843,21 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
 
     alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
     """
-    return composite_nn.alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.alpha_dropout", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.alpha_dropout", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.alpha_dropout", "inplace", inplace)
+    try:
+        return composite_nn.alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.alpha_dropout",
+            "Tensor input, float p=0.5, bool training=False, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
@@ -2224,7 +2865,21 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 
     feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor
     """
-    return composite_nn.feature_alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.feature_alpha_dropout", "p", p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.feature_alpha_dropout", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.feature_alpha_dropout", "inplace", inplace)
+    try:
+        return composite_nn.feature_alpha_dropout(input, p, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.feature_alpha_dropout",
+            "Tensor input, float p=0.5, bool training=False, bool inplace=False",
+            (input, p, training, inplace),
+            error,
+        )
 
 
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
@@ -2232,7 +2887,23 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=
 
     rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor
     """
-    return composite_nn.rrelu(input, lower, upper, training, inplace, ops=TENSOR)
+    if type(lower) not in A_NUMBER:
+        lower = a_number("nn.functional.rrelu", "lower", lower)
+    if type(upper) not in A_NUMBER:
+        upper = a_number("nn.functional.rrelu", "upper", upper)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.rrelu", "training", training)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.rrelu", "inplace", inplace)
+    try:
+        return composite_nn.rrelu(input, lower, upper, training, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.rrelu",
+            "Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False",
+            (input, lower, upper, training, inplace),
+            error,
+        )
 
 
 def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1, *, axis=UNSET):
@@ -2242,7 +2913,23 @@ def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1, *, axis=UNSET
     """
     if axis is not UNSET:
         dim = axis
-    return composite_nn.gumbel_softmax(logits, tau, hard, eps, dim, ops=TENSOR)
+    if type(tau) not in A_NUMBER:
+        tau = a_number("nn.functional.gumbel_softmax", "tau", tau)
+    if hard is not False and hard is not True:
+        hard = a_flag("nn.functional.gumbel_softmax", "hard", hard)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.gumbel_softmax", "eps", eps)
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.gumbel_softmax", "dim", dim)
+    try:
+        return composite_nn.gumbel_softmax(logits, tau, hard, eps, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.gumbel_softmax",
+            "Tensor logits, float tau=1.0, bool hard=False, float eps=1e-10, int dim=-1",
+            (logits, tau, hard, eps, dim),
+            error,
+        )
 
 
 def scaled_dot_product_attention(
@@ -2253,9 +2940,25 @@ def scaled_dot_product_attention(
 
     scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
     """
-    return composite_nn.scaled_dot_product_attention(
-        query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, ops=TENSOR
-    )
+    if type(dropout_p) not in A_NUMBER:
+        dropout_p = a_number("nn.functional.scaled_dot_product_attention", "dropout_p", dropout_p)
+    if is_causal is not False and is_causal is not True:
+        is_causal = a_flag("nn.functional.scaled_dot_product_attention", "is_causal", is_causal)
+    if scale is not None and type(scale) not in A_NUMBER:
+        scale = a_number("nn.functional.scaled_dot_product_attention", "scale", scale)
+    if enable_gqa is not False and enable_gqa is not True:
+        enable_gqa = a_flag("nn.functional.scaled_dot_product_attention", "enable_gqa", enable_gqa)
+    try:
+        return composite_nn.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.scaled_dot_product_attention",
+            "Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, float? scale=None, bool enable_gqa=False",
+            (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa),
+            error,
+        )
 
 
 def multi_head_attention_forward(
@@ -2290,38 +2993,100 @@ def multi_head_attention_forward(
 
     multi_head_attention_forward(Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False) -> (Tensor attn_output, Tensor? attn_output_weights)
     """
-    return composite_nn.multi_head_attention_forward(
-        query,
-        key,
-        value,
-        embed_dim_to_check,
-        num_heads,
-        in_proj_weight,
-        in_proj_bias,
-        bias_k,
-        bias_v,
-        add_zero_attn,
-        dropout_p,
-        out_proj_weight,
-        out_proj_bias,
-        training,
-        key_padding_mask,
-        need_weights,
-        attn_mask,
-        use_separate_proj_weight,
-        q_proj_weight,
-        k_proj_weight,
-        v_proj_weight,
-        static_k,
-        static_v,
-        average_attn_weights,
-        is_causal,
-        ops=TENSOR,
-    )
+    if type(embed_dim_to_check) not in AN_INT:
+        embed_dim_to_check = an_int(
+            "nn.functional.multi_head_attention_forward", "embed_dim_to_check", embed_dim_to_check
+        )
+    if type(num_heads) not in AN_INT:
+        num_heads = an_int("nn.functional.multi_head_attention_forward", "num_heads", num_heads)
+    if add_zero_attn is not False and add_zero_attn is not True:
+        add_zero_attn = a_flag("nn.functional.multi_head_attention_forward", "add_zero_attn", add_zero_attn)
+    if type(dropout_p) not in A_NUMBER:
+        dropout_p = a_number("nn.functional.multi_head_attention_forward", "dropout_p", dropout_p)
+    if training is not False and training is not True:
+        training = a_flag("nn.functional.multi_head_attention_forward", "training", training)
+    if need_weights is not False and need_weights is not True:
+        need_weights = a_flag("nn.functional.multi_head_attention_forward", "need_weights", need_weights)
+    if use_separate_proj_weight is not False and use_separate_proj_weight is not True:
+        use_separate_proj_weight = a_flag(
+            "nn.functional.multi_head_attention_forward", "use_separate_proj_weight", use_separate_proj_weight
+        )
+    if average_attn_weights is not False and average_attn_weights is not True:
+        average_attn_weights = a_flag(
+            "nn.functional.multi_head_attention_forward", "average_attn_weights", average_attn_weights
+        )
+    if is_causal is not False and is_causal is not True:
+        is_causal = a_flag("nn.functional.multi_head_attention_forward", "is_causal", is_causal)
+    try:
+        return composite_nn.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            embed_dim_to_check,
+            num_heads,
+            in_proj_weight,
+            in_proj_bias,
+            bias_k,
+            bias_v,
+            add_zero_attn,
+            dropout_p,
+            out_proj_weight,
+            out_proj_bias,
+            training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            use_separate_proj_weight,
+            q_proj_weight,
+            k_proj_weight,
+            v_proj_weight,
+            static_k,
+            static_v,
+            average_attn_weights,
+            is_causal,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.multi_head_attention_forward",
+            "Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False",
+            (
+                query,
+                key,
+                value,
+                embed_dim_to_check,
+                num_heads,
+                in_proj_weight,
+                in_proj_bias,
+                bias_k,
+                bias_v,
+                add_zero_attn,
+                dropout_p,
+                out_proj_weight,
+                out_proj_bias,
+                training,
+                key_padding_mask,
+                need_weights,
+                attn_mask,
+                use_separate_proj_weight,
+                q_proj_weight,
+                k_proj_weight,
+                v_proj_weight,
+                static_k,
+                static_v,
+                average_attn_weights,
+                is_causal,
+            ),
+            error,
+        )
 
 
 OP_bag_of_each = Operator(
-    "bag_of_each", "bag_of_each", ((0, "starts"), (1, "indices")), multi=namedtuple("bag_of_each", ["bag", "count"])
+    "bag_of_each",
+    "bag_of_each",
+    ((0, "starts"), (1, "indices")),
+    "Tensor starts, Tensor indices, int rows, int? padding_idx=None",
+    multi=namedtuple("bag_of_each", ["bag", "count"]),
 )
 
 
@@ -2333,7 +3098,7 @@ def bag_of_each(starts, indices, rows, padding_idx=None):
     return dispatch(OP_bag_of_each, (starts, indices, rows, padding_idx))
 
 
-OP_bag_argmax = Operator("bag_argmax", "bag_argmax", ((0, "rows"), (1, "bag")))
+OP_bag_argmax = Operator("bag_argmax", "bag_argmax", ((0, "rows"), (1, "bag")), "Tensor rows, Tensor bag, int bags")
 
 
 def bag_argmax(rows, bag, bags):
@@ -2351,12 +3116,14 @@ def bag_argmax(rows, bag, bags):
         try:
             result = kernels.bag_argmax(rows._array if a is Tensor else rows, bag._array if b is Tensor else bag, bags)
         except Exception as error:
-            raise explain(OP_bag_argmax, (rows, bag, bags), error) from error
+            raise explain(OP_bag_argmax, (rows, bag, bags), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (rows if a is Tensor else bag)._level
+        if WATCHED:
+            note_operator("bag_argmax", rows, bag)
         return out
     return dispatch(OP_bag_argmax, (rows, bag, bags))
 
@@ -2378,20 +3145,52 @@ def embedding_bag(
 
     embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode="mean", bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor
     """
-    return composite_nn.embedding_bag(
-        input,
-        weight,
-        offsets,
-        max_norm,
-        norm_type,
-        scale_grad_by_freq,
-        mode,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-        ops=TENSOR,
-    )
+    if max_norm is not None and type(max_norm) not in A_NUMBER:
+        max_norm = a_number("nn.functional.embedding_bag", "max_norm", max_norm)
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.embedding_bag", "norm_type", norm_type)
+    if scale_grad_by_freq is not False and scale_grad_by_freq is not True:
+        scale_grad_by_freq = a_flag("nn.functional.embedding_bag", "scale_grad_by_freq", scale_grad_by_freq)
+    if sparse is not False and sparse is not True:
+        sparse = a_flag("nn.functional.embedding_bag", "sparse", sparse)
+    if include_last_offset is not False and include_last_offset is not True:
+        include_last_offset = a_flag("nn.functional.embedding_bag", "include_last_offset", include_last_offset)
+    if padding_idx is not None and type(padding_idx) not in AN_INT:
+        padding_idx = an_int("nn.functional.embedding_bag", "padding_idx", padding_idx)
+    try:
+        return composite_nn.embedding_bag(
+            input,
+            weight,
+            offsets,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            per_sample_weights,
+            include_last_offset,
+            padding_idx,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.embedding_bag",
+            "Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None",
+            (
+                input,
+                weight,
+                offsets,
+                max_norm,
+                norm_type,
+                scale_grad_by_freq,
+                mode,
+                sparse,
+                per_sample_weights,
+                include_last_offset,
+                padding_idx,
+            ),
+            error,
+        )
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=UNSET):
@@ -2401,7 +3200,21 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=UNSET
     """
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_nn.pairwise_distance(x1, x2, p, eps, keepdim, ops=TENSOR)
+    if type(p) not in A_NUMBER:
+        p = a_number("pairwise_distance", "p", p)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("pairwise_distance", "eps", eps)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("pairwise_distance", "keepdim", keepdim)
+    try:
+        return composite_nn.pairwise_distance(x1, x2, p, eps, keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "pairwise_distance",
+            "Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False",
+            (x1, x2, p, eps, keepdim),
+            error,
+        )
 
 
 def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean"):
@@ -2409,7 +3222,17 @@ def hinge_embedding_loss(input, target, *, margin=1.0, reduction="mean"):
 
     hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction="mean") -> Tensor
     """
-    return composite_nn.hinge_embedding_loss(input, target, margin=margin, reduction=reduction, ops=TENSOR)
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.hinge_embedding_loss", "margin", margin)
+    try:
+        return composite_nn.hinge_embedding_loss(input, target, margin=margin, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.hinge_embedding_loss",
+            "Tensor input, Tensor target, float margin=1.0, str reduction='mean'",
+            (input, target, margin, reduction),
+            error,
+        )
 
 
 def cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction="mean"):
@@ -2417,7 +3240,19 @@ def cosine_embedding_loss(input1, input2, target, *, margin=0.0, reduction="mean
 
     cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
     """
-    return composite_nn.cosine_embedding_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.cosine_embedding_loss", "margin", margin)
+    try:
+        return composite_nn.cosine_embedding_loss(
+            input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.cosine_embedding_loss",
+            "Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean'",
+            (input1, input2, target, margin, reduction),
+            error,
+        )
 
 
 def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean"):
@@ -2425,7 +3260,17 @@ def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean")
 
     margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction="mean") -> Tensor
     """
-    return composite_nn.margin_ranking_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.margin_ranking_loss", "margin", margin)
+    try:
+        return composite_nn.margin_ranking_loss(input1, input2, target, margin=margin, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.margin_ranking_loss",
+            "Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean'",
+            (input1, input2, target, margin, reduction),
+            error,
+        )
 
 
 def soft_margin_loss(input, target, *, reduction="mean"):
@@ -2433,7 +3278,15 @@ def soft_margin_loss(input, target, *, reduction="mean"):
 
     soft_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.soft_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.soft_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.soft_margin_loss",
+            "Tensor input, Tensor target, str reduction='mean'",
+            (input, target, reduction),
+            error,
+        )
 
 
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction="mean"):
@@ -2441,7 +3294,19 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction=
 
     multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.multi_margin_loss(input, target, p, margin, weight, reduction=reduction, ops=TENSOR)
+    if type(p) not in AN_INT:
+        p = an_int("nn.functional.multi_margin_loss", "p", p)
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.multi_margin_loss", "margin", margin)
+    try:
+        return composite_nn.multi_margin_loss(input, target, p, margin, weight, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.multi_margin_loss",
+            "Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str reduction='mean'",
+            (input, target, p, margin, weight, reduction),
+            error,
+        )
 
 
 def multilabel_margin_loss(input, target, *, reduction="mean"):
@@ -2450,7 +3315,15 @@ def multilabel_margin_loss(input, target, *, reduction="mean"):
 
     multilabel_margin_loss(Tensor input, Tensor target, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.multilabel_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.multilabel_margin_loss(input, target, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.multilabel_margin_loss",
+            "Tensor input, Tensor target, str reduction='mean'",
+            (input, target, reduction),
+            error,
+        )
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, *, reduction="mean"):
@@ -2458,7 +3331,15 @@ def multilabel_soft_margin_loss(input, target, weight=None, *, reduction="mean")
 
     multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, *, str reduction="mean") -> Tensor
     """
-    return composite_nn.multilabel_soft_margin_loss(input, target, weight, reduction=reduction, ops=TENSOR)
+    try:
+        return composite_nn.multilabel_soft_margin_loss(input, target, weight, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.multilabel_soft_margin_loss",
+            "Tensor input, Tensor target, Tensor? weight=None, str reduction='mean'",
+            (input, target, weight, reduction),
+            error,
+        )
 
 
 def triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction="mean"):
@@ -2466,9 +3347,25 @@ def triplet_margin_loss(anchor, positive, negative, *, margin=1.0, p=2.0, eps=1e
 
     triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, str reduction="mean") -> Tensor
     """
-    return composite_nn.triplet_margin_loss(
-        anchor, positive, negative, margin=margin, p=p, eps=eps, swap=swap, reduction=reduction, ops=TENSOR
-    )
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.triplet_margin_loss", "margin", margin)
+    if type(p) not in A_NUMBER:
+        p = a_number("nn.functional.triplet_margin_loss", "p", p)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.triplet_margin_loss", "eps", eps)
+    if swap is not False and swap is not True:
+        swap = a_flag("nn.functional.triplet_margin_loss", "swap", swap)
+    try:
+        return composite_nn.triplet_margin_loss(
+            anchor, positive, negative, margin=margin, p=p, eps=eps, swap=swap, reduction=reduction, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.triplet_margin_loss",
+            "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, str reduction='mean'",
+            (anchor, positive, negative, margin, p, eps, swap, reduction),
+            error,
+        )
 
 
 def triplet_margin_with_distance_loss(
@@ -2478,16 +3375,28 @@ def triplet_margin_with_distance_loss(
 
     triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, any distance_function=None, float margin=1.0, bool swap=False, str reduction="mean") -> Tensor
     """
-    return composite_nn.triplet_margin_with_distance_loss(
-        anchor,
-        positive,
-        negative,
-        distance_function=distance_function,
-        margin=margin,
-        swap=swap,
-        reduction=reduction,
-        ops=TENSOR,
-    )
+    if type(margin) not in A_NUMBER:
+        margin = a_number("nn.functional.triplet_margin_with_distance_loss", "margin", margin)
+    if swap is not False and swap is not True:
+        swap = a_flag("nn.functional.triplet_margin_with_distance_loss", "swap", swap)
+    try:
+        return composite_nn.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=distance_function,
+            margin=margin,
+            swap=swap,
+            reduction=reduction,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.triplet_margin_with_distance_loss",
+            "Tensor anchor, Tensor positive, Tensor negative, any distance_function=None, float margin=1.0, bool swap=False, str reduction='mean'",
+            (anchor, positive, negative, distance_function, margin, swap, reduction),
+            error,
+        )
 
 
 def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction="mean"):
@@ -2496,7 +3405,21 @@ def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, re
 
     poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, *, float eps=1e-08, str reduction="mean") -> Tensor
     """
-    return composite_nn.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction, ops=TENSOR)
+    if log_input is not False and log_input is not True:
+        log_input = a_flag("nn.functional.poisson_nll_loss", "log_input", log_input)
+    if full is not False and full is not True:
+        full = a_flag("nn.functional.poisson_nll_loss", "full", full)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.poisson_nll_loss", "eps", eps)
+    try:
+        return composite_nn.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.poisson_nll_loss",
+            "Tensor input, Tensor target, bool log_input=True, bool full=False, float eps=1e-08, str reduction='mean'",
+            (input, target, log_input, full, eps, reduction),
+            error,
+        )
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
@@ -2504,7 +3427,19 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
 
     gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction="mean") -> Tensor
     """
-    return composite_nn.gaussian_nll_loss(input, target, var, full, eps, reduction, ops=TENSOR)
+    if full is not False and full is not True:
+        full = a_flag("nn.functional.gaussian_nll_loss", "full", full)
+    if type(eps) not in A_NUMBER:
+        eps = a_number("nn.functional.gaussian_nll_loss", "eps", eps)
+    try:
+        return composite_nn.gaussian_nll_loss(input, target, var, full, eps, reduction, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.gaussian_nll_loss",
+            "Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction='mean'",
+            (input, target, var, full, eps, reduction),
+            error,
+        )
 
 
 class LinearCrossEntropyRowsBackward0(Node):
@@ -2579,37 +3514,41 @@ def record_linear_cross_entropy_rows(out, input, linear_weight, target, linear_b
         port(linear_bias),
         port(weight),
     )
-    node.arg_ignore_index = ignore_index
-    node.arg_rows = rows
+    node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
+    node.arg_rows = rows if type(rows) in FIXED else snapshot(rows)
     if node._nexts[0] is not None or node._nexts[1] is not None or node._nexts[2] is not None:
-        node.saved_input = input
-        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_linear_weight = linear_weight
-        node.version_linear_weight = (
-            linear_weight._counter and linear_weight._counter.n
-            if type(linear_weight) is Tensor
-            else version_when_saved(linear_weight)
-        )
-        node.saved_target = target
-        node.version_target = (
-            target._counter and target._counter.n if type(target) is Tensor else version_when_saved(target)
-        )
-        node.saved_linear_bias = linear_bias
-        node.version_linear_bias = (
-            linear_bias._counter and linear_bias._counter.n
-            if type(linear_bias) is Tensor
-            else version_when_saved(linear_bias)
-        )
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
+        if type(linear_weight) is Tensor:
+            node.saved_linear_weight = linear_weight
+            node.version_linear_weight = linear_weight._counter and linear_weight._counter.n
+        else:
+            node.saved_linear_weight, node.version_linear_weight = save_other(linear_weight)
+        if type(target) is Tensor:
+            node.saved_target = target
+            node.version_target = target._counter and target._counter.n
+        else:
+            node.saved_target, node.version_target = save_other(target, True)
+        if type(linear_bias) is Tensor:
+            node.saved_linear_bias = linear_bias
+            node.version_linear_bias = linear_bias._counter and linear_bias._counter.n
+        else:
+            node.saved_linear_bias, node.version_linear_bias = save_other(linear_bias)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight, True)
 
 
 OP_linear_cross_entropy_rows = Operator(
     "linear_cross_entropy_rows",
     "linear_cross_entropy_rows",
     ((0, "input"), (1, "linear_weight"), (2, "target"), (3, "linear_bias"), (4, "weight")),
+    "Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows",
     record=record_linear_cross_entropy_rows,
     saves_self=True,
 )
@@ -2645,7 +3584,7 @@ def linear_cross_entropy_rows(input, linear_weight, target, linear_bias, weight,
                 OP_linear_cross_entropy_rows,
                 (input, linear_weight, target, linear_bias, weight, ignore_index, rows),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2684,18 +3623,30 @@ def linear_cross_entropy(
 
     linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction="mean", int? ignore_index=None, float label_smoothing=0.0, any options=None) -> Tensor
     """
-    return composite_nn.linear_cross_entropy(
-        input,
-        linear_weight,
-        target,
-        linear_bias=linear_bias,
-        weight=weight,
-        reduction=reduction,
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-        options=options,
-        ops=TENSOR,
-    )
+    if ignore_index is not None and type(ignore_index) not in AN_INT:
+        ignore_index = an_int("nn.functional.linear_cross_entropy", "ignore_index", ignore_index)
+    if type(label_smoothing) not in A_NUMBER:
+        label_smoothing = a_number("nn.functional.linear_cross_entropy", "label_smoothing", label_smoothing)
+    try:
+        return composite_nn.linear_cross_entropy(
+            input,
+            linear_weight,
+            target,
+            linear_bias=linear_bias,
+            weight=weight,
+            reduction=reduction,
+            ignore_index=ignore_index,
+            label_smoothing=label_smoothing,
+            options=options,
+            ops=TENSOR,
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.linear_cross_entropy",
+            "Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', int? ignore_index=None, float label_smoothing=0.0, any options=None",
+            (input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options),
+            error,
+        )
 
 
 class CtcLossBackward0(MultiNode):
@@ -2757,27 +3708,27 @@ def record_ctc_loss_rows(out, log_probs, targets, input_lengths, target_lengths,
     """Make each of `out` an output of a CtcLossBackward0 node."""
     node = start_multi(CtcLossBackward0, out, (True, False))
     node._next0 = log_probs._fn if type(log_probs) is Tensor and log_probs._extra is None else port(log_probs)
-    node.saved_log_probs = log_probs
-    node.version_log_probs = (
-        log_probs._counter and log_probs._counter.n if type(log_probs) is Tensor else version_when_saved(log_probs)
-    )
-    node.saved_targets = targets
-    node.version_targets = (
-        targets._counter and targets._counter.n if type(targets) is Tensor else version_when_saved(targets)
-    )
-    node.saved_input_lengths = input_lengths
-    node.version_input_lengths = (
-        input_lengths._counter and input_lengths._counter.n
-        if type(input_lengths) is Tensor
-        else version_when_saved(input_lengths)
-    )
-    node.saved_target_lengths = target_lengths
-    node.version_target_lengths = (
-        target_lengths._counter and target_lengths._counter.n
-        if type(target_lengths) is Tensor
-        else version_when_saved(target_lengths)
-    )
-    node.arg_blank = blank
+    if type(log_probs) is Tensor:
+        node.saved_log_probs = log_probs
+        node.version_log_probs = log_probs._counter and log_probs._counter.n
+    else:
+        node.saved_log_probs, node.version_log_probs = save_other(log_probs)
+    if type(targets) is Tensor:
+        node.saved_targets = targets
+        node.version_targets = targets._counter and targets._counter.n
+    else:
+        node.saved_targets, node.version_targets = save_other(targets, True)
+    if type(input_lengths) is Tensor:
+        node.saved_input_lengths = input_lengths
+        node.version_input_lengths = input_lengths._counter and input_lengths._counter.n
+    else:
+        node.saved_input_lengths, node.version_input_lengths = save_other(input_lengths, True)
+    if type(target_lengths) is Tensor:
+        node.saved_target_lengths = target_lengths
+        node.version_target_lengths = target_lengths._counter and target_lengths._counter.n
+    else:
+        node.saved_target_lengths, node.version_target_lengths = save_other(target_lengths, True)
+    node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
     node.saved_losses = out[0]._array
     node.version_losses = watch_output(out[0])
     node.saved_log_alpha = out[1]._array
@@ -2788,6 +3739,7 @@ OP_ctc_loss_rows = Operator(
     "ctc_loss_rows",
     "ctc_loss_rows",
     ((0, "log_probs"), (1, "targets"), (2, "input_lengths"), (3, "target_lengths")),
+    "Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0",
     record=record_ctc_loss_rows,
     multi=namedtuple("ctc_loss_rows", ["losses", "log_alpha"]),
     saves_self=True,
@@ -2875,42 +3827,43 @@ def record_ctc_loss_rows_backward(
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = log_probs._fn if type(log_probs) is Tensor and log_probs._extra is None else port(log_probs)
-    node.saved_log_probs = log_probs
-    node.version_log_probs = (
-        log_probs._counter and log_probs._counter.n if type(log_probs) is Tensor else version_when_saved(log_probs)
-    )
-    node.saved_targets = targets
-    node.version_targets = (
-        targets._counter and targets._counter.n if type(targets) is Tensor else version_when_saved(targets)
-    )
-    node.saved_input_lengths = input_lengths
-    node.version_input_lengths = (
-        input_lengths._counter and input_lengths._counter.n
-        if type(input_lengths) is Tensor
-        else version_when_saved(input_lengths)
-    )
-    node.saved_target_lengths = target_lengths
-    node.version_target_lengths = (
-        target_lengths._counter and target_lengths._counter.n
-        if type(target_lengths) is Tensor
-        else version_when_saved(target_lengths)
-    )
-    node.saved_losses = losses
-    node.version_losses = (
-        losses._counter and losses._counter.n if type(losses) is Tensor else version_when_saved(losses)
-    )
-    node.saved_log_alpha = log_alpha
-    node.version_log_alpha = (
-        log_alpha._counter and log_alpha._counter.n if type(log_alpha) is Tensor else version_when_saved(log_alpha)
-    )
-    node.arg_blank = blank
+    if type(log_probs) is Tensor:
+        node.saved_log_probs = log_probs
+        node.version_log_probs = log_probs._counter and log_probs._counter.n
+    else:
+        node.saved_log_probs, node.version_log_probs = save_other(log_probs)
+    if type(targets) is Tensor:
+        node.saved_targets = targets
+        node.version_targets = targets._counter and targets._counter.n
+    else:
+        node.saved_targets, node.version_targets = save_other(targets, True)
+    if type(input_lengths) is Tensor:
+        node.saved_input_lengths = input_lengths
+        node.version_input_lengths = input_lengths._counter and input_lengths._counter.n
+    else:
+        node.saved_input_lengths, node.version_input_lengths = save_other(input_lengths, True)
+    if type(target_lengths) is Tensor:
+        node.saved_target_lengths = target_lengths
+        node.version_target_lengths = target_lengths._counter and target_lengths._counter.n
+    else:
+        node.saved_target_lengths, node.version_target_lengths = save_other(target_lengths, True)
+    if type(losses) is Tensor:
+        node.saved_losses = losses
+        node.version_losses = losses._counter and losses._counter.n
+    else:
+        node.saved_losses, node.version_losses = save_other(losses, True)
+    if type(log_alpha) is Tensor:
+        node.saved_log_alpha = log_alpha
+        node.version_log_alpha = log_alpha._counter and log_alpha._counter.n
+    else:
+        node.saved_log_alpha, node.version_log_alpha = save_other(log_alpha, True)
+    node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
     if node._next1 is not None:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = (
-            grad_output._counter and grad_output._counter.n
-            if type(grad_output) is Tensor
-            else version_when_saved(grad_output)
-        )
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
 
 
 OP_ctc_loss_rows_backward = Operator(
@@ -2925,6 +3878,7 @@ OP_ctc_loss_rows_backward = Operator(
         (5, "losses"),
         (6, "log_alpha"),
     ),
+    "Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0",
     record=record_ctc_loss_rows_backward,
     saves_self=True,
 )
@@ -2967,7 +3921,7 @@ def ctc_loss_rows_backward(grad_output, log_probs, targets, input_lengths, targe
                 OP_ctc_loss_rows_backward,
                 (grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3008,6 +3962,7 @@ OP_ctc_loss_rows_double_backward = Operator(
         (6, "losses"),
         (7, "log_alpha"),
     ),
+    "Tensor direction, Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0",
     record=record_ctc_loss_rows_double_backward,
 )
 
@@ -3054,7 +4009,7 @@ def ctc_loss_rows_double_backward(
                 OP_ctc_loss_rows_double_backward,
                 (direction, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3085,9 +4040,21 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
     ctc_loss(Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction="mean", bool zero_infinity=False) -> Tensor
     """
-    return composite_nn.ctc_loss(
-        log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, ops=TENSOR
-    )
+    if type(blank) not in AN_INT:
+        blank = an_int("nn.functional.ctc_loss", "blank", blank)
+    if zero_infinity is not False and zero_infinity is not True:
+        zero_infinity = a_flag("nn.functional.ctc_loss", "zero_infinity", zero_infinity)
+    try:
+        return composite_nn.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.ctc_loss",
+            "Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False",
+            (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity),
+            error,
+        )
 
 
 def relu(input, inplace=False):
@@ -3095,7 +4062,12 @@ def relu(input, inplace=False):
 
     relu.functional(Tensor input, bool inplace=False) -> Tensor
     """
-    return composite_nn.relu_functional(input, inplace, ops=TENSOR)
+    if inplace is not False and inplace is not True:
+        inplace = a_flag("nn.functional.relu", "inplace", inplace)
+    try:
+        return composite_nn.relu_functional(input, inplace, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.relu", "Tensor input, bool inplace=False", (input, inplace), error)
 
 
 def sigmoid(input):
@@ -3103,7 +4075,10 @@ def sigmoid(input):
 
     sigmoid.functional(Tensor input) -> Tensor
     """
-    return composite_nn.sigmoid_functional(input, ops=TENSOR)
+    try:
+        return composite_nn.sigmoid_functional(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.sigmoid", "Tensor input", (input,), error)
 
 
 def tanh(input):
@@ -3111,7 +4086,10 @@ def tanh(input):
 
     tanh.functional(Tensor input) -> Tensor
     """
-    return composite_nn.tanh_functional(input, ops=TENSOR)
+    try:
+        return composite_nn.tanh_functional(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("nn.functional.tanh", "Tensor input", (input,), error)
 
 
 def softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
@@ -3122,10 +4100,17 @@ def softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("softmax", dtype)
+        dtype = number_type("nn.functional.softmax", dtype)
     if dim is UNSET:
-        raise missing_argument("softmax", "dim")
-    return composite_nn.softmax_functional(input, dim, dtype, ops=TENSOR)
+        raise missing_argument("nn.functional.softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.softmax", "dim", dim)
+    try:
+        return composite_nn.softmax_functional(input, dim, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.softmax", "Tensor input, int dim, ScalarType? dtype=None", (input, dim, dtype), error
+        )
 
 
 def log_softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
@@ -3136,7 +4121,14 @@ def log_softmax_functional(input, dim=UNSET, dtype=None, *, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("log_softmax", dtype)
+        dtype = number_type("nn.functional.log_softmax", dtype)
     if dim is UNSET:
-        raise missing_argument("log_softmax", "dim")
-    return composite_nn.log_softmax_functional(input, dim, dtype, ops=TENSOR)
+        raise missing_argument("nn.functional.log_softmax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nn.functional.log_softmax", "dim", dim)
+    try:
+        return composite_nn.log_softmax_functional(input, dim, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.log_softmax", "Tensor input, int dim, ScalarType? dtype=None", (input, dim, dtype), error
+        )

@@ -3,14 +3,16 @@
 from collections import namedtuple
 from math import nan, pi
 from numpy import asarray, ndarray
-from pullback.core.arguments import number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.arguments import AN_INT, A_NUMBER, a_flag, a_number, an_int, number_type
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.view import make_view, shares_memory
 from pullback.ops.formulas.elementary import logit_slope
@@ -66,7 +68,7 @@ def record_add(out, input, other):
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
 
-OP_add = Operator("add", "add", ((0, "input"), (1, "other")), record=record_add)
+OP_add = Operator("add", "add", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_add)
 
 
 def add_plain(input, other, *, out=None):
@@ -88,7 +90,7 @@ def add_plain(input, other, *, out=None):
         try:
             result = kernels.add(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_add, (input, other), error) from error
+            raise explain(OP_add, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -136,10 +138,17 @@ def record_add_alpha(out, input, other, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
-OP_add_alpha = Operator("add.alpha", "add_alpha", ((0, "input"), (1, "other")), record=record_add_alpha)
+OP_add_alpha = Operator(
+    "add.alpha",
+    "add_alpha",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, Scalar alpha",
+    record=record_add_alpha,
+    shown="add",
+)
 
 
 def add_alpha(input, other, *, alpha, out=None):
@@ -147,6 +156,8 @@ def add_alpha(input, other, *, alpha, out=None):
 
     add.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("add", "alpha", alpha)
     if out is not None:
         return write_out(OP_add_alpha, (input, other, alpha), out)
     a, b = type(input), type(other)
@@ -163,7 +174,7 @@ def add_alpha(input, other, *, alpha, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, alpha
             )
         except Exception as error:
-            raise explain(OP_add_alpha, (input, other, alpha), error) from error
+            raise explain(OP_add_alpha, (input, other, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -179,6 +190,8 @@ def add_alpha(input, other, *, alpha, out=None):
 
 def inplace_add_alpha(input, other, *, alpha):
     """In-place form of `add`."""
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("add_", "alpha", alpha)
     return inplace(OP_add_alpha, (input, other, alpha))
 
 
@@ -213,7 +226,7 @@ def record_sub(out, input, other):
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
 
-OP_sub = Operator("sub", "sub", ((0, "input"), (1, "other")), record=record_sub)
+OP_sub = Operator("sub", "sub", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_sub)
 
 
 def sub_plain(input, other, *, out=None):
@@ -235,7 +248,7 @@ def sub_plain(input, other, *, out=None):
         try:
             result = kernels.sub(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_sub, (input, other), error) from error
+            raise explain(OP_sub, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -283,10 +296,17 @@ def record_sub_alpha(out, input, other, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
-OP_sub_alpha = Operator("sub.alpha", "sub_alpha", ((0, "input"), (1, "other")), record=record_sub_alpha)
+OP_sub_alpha = Operator(
+    "sub.alpha",
+    "sub_alpha",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, Scalar alpha",
+    record=record_sub_alpha,
+    shown="sub",
+)
 
 
 def sub_alpha(input, other, *, alpha, out=None):
@@ -294,6 +314,8 @@ def sub_alpha(input, other, *, alpha, out=None):
 
     sub.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("sub", "alpha", alpha)
     if out is not None:
         return write_out(OP_sub_alpha, (input, other, alpha), out)
     a, b = type(input), type(other)
@@ -310,7 +332,7 @@ def sub_alpha(input, other, *, alpha, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, alpha
             )
         except Exception as error:
-            raise explain(OP_sub_alpha, (input, other, alpha), error) from error
+            raise explain(OP_sub_alpha, (input, other, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -326,6 +348,8 @@ def sub_alpha(input, other, *, alpha, out=None):
 
 def inplace_sub_alpha(input, other, *, alpha):
     """In-place form of `sub`."""
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("sub_", "alpha", alpha)
     return inplace(OP_sub_alpha, (input, other, alpha))
 
 
@@ -358,10 +382,12 @@ def record_rsub(out, input, other, alpha):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.arg_alpha = alpha
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
-OP_rsub = Operator("rsub", "rsub", ((0, "input"), (1, "other")), record=record_rsub)
+OP_rsub = Operator(
+    "rsub", "rsub", ((0, "input"), (1, "other")), "Tensor input, Tensor other, Scalar alpha=1", record=record_rsub
+)
 
 
 def rsub(input, other, *, alpha=1):
@@ -369,6 +395,8 @@ def rsub(input, other, *, alpha=1):
 
     rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
     """
+    if type(alpha) not in A_NUMBER:
+        alpha = a_number("rsub", "alpha", alpha)
     a, b = type(input), type(other)
     if (
         a is Tensor
@@ -381,7 +409,7 @@ def rsub(input, other, *, alpha=1):
         try:
             result = kernels.rsub(input._array if a is Tensor else input, other._array if b is Tensor else other, alpha)
         except Exception as error:
-            raise explain(OP_rsub, (input, other, alpha), error) from error
+            raise explain(OP_rsub, (input, other, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -433,14 +461,22 @@ def record_mul(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
-OP_mul = Operator("mul", "mul", ((0, "input"), (1, "other")), record=record_mul, saves_self=True)
+OP_mul = Operator(
+    "mul", "mul", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_mul, saves_self=True
+)
 
 
 def mul(input, other, *, out=None):
@@ -462,7 +498,7 @@ def mul(input, other, *, out=None):
         try:
             result = kernels.mul(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_mul, (input, other), error) from error
+            raise explain(OP_mul, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -518,14 +554,22 @@ def record_div(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
-OP_div = Operator("div", "div", ((0, "input"), (1, "other")), record=record_div, saves_self=True)
+OP_div = Operator(
+    "div", "div", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_div, saves_self=True
+)
 
 
 def div_plain(input, other, *, out=None):
@@ -547,7 +591,7 @@ def div_plain(input, other, *, out=None):
         try:
             result = kernels.div(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_div, (input, other), error) from error
+            raise explain(OP_div, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -605,16 +649,28 @@ def record_div_rounding_mode(out, input, other, rounding_mode):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     node.arg_rounding_mode = rounding_mode
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
 OP_div_rounding_mode = Operator(
-    "div.rounding_mode", "div_rounded", ((0, "input"), (1, "other")), record=record_div_rounding_mode, saves_self=True
+    "div.rounding_mode",
+    "div_rounded",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, str? rounding_mode",
+    record=record_div_rounding_mode,
+    saves_self=True,
+    shown="div",
 )
 
 
@@ -639,7 +695,7 @@ def div_rounding_mode(input, other, *, rounding_mode, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, rounding_mode
             )
         except Exception as error:
-            raise explain(OP_div_rounding_mode, (input, other, rounding_mode), error) from error
+            raise explain(OP_div_rounding_mode, (input, other, rounding_mode), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -692,7 +748,13 @@ def record_floor_divide(out, input, other):
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
 
 
-OP_floor_divide = Operator("floor_divide", "floor_divide", ((0, "input"), (1, "other")), record=record_floor_divide)
+OP_floor_divide = Operator(
+    "floor_divide",
+    "floor_divide",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_floor_divide,
+)
 
 
 def floor_divide(input, other, *, out=None):
@@ -716,7 +778,7 @@ def floor_divide(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_floor_divide, (input, other), error) from error
+            raise explain(OP_floor_divide, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -773,14 +835,25 @@ def record_remainder(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_remainder = Operator(
-    "remainder", "remainder", ((0, "input"), (1, "other")), record=record_remainder, saves_self=True
+    "remainder",
+    "remainder",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_remainder,
+    saves_self=True,
 )
 
 
@@ -803,7 +876,7 @@ def remainder(input, other, *, out=None):
         try:
             result = kernels.remainder(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_remainder, (input, other), error) from error
+            raise explain(OP_remainder, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -860,13 +933,21 @@ def record_fmod(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
-OP_fmod = Operator("fmod", "fmod", ((0, "input"), (1, "other")), record=record_fmod, saves_self=True)
+OP_fmod = Operator(
+    "fmod", "fmod", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_fmod, saves_self=True
+)
 
 
 def fmod(input, other, *, out=None):
@@ -888,7 +969,7 @@ def fmod(input, other, *, out=None):
         try:
             result = kernels.fmod(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_fmod, (input, other), error) from error
+            raise explain(OP_fmod, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -932,7 +1013,7 @@ def record_neg(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_neg = Operator("neg", "neg", ((0, "input"),), record=record_neg)
+OP_neg = Operator("neg", "neg", ((0, "input"),), "Tensor input", record=record_neg)
 
 
 def neg(input, *, out=None):
@@ -946,7 +1027,7 @@ def neg(input, *, out=None):
         try:
             result = kernels.neg(input._array)
         except Exception as error:
-            raise explain(OP_neg, (input,), error) from error
+            raise explain(OP_neg, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -968,7 +1049,10 @@ def positive(input):
 
     positive(Tensor self) -> Tensor
     """
-    return composite_pointwise.positive(input, ops=TENSOR)
+    try:
+        return composite_pointwise.positive(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("positive", "Tensor input", (input,), error)
 
 
 class AddcmulBackward0(Node):
@@ -1012,20 +1096,28 @@ def record_addcmul(out, input, tensor1, tensor2, value):
         port(tensor1),
         port(tensor2),
     )
-    node.arg_value = value
+    node.arg_value = value if type(value) in FIXED else snapshot(value)
     if node._nexts[2] is not None:
-        node.saved_tensor1 = tensor1
-        node.version_tensor1 = (
-            tensor1._counter and tensor1._counter.n if type(tensor1) is Tensor else version_when_saved(tensor1)
-        )
+        if type(tensor1) is Tensor:
+            node.saved_tensor1 = tensor1
+            node.version_tensor1 = tensor1._counter and tensor1._counter.n
+        else:
+            node.saved_tensor1, node.version_tensor1 = save_other(tensor1)
     if node._nexts[1] is not None:
-        node.saved_tensor2 = tensor2
-        node.version_tensor2 = (
-            tensor2._counter and tensor2._counter.n if type(tensor2) is Tensor else version_when_saved(tensor2)
-        )
+        if type(tensor2) is Tensor:
+            node.saved_tensor2 = tensor2
+            node.version_tensor2 = tensor2._counter and tensor2._counter.n
+        else:
+            node.saved_tensor2, node.version_tensor2 = save_other(tensor2)
 
 
-OP_addcmul = Operator("addcmul", "addcmul", ((0, "input"), (1, "tensor1"), (2, "tensor2")), record=record_addcmul)
+OP_addcmul = Operator(
+    "addcmul",
+    "addcmul",
+    ((0, "input"), (1, "tensor1"), (2, "tensor2")),
+    "Tensor input, Tensor tensor1, Tensor tensor2, Scalar value=1",
+    record=record_addcmul,
+)
 
 
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
@@ -1033,6 +1125,8 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
 
     addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
     """
+    if type(value) not in A_NUMBER:
+        value = a_number("addcmul", "value", value)
     if out is not None:
         return write_out(OP_addcmul, (input, tensor1, tensor2, value), out)
     if (
@@ -1046,7 +1140,7 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
         try:
             result = kernels.addcmul(input._array, tensor1._array, tensor2._array, value)
         except Exception as error:
-            raise explain(OP_addcmul, (input, tensor1, tensor2, value), error) from error
+            raise explain(OP_addcmul, (input, tensor1, tensor2, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1062,6 +1156,8 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
 
 def inplace_addcmul(input, tensor1, tensor2, *, value=1):
     """In-place form of `addcmul`."""
+    if type(value) not in A_NUMBER:
+        value = a_number("addcmul_", "value", value)
     return inplace(OP_addcmul, (input, tensor1, tensor2, value))
 
 
@@ -1106,19 +1202,27 @@ def record_addcdiv(out, input, tensor1, tensor2, value):
         port(tensor1),
         port(tensor2),
     )
-    node.saved_tensor2 = tensor2
-    node.version_tensor2 = (
-        tensor2._counter and tensor2._counter.n if type(tensor2) is Tensor else version_when_saved(tensor2)
-    )
-    node.arg_value = value
+    if type(tensor2) is Tensor:
+        node.saved_tensor2 = tensor2
+        node.version_tensor2 = tensor2._counter and tensor2._counter.n
+    else:
+        node.saved_tensor2, node.version_tensor2 = save_other(tensor2)
+    node.arg_value = value if type(value) in FIXED else snapshot(value)
     if node._nexts[2] is not None:
-        node.saved_tensor1 = tensor1
-        node.version_tensor1 = (
-            tensor1._counter and tensor1._counter.n if type(tensor1) is Tensor else version_when_saved(tensor1)
-        )
+        if type(tensor1) is Tensor:
+            node.saved_tensor1 = tensor1
+            node.version_tensor1 = tensor1._counter and tensor1._counter.n
+        else:
+            node.saved_tensor1, node.version_tensor1 = save_other(tensor1)
 
 
-OP_addcdiv = Operator("addcdiv", "addcdiv", ((0, "input"), (1, "tensor1"), (2, "tensor2")), record=record_addcdiv)
+OP_addcdiv = Operator(
+    "addcdiv",
+    "addcdiv",
+    ((0, "input"), (1, "tensor1"), (2, "tensor2")),
+    "Tensor input, Tensor tensor1, Tensor tensor2, Scalar value=1",
+    record=record_addcdiv,
+)
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
@@ -1126,6 +1230,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
 
     addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
     """
+    if type(value) not in A_NUMBER:
+        value = a_number("addcdiv", "value", value)
     if out is not None:
         return write_out(OP_addcdiv, (input, tensor1, tensor2, value), out)
     if (
@@ -1139,7 +1245,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
         try:
             result = kernels.addcdiv(input._array, tensor1._array, tensor2._array, value)
         except Exception as error:
-            raise explain(OP_addcdiv, (input, tensor1, tensor2, value), error) from error
+            raise explain(OP_addcdiv, (input, tensor1, tensor2, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1155,6 +1261,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
 
 def inplace_addcdiv(input, tensor1, tensor2, *, value=1):
     """In-place form of `addcdiv`."""
+    if type(value) not in A_NUMBER:
+        value = a_number("addcdiv_", "value", value)
     return inplace(OP_addcdiv, (input, tensor1, tensor2, value))
 
 
@@ -1202,18 +1310,32 @@ def record_lerp(out, input, end, weight):
         port(end),
         port(weight),
     )
-    node.saved_weight = weight
-    node.version_weight = (
-        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-    )
+    if type(weight) is Tensor:
+        node.saved_weight = weight
+        node.version_weight = weight._counter and weight._counter.n
+    else:
+        node.saved_weight, node.version_weight = save_other(weight)
     if node._nexts[2] is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_end = end
-        node.version_end = end._counter and end._counter.n if type(end) is Tensor else version_when_saved(end)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(end) is Tensor:
+            node.saved_end = end
+            node.version_end = end._counter and end._counter.n
+        else:
+            node.saved_end, node.version_end = save_other(end)
 
 
-OP_lerp = Operator("lerp", "lerp", ((0, "input"), (1, "end"), (2, "weight")), record=record_lerp, saves_self=True)
+OP_lerp = Operator(
+    "lerp",
+    "lerp",
+    ((0, "input"), (1, "end"), (2, "weight")),
+    "Tensor input, Tensor end, Tensor weight",
+    record=record_lerp,
+    saves_self=True,
+)
 
 
 def lerp(input, end, weight, *, out=None):
@@ -1234,7 +1356,7 @@ def lerp(input, end, weight, *, out=None):
         try:
             result = kernels.lerp(input._array, end._array, weight._array)
         except Exception as error:
-            raise explain(OP_lerp, (input, end, weight), error) from error
+            raise explain(OP_lerp, (input, end, weight), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1293,18 +1415,24 @@ def record_pow(out, input, exponent):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = exponent._fn if type(exponent) is Tensor and exponent._extra is None else port(exponent)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_exponent = exponent
-    node.version_exponent = (
-        exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(exponent) is Tensor:
+        node.saved_exponent = exponent
+        node.version_exponent = exponent._counter and exponent._counter.n
+    else:
+        node.saved_exponent, node.version_exponent = save_other(exponent)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
-OP_pow = Operator("pow", "pow", ((0, "input"), (1, "exponent")), record=record_pow, saves_self=True)
+OP_pow = Operator(
+    "pow", "pow", ((0, "input"), (1, "exponent")), "Tensor input, Tensor exponent", record=record_pow, saves_self=True
+)
 
 
 def pow(input, exponent, *, out=None):
@@ -1330,7 +1458,7 @@ def pow(input, exponent, *, out=None):
         try:
             result = kernels.pow(input._array if a is Tensor else input, exponent._array if b is Tensor else exponent)
         except Exception as error:
-            raise explain(OP_pow, (input, exponent), error) from error
+            raise explain(OP_pow, (input, exponent), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1389,19 +1517,28 @@ def record_float_power(out, input, exponent):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = exponent._fn if type(exponent) is Tensor and exponent._extra is None else port(exponent)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_exponent = exponent
-    node.version_exponent = (
-        exponent._counter and exponent._counter.n if type(exponent) is Tensor else version_when_saved(exponent)
-    )
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(exponent) is Tensor:
+        node.saved_exponent = exponent
+        node.version_exponent = exponent._counter and exponent._counter.n
+    else:
+        node.saved_exponent, node.version_exponent = save_other(exponent)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
 OP_float_power = Operator(
-    "float_power", "float_power", ((0, "input"), (1, "exponent")), record=record_float_power, saves_self=True
+    "float_power",
+    "float_power",
+    ((0, "input"), (1, "exponent")),
+    "Tensor input, Tensor exponent",
+    record=record_float_power,
+    saves_self=True,
 )
 
 
@@ -1430,7 +1567,7 @@ def float_power(input, exponent, *, out=None):
                 input._array if a is Tensor else input, exponent._array if b is Tensor else exponent
             )
         except Exception as error:
-            raise explain(OP_float_power, (input, exponent), error) from error
+            raise explain(OP_float_power, (input, exponent), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1481,7 +1618,7 @@ def record_square(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_square = Operator("square", "square", ((0, "input"),), record=record_square, saves_self=True)
+OP_square = Operator("square", "square", ((0, "input"),), "Tensor input", record=record_square, saves_self=True)
 
 
 def square(input, *, out=None):
@@ -1495,7 +1632,7 @@ def square(input, *, out=None):
         try:
             result = kernels.square(input._array)
         except Exception as error:
-            raise explain(OP_square, (input,), error) from error
+            raise explain(OP_square, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1544,7 +1681,7 @@ def record_sqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), record=record_sqrt)
+OP_sqrt = Operator("sqrt", "sqrt", ((0, "input"),), "Tensor input", record=record_sqrt, floating=True)
 
 
 def sqrt(input, *, out=None):
@@ -1554,11 +1691,15 @@ def sqrt(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sqrt, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sqrt(input._array)
         except Exception as error:
-            raise explain(OP_sqrt, (input,), error) from error
+            raise explain(OP_sqrt, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1607,7 +1748,7 @@ def record_rsqrt(out, input):
     node.version_result = watch_output(out)
 
 
-OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), record=record_rsqrt)
+OP_rsqrt = Operator("rsqrt", "rsqrt", ((0, "input"),), "Tensor input", record=record_rsqrt, floating=True)
 
 
 def rsqrt(input, *, out=None):
@@ -1617,11 +1758,15 @@ def rsqrt(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_rsqrt, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.rsqrt(input._array)
         except Exception as error:
-            raise explain(OP_rsqrt, (input,), error) from error
+            raise explain(OP_rsqrt, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1670,7 +1815,7 @@ def record_reciprocal(out, input):
     node.version_result = watch_output(out)
 
 
-OP_reciprocal = Operator("reciprocal", "reciprocal", ((0, "input"),), record=record_reciprocal)
+OP_reciprocal = Operator("reciprocal", "reciprocal", ((0, "input"),), "Tensor input", record=record_reciprocal)
 
 
 def reciprocal(input, *, out=None):
@@ -1684,7 +1829,7 @@ def reciprocal(input, *, out=None):
         try:
             result = kernels.reciprocal(input._array)
         except Exception as error:
-            raise explain(OP_reciprocal, (input,), error) from error
+            raise explain(OP_reciprocal, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1733,7 +1878,7 @@ def record_exp(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp = Operator("exp", "exp", ((0, "input"),), record=record_exp)
+OP_exp = Operator("exp", "exp", ((0, "input"),), "Tensor input", record=record_exp, floating=True)
 
 
 def exp(input, *, out=None):
@@ -1743,11 +1888,15 @@ def exp(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_exp, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.exp(input._array)
         except Exception as error:
-            raise explain(OP_exp, (input,), error) from error
+            raise explain(OP_exp, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1796,7 +1945,7 @@ def record_exp2(out, input):
     node.version_result = watch_output(out)
 
 
-OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), record=record_exp2)
+OP_exp2 = Operator("exp2", "exp2", ((0, "input"),), "Tensor input", record=record_exp2, floating=True)
 
 
 def exp2(input, *, out=None):
@@ -1806,11 +1955,15 @@ def exp2(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_exp2, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.exp2(input._array)
         except Exception as error:
-            raise explain(OP_exp2, (input,), error) from error
+            raise explain(OP_exp2, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1859,7 +2012,9 @@ def record_expm1(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_expm1 = Operator("expm1", "expm1", ((0, "input"),), record=record_expm1, saves_self=True)
+OP_expm1 = Operator(
+    "expm1", "expm1", ((0, "input"),), "Tensor input", record=record_expm1, floating=True, saves_self=True
+)
 
 
 def expm1(input, *, out=None):
@@ -1869,11 +2024,15 @@ def expm1(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_expm1, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.expm1(input._array)
         except Exception as error:
-            raise explain(OP_expm1, (input,), error) from error
+            raise explain(OP_expm1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1922,7 +2081,7 @@ def record_log(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log = Operator("log", "log", ((0, "input"),), record=record_log, saves_self=True)
+OP_log = Operator("log", "log", ((0, "input"),), "Tensor input", record=record_log, floating=True, saves_self=True)
 
 
 def log(input, *, out=None):
@@ -1932,11 +2091,15 @@ def log(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log(input._array)
         except Exception as error:
-            raise explain(OP_log, (input,), error) from error
+            raise explain(OP_log, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1985,7 +2148,7 @@ def record_log2(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log2 = Operator("log2", "log2", ((0, "input"),), record=record_log2, saves_self=True)
+OP_log2 = Operator("log2", "log2", ((0, "input"),), "Tensor input", record=record_log2, floating=True, saves_self=True)
 
 
 def log2(input, *, out=None):
@@ -1995,11 +2158,15 @@ def log2(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log2, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log2(input._array)
         except Exception as error:
-            raise explain(OP_log2, (input,), error) from error
+            raise explain(OP_log2, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2048,7 +2215,9 @@ def record_log10(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log10 = Operator("log10", "log10", ((0, "input"),), record=record_log10, saves_self=True)
+OP_log10 = Operator(
+    "log10", "log10", ((0, "input"),), "Tensor input", record=record_log10, floating=True, saves_self=True
+)
 
 
 def log10(input, *, out=None):
@@ -2058,11 +2227,15 @@ def log10(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log10, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log10(input._array)
         except Exception as error:
-            raise explain(OP_log10, (input,), error) from error
+            raise explain(OP_log10, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2111,7 +2284,9 @@ def record_log1p(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_log1p = Operator("log1p", "log1p", ((0, "input"),), record=record_log1p, saves_self=True)
+OP_log1p = Operator(
+    "log1p", "log1p", ((0, "input"),), "Tensor input", record=record_log1p, floating=True, saves_self=True
+)
 
 
 def log1p(input, *, out=None):
@@ -2121,11 +2296,15 @@ def log1p(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_log1p, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.log1p(input._array)
         except Exception as error:
-            raise explain(OP_log1p, (input,), error) from error
+            raise explain(OP_log1p, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2179,14 +2358,26 @@ def record_logaddexp(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_logaddexp = Operator(
-    "logaddexp", "logaddexp", ((0, "input"), (1, "other")), record=record_logaddexp, saves_self=True
+    "logaddexp",
+    "logaddexp",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_logaddexp,
+    floating=True,
+    saves_self=True,
 )
 
 
@@ -2199,17 +2390,33 @@ def logaddexp(input, other, *, out=None):
         return write_out(OP_logaddexp, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logaddexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logaddexp, (input, other), error) from error
+            raise explain(OP_logaddexp, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2260,14 +2467,26 @@ def record_logaddexp2(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_logaddexp2 = Operator(
-    "logaddexp2", "logaddexp2", ((0, "input"), (1, "other")), record=record_logaddexp2, saves_self=True
+    "logaddexp2",
+    "logaddexp2",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_logaddexp2,
+    floating=True,
+    saves_self=True,
 )
 
 
@@ -2280,17 +2499,33 @@ def logaddexp2(input, other, *, out=None):
         return write_out(OP_logaddexp2, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logaddexp2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logaddexp2, (input, other), error) from error
+            raise explain(OP_logaddexp2, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2341,13 +2576,21 @@ def record_xlogy(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
-OP_xlogy = Operator("xlogy", "xlogy", ((0, "input"), (1, "other")), record=record_xlogy, saves_self=True)
+OP_xlogy = Operator(
+    "xlogy", "xlogy", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_xlogy, saves_self=True
+)
 
 
 def xlogy(input, other, *, out=None):
@@ -2369,7 +2612,7 @@ def xlogy(input, other, *, out=None):
         try:
             result = kernels.xlogy(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_xlogy, (input, other), error) from error
+            raise explain(OP_xlogy, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2420,7 +2663,7 @@ def record_sigmoid(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sigmoid = Operator("sigmoid", "sigmoid", ((0, "input"),), record=record_sigmoid)
+OP_sigmoid = Operator("sigmoid", "sigmoid", ((0, "input"),), "Tensor input", record=record_sigmoid)
 
 
 def sigmoid(input, *, out=None):
@@ -2434,7 +2677,7 @@ def sigmoid(input, *, out=None):
         try:
             result = kernels.sigmoid(input._array)
         except Exception as error:
-            raise explain(OP_sigmoid, (input,), error) from error
+            raise explain(OP_sigmoid, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2483,7 +2726,7 @@ def record_erf(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_erf = Operator("erf", "erf", ((0, "input"),), record=record_erf, saves_self=True)
+OP_erf = Operator("erf", "erf", ((0, "input"),), "Tensor input", record=record_erf, saves_self=True)
 
 
 def erf(input, *, out=None):
@@ -2497,7 +2740,7 @@ def erf(input, *, out=None):
         try:
             result = kernels.erf(input._array)
         except Exception as error:
-            raise explain(OP_erf, (input,), error) from error
+            raise explain(OP_erf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2546,7 +2789,7 @@ def record_erfc(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_erfc = Operator("erfc", "erfc", ((0, "input"),), record=record_erfc, saves_self=True)
+OP_erfc = Operator("erfc", "erfc", ((0, "input"),), "Tensor input", record=record_erfc, saves_self=True)
 
 
 def erfc(input, *, out=None):
@@ -2560,7 +2803,7 @@ def erfc(input, *, out=None):
         try:
             result = kernels.erfc(input._array)
         except Exception as error:
-            raise explain(OP_erfc, (input,), error) from error
+            raise explain(OP_erfc, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2609,7 +2852,7 @@ def record_sin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sin = Operator("sin", "sin", ((0, "input"),), record=record_sin, saves_self=True)
+OP_sin = Operator("sin", "sin", ((0, "input"),), "Tensor input", record=record_sin, floating=True, saves_self=True)
 
 
 def sin(input, *, out=None):
@@ -2619,11 +2862,15 @@ def sin(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sin, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sin(input._array)
         except Exception as error:
-            raise explain(OP_sin, (input,), error) from error
+            raise explain(OP_sin, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2672,7 +2919,7 @@ def record_cos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cos = Operator("cos", "cos", ((0, "input"),), record=record_cos, saves_self=True)
+OP_cos = Operator("cos", "cos", ((0, "input"),), "Tensor input", record=record_cos, floating=True, saves_self=True)
 
 
 def cos(input, *, out=None):
@@ -2682,11 +2929,15 @@ def cos(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_cos, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.cos(input._array)
         except Exception as error:
-            raise explain(OP_cos, (input,), error) from error
+            raise explain(OP_cos, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2735,7 +2986,7 @@ def record_tan(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tan = Operator("tan", "tan", ((0, "input"),), record=record_tan)
+OP_tan = Operator("tan", "tan", ((0, "input"),), "Tensor input", record=record_tan, floating=True)
 
 
 def tan(input, *, out=None):
@@ -2745,11 +2996,15 @@ def tan(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_tan, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.tan(input._array)
         except Exception as error:
-            raise explain(OP_tan, (input,), error) from error
+            raise explain(OP_tan, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2798,7 +3053,7 @@ def record_asin(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asin = Operator("asin", "asin", ((0, "input"),), record=record_asin, saves_self=True)
+OP_asin = Operator("asin", "asin", ((0, "input"),), "Tensor input", record=record_asin, floating=True, saves_self=True)
 
 
 def asin(input, *, out=None):
@@ -2808,11 +3063,15 @@ def asin(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_asin, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.asin(input._array)
         except Exception as error:
-            raise explain(OP_asin, (input,), error) from error
+            raise explain(OP_asin, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2861,7 +3120,7 @@ def record_acos(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acos = Operator("acos", "acos", ((0, "input"),), record=record_acos, saves_self=True)
+OP_acos = Operator("acos", "acos", ((0, "input"),), "Tensor input", record=record_acos, floating=True, saves_self=True)
 
 
 def acos(input, *, out=None):
@@ -2871,11 +3130,15 @@ def acos(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_acos, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.acos(input._array)
         except Exception as error:
-            raise explain(OP_acos, (input,), error) from error
+            raise explain(OP_acos, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2924,7 +3187,7 @@ def record_atan(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atan = Operator("atan", "atan", ((0, "input"),), record=record_atan, saves_self=True)
+OP_atan = Operator("atan", "atan", ((0, "input"),), "Tensor input", record=record_atan, floating=True, saves_self=True)
 
 
 def atan(input, *, out=None):
@@ -2934,11 +3197,15 @@ def atan(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_atan, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atan(input._array)
         except Exception as error:
-            raise explain(OP_atan, (input,), error) from error
+            raise explain(OP_atan, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2992,13 +3259,27 @@ def record_atan2(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
-OP_atan2 = Operator("atan2", "atan2", ((0, "input"), (1, "other")), record=record_atan2, saves_self=True)
+OP_atan2 = Operator(
+    "atan2",
+    "atan2",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_atan2,
+    floating=True,
+    saves_self=True,
+)
 
 
 def atan2(input, other, *, out=None):
@@ -3010,17 +3291,33 @@ def atan2(input, other, *, out=None):
         return write_out(OP_atan2, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atan2(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_atan2, (input, other), error) from error
+            raise explain(OP_atan2, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3071,7 +3368,7 @@ def record_sinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sinh = Operator("sinh", "sinh", ((0, "input"),), record=record_sinh, saves_self=True)
+OP_sinh = Operator("sinh", "sinh", ((0, "input"),), "Tensor input", record=record_sinh, floating=True, saves_self=True)
 
 
 def sinh(input, *, out=None):
@@ -3081,11 +3378,15 @@ def sinh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_sinh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.sinh(input._array)
         except Exception as error:
-            raise explain(OP_sinh, (input,), error) from error
+            raise explain(OP_sinh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3134,7 +3435,7 @@ def record_cosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_cosh = Operator("cosh", "cosh", ((0, "input"),), record=record_cosh, saves_self=True)
+OP_cosh = Operator("cosh", "cosh", ((0, "input"),), "Tensor input", record=record_cosh, floating=True, saves_self=True)
 
 
 def cosh(input, *, out=None):
@@ -3144,11 +3445,15 @@ def cosh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_cosh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.cosh(input._array)
         except Exception as error:
-            raise explain(OP_cosh, (input,), error) from error
+            raise explain(OP_cosh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3197,7 +3502,7 @@ def record_tanh(out, input):
     node.version_result = watch_output(out)
 
 
-OP_tanh = Operator("tanh", "tanh", ((0, "input"),), record=record_tanh)
+OP_tanh = Operator("tanh", "tanh", ((0, "input"),), "Tensor input", record=record_tanh, floating=True)
 
 
 def tanh(input, *, out=None):
@@ -3207,11 +3512,15 @@ def tanh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_tanh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.tanh(input._array)
         except Exception as error:
-            raise explain(OP_tanh, (input,), error) from error
+            raise explain(OP_tanh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3260,7 +3569,9 @@ def record_asinh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_asinh = Operator("asinh", "asinh", ((0, "input"),), record=record_asinh, saves_self=True)
+OP_asinh = Operator(
+    "asinh", "asinh", ((0, "input"),), "Tensor input", record=record_asinh, floating=True, saves_self=True
+)
 
 
 def asinh(input, *, out=None):
@@ -3270,11 +3581,15 @@ def asinh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_asinh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.asinh(input._array)
         except Exception as error:
-            raise explain(OP_asinh, (input,), error) from error
+            raise explain(OP_asinh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3323,7 +3638,9 @@ def record_acosh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_acosh = Operator("acosh", "acosh", ((0, "input"),), record=record_acosh, saves_self=True)
+OP_acosh = Operator(
+    "acosh", "acosh", ((0, "input"),), "Tensor input", record=record_acosh, floating=True, saves_self=True
+)
 
 
 def acosh(input, *, out=None):
@@ -3333,11 +3650,15 @@ def acosh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_acosh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.acosh(input._array)
         except Exception as error:
-            raise explain(OP_acosh, (input,), error) from error
+            raise explain(OP_acosh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3386,7 +3707,9 @@ def record_atanh(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_atanh = Operator("atanh", "atanh", ((0, "input"),), record=record_atanh, saves_self=True)
+OP_atanh = Operator(
+    "atanh", "atanh", ((0, "input"),), "Tensor input", record=record_atanh, floating=True, saves_self=True
+)
 
 
 def atanh(input, *, out=None):
@@ -3396,11 +3719,15 @@ def atanh(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_atanh, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.atanh(input._array)
         except Exception as error:
-            raise explain(OP_atanh, (input,), error) from error
+            raise explain(OP_atanh, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3457,15 +3784,29 @@ def record_hypot(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_hypot = Operator("hypot", "hypot", ((0, "input"), (1, "other")), record=record_hypot, saves_self=True)
+OP_hypot = Operator(
+    "hypot",
+    "hypot",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_hypot,
+    floating=True,
+    saves_self=True,
+)
 
 
 def hypot(input, other, *, out=None):
@@ -3477,17 +3818,33 @@ def hypot(input, other, *, out=None):
         return write_out(OP_hypot, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.hypot(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_hypot, (input, other), error) from error
+            raise explain(OP_hypot, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3531,7 +3888,7 @@ def record_deg2rad(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), record=record_deg2rad)
+OP_deg2rad = Operator("deg2rad", "deg2rad", ((0, "input"),), "Tensor input", record=record_deg2rad, floating=True)
 
 
 def deg2rad(input, *, out=None):
@@ -3541,11 +3898,15 @@ def deg2rad(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_deg2rad, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.deg2rad(input._array)
         except Exception as error:
-            raise explain(OP_deg2rad, (input,), error) from error
+            raise explain(OP_deg2rad, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3587,7 +3948,7 @@ def record_rad2deg(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), record=record_rad2deg)
+OP_rad2deg = Operator("rad2deg", "rad2deg", ((0, "input"),), "Tensor input", record=record_rad2deg, floating=True)
 
 
 def rad2deg(input, *, out=None):
@@ -3597,11 +3958,15 @@ def rad2deg(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_rad2deg, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.rad2deg(input._array)
         except Exception as error:
-            raise explain(OP_rad2deg, (input,), error) from error
+            raise explain(OP_rad2deg, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3619,11 +3984,25 @@ def inplace_rad2deg(input):
 
 
 def conj(input):
-    """The complex conjugate; a real tensor itself.
+    """The complex conjugate, not to be written into; a real tensor itself.
 
     conj(Tensor self) -> Tensor
     """
-    return composite_pointwise.conj(input, ops=TENSOR)
+    try:
+        return composite_pointwise.conj(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("conj", "Tensor input", (input,), error)
+
+
+def conjugate(input):
+    """The complex conjugate, as a copy; a real tensor itself. NumPy's name.
+
+    conjugate(Tensor self) -> Tensor
+    """
+    try:
+        return composite_pointwise.conjugate(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("conjugate", "Tensor input", (input,), error)
 
 
 def is_conj(input):
@@ -3631,7 +4010,10 @@ def is_conj(input):
 
     is_conj(Tensor self) -> bool
     """
-    return composite_pointwise.is_conj(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_conj(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_conj", "Tensor input", (input,), error)
 
 
 def resolve_conj(input):
@@ -3639,7 +4021,10 @@ def resolve_conj(input):
 
     resolve_conj(Tensor(a) self) -> Tensor(a)
     """
-    return composite_pointwise.resolve_conj(input, ops=TENSOR)
+    try:
+        return composite_pointwise.resolve_conj(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("resolve_conj", "Tensor input", (input,), error)
 
 
 def is_neg(input):
@@ -3647,7 +4032,10 @@ def is_neg(input):
 
     is_neg(Tensor self) -> bool
     """
-    return composite_pointwise.is_neg(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_neg(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_neg", "Tensor input", (input,), error)
 
 
 def resolve_neg(input):
@@ -3655,7 +4043,10 @@ def resolve_neg(input):
 
     resolve_neg(Tensor(a) self) -> Tensor(a)
     """
-    return composite_pointwise.resolve_neg(input, ops=TENSOR)
+    try:
+        return composite_pointwise.resolve_neg(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("resolve_neg", "Tensor input", (input,), error)
 
 
 def is_complex(input):
@@ -3663,7 +4054,10 @@ def is_complex(input):
 
     is_complex(Tensor self) -> bool
     """
-    return composite_pointwise.is_complex(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_complex(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_complex", "Tensor input", (input,), error)
 
 
 def is_floating_point(input):
@@ -3671,7 +4065,10 @@ def is_floating_point(input):
 
     is_floating_point(Tensor self) -> bool
     """
-    return composite_pointwise.is_floating_point(input, ops=TENSOR)
+    try:
+        return composite_pointwise.is_floating_point(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("is_floating_point", "Tensor input", (input,), error)
 
 
 class ConjPhysicalBackward0(Node):
@@ -3699,7 +4096,7 @@ def record_conj_physical(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_conj_physical = Operator("conj_physical", "conj", ((0, "input"),), record=record_conj_physical)
+OP_conj_physical = Operator("conj_physical", "conj", ((0, "input"),), "Tensor input", record=record_conj_physical)
 
 
 def conj_physical(input, *, out=None):
@@ -3713,7 +4110,7 @@ def conj_physical(input, *, out=None):
         try:
             result = kernels.conj(input._array)
         except Exception as error:
-            raise explain(OP_conj_physical, (input,), error) from error
+            raise explain(OP_conj_physical, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3735,7 +4132,10 @@ def real(input):
 
     real(Tensor(a) self) -> Tensor(a)
     """
-    return composite_pointwise.real(input, ops=TENSOR)
+    try:
+        return composite_pointwise.real(input, ops=TENSOR)
+    except Exception as error:
+        raise explained("real", "Tensor input", (input,), error)
 
 
 class RealBackward0(Node):
@@ -3763,7 +4163,7 @@ def record__real(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP__real = Operator("_real", "real", ((0, "input"),), record=record__real, view=True)
+OP__real = Operator("_real", "real", ((0, "input"),), "Tensor input", record=record__real, view=True)
 
 
 def _real(input):
@@ -3775,7 +4175,7 @@ def _real(input):
         try:
             result = kernels.real(input._array)
         except Exception as error:
-            raise explain(OP__real, (input,), error) from error
+            raise explain(OP__real, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3814,7 +4214,7 @@ def record_imag(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_imag = Operator("imag", "imag", ((0, "input"),), record=record_imag, view=True)
+OP_imag = Operator("imag", "imag", ((0, "input"),), "Tensor input", record=record_imag, view=True)
 
 
 def imag(input):
@@ -3826,7 +4226,7 @@ def imag(input):
         try:
             result = kernels.imag(input._array)
         except Exception as error:
-            raise explain(OP_imag, (input,), error) from error
+            raise explain(OP_imag, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3872,7 +4272,9 @@ def record_angle(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_angle = Operator("angle", "angle", ((0, "input"),), record=record_angle, saves_self=True)
+OP_angle = Operator(
+    "angle", "angle", ((0, "input"),), "Tensor input", record=record_angle, floating=True, saves_self=True
+)
 
 
 def angle(input, *, out=None):
@@ -3882,11 +4284,15 @@ def angle(input, *, out=None):
     """
     if out is not None:
         return write_out(OP_angle, (input,), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.angle(input._array)
         except Exception as error:
-            raise explain(OP_angle, (input,), error) from error
+            raise explain(OP_angle, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3929,7 +4335,9 @@ def record_complex(out, real, imag):
     node._next1 = imag._fn if type(imag) is Tensor and imag._extra is None else port(imag)
 
 
-OP_complex = Operator("complex", "complex", ((0, "real"), (1, "imag")), record=record_complex)
+OP_complex = Operator(
+    "complex", "complex", ((0, "real"), (1, "imag")), "Tensor real, Tensor imag", record=record_complex
+)
 
 
 def complex(real, imag, *, out=None):
@@ -3949,7 +4357,7 @@ def complex(real, imag, *, out=None):
         try:
             result = kernels.complex(real._array if a is Tensor else real, imag._array if b is Tensor else imag)
         except Exception as error:
-            raise explain(OP_complex, (real, imag), error) from error
+            raise explain(OP_complex, (real, imag), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4001,14 +4409,17 @@ def record_polar(out, abs, angle):
     node._next0 = abs._fn if type(abs) is Tensor and abs._extra is None else port(abs)
     node._next1 = angle._fn if type(angle) is Tensor and angle._extra is None else port(angle)
     if node._next0 is not None:
-        node.saved_angle = angle
-        node.version_angle = angle._counter and angle._counter.n if type(angle) is Tensor else version_when_saved(angle)
+        if type(angle) is Tensor:
+            node.saved_angle = angle
+            node.version_angle = angle._counter and angle._counter.n
+        else:
+            node.saved_angle, node.version_angle = save_other(angle)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
-OP_polar = Operator("polar", "polar", ((0, "abs"), (1, "angle")), record=record_polar)
+OP_polar = Operator("polar", "polar", ((0, "abs"), (1, "angle")), "Tensor abs, Tensor angle", record=record_polar)
 
 
 def polar(abs, angle, *, out=None):
@@ -4028,7 +4439,7 @@ def polar(abs, angle, *, out=None):
         try:
             result = kernels.polar(abs._array if a is Tensor else abs, angle._array if b is Tensor else angle)
         except Exception as error:
-            raise explain(OP_polar, (abs, angle), error) from error
+            raise explain(OP_polar, (abs, angle), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4074,7 +4485,7 @@ def record_abs(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_abs = Operator("abs", "abs", ((0, "input"),), record=record_abs, saves_self=True)
+OP_abs = Operator("abs", "abs", ((0, "input"),), "Tensor input", record=record_abs, saves_self=True)
 
 
 def abs(input, *, out=None):
@@ -4088,7 +4499,7 @@ def abs(input, *, out=None):
         try:
             result = kernels.abs(input._array)
         except Exception as error:
-            raise explain(OP_abs, (input,), error) from error
+            raise explain(OP_abs, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4133,7 +4544,7 @@ def record_sign(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_sign = Operator("sign", "sign", ((0, "input"),), record=record_sign)
+OP_sign = Operator("sign", "sign", ((0, "input"),), "Tensor input", record=record_sign)
 
 
 def sign(input, *, out=None):
@@ -4147,7 +4558,7 @@ def sign(input, *, out=None):
         try:
             result = kernels.sign(input._array)
         except Exception as error:
-            raise explain(OP_sign, (input,), error) from error
+            raise explain(OP_sign, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4201,7 +4612,7 @@ def record_sgn(out, input):
     node.version_result = watch_output(out)
 
 
-OP_sgn = Operator("sgn", "sgn", ((0, "input"),), record=record_sgn, saves_self=True)
+OP_sgn = Operator("sgn", "sgn", ((0, "input"),), "Tensor input", record=record_sgn, saves_self=True)
 
 
 def sgn(input, *, out=None):
@@ -4215,7 +4626,7 @@ def sgn(input, *, out=None):
         try:
             result = kernels.sgn(input._array)
         except Exception as error:
-            raise explain(OP_sgn, (input,), error) from error
+            raise explain(OP_sgn, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4270,13 +4681,24 @@ def record_copysign(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next0 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
-OP_copysign = Operator("copysign", "copysign", ((0, "input"), (1, "other")), record=record_copysign, saves_self=True)
+OP_copysign = Operator(
+    "copysign",
+    "copysign",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_copysign,
+    floating=True,
+    saves_self=True,
+)
 
 
 def copysign(input, other, *, out=None):
@@ -4288,17 +4710,33 @@ def copysign(input, other, *, out=None):
         return write_out(OP_copysign, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.copysign(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_copysign, (input, other), error) from error
+            raise explain(OP_copysign, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4345,7 +4783,7 @@ def record_floor(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_floor = Operator("floor", "floor", ((0, "input"),), record=record_floor)
+OP_floor = Operator("floor", "floor", ((0, "input"),), "Tensor input", record=record_floor)
 
 
 def floor(input, *, out=None):
@@ -4359,7 +4797,7 @@ def floor(input, *, out=None):
         try:
             result = kernels.floor(input._array)
         except Exception as error:
-            raise explain(OP_floor, (input,), error) from error
+            raise explain(OP_floor, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4404,7 +4842,7 @@ def record_ceil(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_ceil = Operator("ceil", "ceil", ((0, "input"),), record=record_ceil)
+OP_ceil = Operator("ceil", "ceil", ((0, "input"),), "Tensor input", record=record_ceil)
 
 
 def ceil(input, *, out=None):
@@ -4418,7 +4856,7 @@ def ceil(input, *, out=None):
         try:
             result = kernels.ceil(input._array)
         except Exception as error:
-            raise explain(OP_ceil, (input,), error) from error
+            raise explain(OP_ceil, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4463,7 +4901,7 @@ def record_trunc(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_trunc = Operator("trunc", "trunc", ((0, "input"),), record=record_trunc)
+OP_trunc = Operator("trunc", "trunc", ((0, "input"),), "Tensor input", record=record_trunc)
 
 
 def trunc(input, *, out=None):
@@ -4477,7 +4915,7 @@ def trunc(input, *, out=None):
         try:
             result = kernels.trunc(input._array)
         except Exception as error:
-            raise explain(OP_trunc, (input,), error) from error
+            raise explain(OP_trunc, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4522,7 +4960,7 @@ def record_round(out, input, decimals):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_round = Operator("round", "round", ((0, "input"),), record=record_round)
+OP_round = Operator("round", "round", ((0, "input"),), "Tensor input, int decimals=0", record=record_round)
 
 
 def round(input, decimals=0, *, out=None):
@@ -4530,13 +4968,15 @@ def round(input, decimals=0, *, out=None):
 
     round(Tensor self, int decimals=0) -> Tensor
     """
+    if type(decimals) not in AN_INT:
+        decimals = an_int("round", "decimals", decimals)
     if out is not None:
         return write_out(OP_round, (input, decimals), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.round(input._array, decimals)
         except Exception as error:
-            raise explain(OP_round, (input, decimals), error) from error
+            raise explain(OP_round, (input, decimals), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4550,6 +4990,8 @@ def round(input, decimals=0, *, out=None):
 
 def inplace_round(input, decimals=0):
     """In-place form of `round`."""
+    if type(decimals) not in AN_INT:
+        decimals = an_int("round_", "decimals", decimals)
     return inplace(OP_round, (input, decimals))
 
 
@@ -4578,7 +5020,7 @@ def record_frac(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_frac = Operator("frac", "frac", ((0, "input"),), record=record_frac)
+OP_frac = Operator("frac", "frac", ((0, "input"),), "Tensor input", record=record_frac)
 
 
 def frac(input, *, out=None):
@@ -4592,7 +5034,7 @@ def frac(input, *, out=None):
         try:
             result = kernels.frac(input._array)
         except Exception as error:
-            raise explain(OP_frac, (input,), error) from error
+            raise explain(OP_frac, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4656,15 +5098,31 @@ def record_clamp(out, input, min, max):
         port(min),
         port(max),
     )
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_min = min
-    node.version_min = min._counter and min._counter.n if type(min) is Tensor else version_when_saved(min)
-    node.saved_max = max
-    node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(min) is Tensor:
+        node.saved_min = min
+        node.version_min = min._counter and min._counter.n
+    else:
+        node.saved_min, node.version_min = save_other(min)
+    if type(max) is Tensor:
+        node.saved_max = max
+        node.version_max = max._counter and max._counter.n
+    else:
+        node.saved_max, node.version_max = save_other(max)
 
 
-OP_clamp = Operator("clamp", "clamp", ((0, "input"), (1, "min"), (2, "max")), record=record_clamp, saves_self=True)
+OP_clamp = Operator(
+    "clamp",
+    "clamp",
+    ((0, "input"), (1, "min"), (2, "max")),
+    "Tensor input, Tensor? min=None, Tensor? max=None",
+    record=record_clamp,
+    saves_self=True,
+)
 
 
 def clamp(input, min=None, max=None, *, out=None):
@@ -4685,7 +5143,7 @@ def clamp(input, min=None, max=None, *, out=None):
                 input._array, None if min is None else min._array, None if max is None else max._array
             )
         except Exception as error:
-            raise explain(OP_clamp, (input, min, max), error) from error
+            raise explain(OP_clamp, (input, min, max), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4744,13 +5202,26 @@ def record_clamp_min(out, input, min):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = min._fn if type(min) is Tensor and min._extra is None else port(min)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_min = min
-    node.version_min = min._counter and min._counter.n if type(min) is Tensor else version_when_saved(min)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(min) is Tensor:
+        node.saved_min = min
+        node.version_min = min._counter and min._counter.n
+    else:
+        node.saved_min, node.version_min = save_other(min)
 
 
-OP_clamp_min = Operator("clamp_min", "clamp_min", ((0, "input"), (1, "min")), record=record_clamp_min, saves_self=True)
+OP_clamp_min = Operator(
+    "clamp_min",
+    "clamp_min",
+    ((0, "input"), (1, "min")),
+    "Tensor input, Tensor min",
+    record=record_clamp_min,
+    saves_self=True,
+)
 
 
 def clamp_min(input, min, *, out=None):
@@ -4770,7 +5241,7 @@ def clamp_min(input, min, *, out=None):
         try:
             result = kernels.clamp_min(input._array if a is Tensor else input, min._array if b is Tensor else min)
         except Exception as error:
-            raise explain(OP_clamp_min, (input, min), error) from error
+            raise explain(OP_clamp_min, (input, min), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4829,13 +5300,26 @@ def record_clamp_max(out, input, max):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = max._fn if type(max) is Tensor and max._extra is None else port(max)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_max = max
-    node.version_max = max._counter and max._counter.n if type(max) is Tensor else version_when_saved(max)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(max) is Tensor:
+        node.saved_max = max
+        node.version_max = max._counter and max._counter.n
+    else:
+        node.saved_max, node.version_max = save_other(max)
 
 
-OP_clamp_max = Operator("clamp_max", "clamp_max", ((0, "input"), (1, "max")), record=record_clamp_max, saves_self=True)
+OP_clamp_max = Operator(
+    "clamp_max",
+    "clamp_max",
+    ((0, "input"), (1, "max")),
+    "Tensor input, Tensor max",
+    record=record_clamp_max,
+    saves_self=True,
+)
 
 
 def clamp_max(input, max, *, out=None):
@@ -4855,7 +5339,7 @@ def clamp_max(input, max, *, out=None):
         try:
             result = kernels.clamp_max(input._array if a is Tensor else input, max._array if b is Tensor else max)
         except Exception as error:
-            raise explain(OP_clamp_max, (input, max), error) from error
+            raise explain(OP_clamp_max, (input, max), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4909,7 +5393,7 @@ def record_relu(out, input):
     node.version_result = watch_output(out)
 
 
-OP_relu = Operator("relu", "relu", ((0, "input"),), record=record_relu)
+OP_relu = Operator("relu", "relu", ((0, "input"),), "Tensor input", record=record_relu)
 
 
 def relu(input):
@@ -4921,7 +5405,7 @@ def relu(input):
         try:
             result = kernels.relu(input._array)
         except Exception as error:
-            raise explain(OP_relu, (input,), error) from error
+            raise explain(OP_relu, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -4978,13 +5462,26 @@ def record_maximum(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
-OP_maximum = Operator("maximum", "maximum", ((0, "input"), (1, "other")), record=record_maximum, saves_self=True)
+OP_maximum = Operator(
+    "maximum",
+    "maximum",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_maximum,
+    saves_self=True,
+)
 
 
 def maximum(input, other, *, out=None):
@@ -5006,7 +5503,7 @@ def maximum(input, other, *, out=None):
         try:
             result = kernels.maximum(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_maximum, (input, other), error) from error
+            raise explain(OP_maximum, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5060,13 +5557,26 @@ def record_minimum(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
-OP_minimum = Operator("minimum", "minimum", ((0, "input"), (1, "other")), record=record_minimum, saves_self=True)
+OP_minimum = Operator(
+    "minimum",
+    "minimum",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_minimum,
+    saves_self=True,
+)
 
 
 def minimum(input, other, *, out=None):
@@ -5088,7 +5598,7 @@ def minimum(input, other, *, out=None):
         try:
             result = kernels.minimum(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_minimum, (input, other), error) from error
+            raise explain(OP_minimum, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5142,13 +5652,21 @@ def record_fmax(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
-OP_fmax = Operator("fmax", "fmax", ((0, "input"), (1, "other")), record=record_fmax, saves_self=True)
+OP_fmax = Operator(
+    "fmax", "fmax", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_fmax, saves_self=True
+)
 
 
 def fmax(input, other, *, out=None):
@@ -5170,7 +5688,7 @@ def fmax(input, other, *, out=None):
         try:
             result = kernels.fmax(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_fmax, (input, other), error) from error
+            raise explain(OP_fmax, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5224,13 +5742,21 @@ def record_fmin(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
-OP_fmin = Operator("fmin", "fmin", ((0, "input"), (1, "other")), record=record_fmin, saves_self=True)
+OP_fmin = Operator(
+    "fmin", "fmin", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_fmin, saves_self=True
+)
 
 
 def fmin(input, other, *, out=None):
@@ -5252,7 +5778,7 @@ def fmin(input, other, *, out=None):
         try:
             result = kernels.fmin(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_fmin, (input, other), error) from error
+            raise explain(OP_fmin, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5303,14 +5829,20 @@ def record_where(out, condition, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_condition = condition
-    node.version_condition = (
-        condition._counter and condition._counter.n if type(condition) is Tensor else version_when_saved(condition)
-    )
+    if type(condition) is Tensor:
+        node.saved_condition = condition
+        node.version_condition = condition._counter and condition._counter.n
+    else:
+        node.saved_condition, node.version_condition = save_other(condition, True)
 
 
 OP_where = Operator(
-    "where", "where", ((0, "condition"), (1, "input"), (2, "other")), record=record_where, saves_self=True
+    "where",
+    "where",
+    ((0, "condition"), (1, "input"), (2, "other")),
+    "Tensor condition, Tensor input, Tensor other",
+    record=record_where,
+    saves_self=True,
 )
 
 
@@ -5332,7 +5864,7 @@ def where(condition, input, other, *, out=None):
         try:
             result = kernels.where(condition._array, input._array, other._array)
         except Exception as error:
-            raise explain(OP_where, (condition, input, other), error) from error
+            raise explain(OP_where, (condition, input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5381,7 +5913,14 @@ def record_nan_to_num(out, input, nan, posinf, neginf):
     node.version_self = input._counter and input._counter.n
 
 
-OP_nan_to_num = Operator("nan_to_num", "nan_to_num", ((0, "input"),), record=record_nan_to_num, saves_self=True)
+OP_nan_to_num = Operator(
+    "nan_to_num",
+    "nan_to_num",
+    ((0, "input"),),
+    "Tensor input, float? nan=None, float? posinf=None, float? neginf=None",
+    record=record_nan_to_num,
+    saves_self=True,
+)
 
 
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
@@ -5389,13 +5928,19 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 
     nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
     """
+    if nan is not None and type(nan) not in A_NUMBER:
+        nan = a_number("nan_to_num", "nan", nan)
+    if posinf is not None and type(posinf) not in A_NUMBER:
+        posinf = a_number("nan_to_num", "posinf", posinf)
+    if neginf is not None and type(neginf) not in A_NUMBER:
+        neginf = a_number("nan_to_num", "neginf", neginf)
     if out is not None:
         return write_out(OP_nan_to_num, (input, nan, posinf, neginf), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.nan_to_num(input._array, nan, posinf, neginf)
         except Exception as error:
-            raise explain(OP_nan_to_num, (input, nan, posinf, neginf), error) from error
+            raise explain(OP_nan_to_num, (input, nan, posinf, neginf), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -5409,10 +5954,16 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 
 def inplace_nan_to_num(input, nan=None, posinf=None, neginf=None):
     """In-place form of `nan_to_num`."""
+    if nan is not None and type(nan) not in A_NUMBER:
+        nan = a_number("nan_to_num_", "nan", nan)
+    if posinf is not None and type(posinf) not in A_NUMBER:
+        posinf = a_number("nan_to_num_", "posinf", posinf)
+    if neginf is not None and type(neginf) not in A_NUMBER:
+        neginf = a_number("nan_to_num_", "neginf", neginf)
     return inplace(OP_nan_to_num, (input, nan, posinf, neginf))
 
 
-OP_eq = Operator("eq", "eq", ((0, "input"), (1, "other")))
+OP_eq = Operator("eq", "eq", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def eq(input, other, *, out=None):
@@ -5434,12 +5985,14 @@ def eq(input, other, *, out=None):
         try:
             result = kernels.eq(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_eq, (input, other), error) from error
+            raise explain(OP_eq, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("eq", input, other)
         return out
     return dispatch(OP_eq, (input, other))
 
@@ -5449,7 +6002,7 @@ def inplace_eq(input, other):
     return inplace(OP_eq, (input, other))
 
 
-OP_ne = Operator("ne", "ne", ((0, "input"), (1, "other")))
+OP_ne = Operator("ne", "ne", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def ne(input, other, *, out=None):
@@ -5471,12 +6024,14 @@ def ne(input, other, *, out=None):
         try:
             result = kernels.ne(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_ne, (input, other), error) from error
+            raise explain(OP_ne, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("ne", input, other)
         return out
     return dispatch(OP_ne, (input, other))
 
@@ -5486,7 +6041,7 @@ def inplace_ne(input, other):
     return inplace(OP_ne, (input, other))
 
 
-OP_lt = Operator("lt", "lt", ((0, "input"), (1, "other")))
+OP_lt = Operator("lt", "lt", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def lt(input, other, *, out=None):
@@ -5508,12 +6063,14 @@ def lt(input, other, *, out=None):
         try:
             result = kernels.lt(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_lt, (input, other), error) from error
+            raise explain(OP_lt, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("lt", input, other)
         return out
     return dispatch(OP_lt, (input, other))
 
@@ -5523,7 +6080,7 @@ def inplace_lt(input, other):
     return inplace(OP_lt, (input, other))
 
 
-OP_le = Operator("le", "le", ((0, "input"), (1, "other")))
+OP_le = Operator("le", "le", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def le(input, other, *, out=None):
@@ -5545,12 +6102,14 @@ def le(input, other, *, out=None):
         try:
             result = kernels.le(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_le, (input, other), error) from error
+            raise explain(OP_le, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("le", input, other)
         return out
     return dispatch(OP_le, (input, other))
 
@@ -5560,7 +6119,7 @@ def inplace_le(input, other):
     return inplace(OP_le, (input, other))
 
 
-OP_gt = Operator("gt", "gt", ((0, "input"), (1, "other")))
+OP_gt = Operator("gt", "gt", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def gt(input, other, *, out=None):
@@ -5582,12 +6141,14 @@ def gt(input, other, *, out=None):
         try:
             result = kernels.gt(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_gt, (input, other), error) from error
+            raise explain(OP_gt, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("gt", input, other)
         return out
     return dispatch(OP_gt, (input, other))
 
@@ -5597,7 +6158,7 @@ def inplace_gt(input, other):
     return inplace(OP_gt, (input, other))
 
 
-OP_ge = Operator("ge", "ge", ((0, "input"), (1, "other")))
+OP_ge = Operator("ge", "ge", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def ge(input, other, *, out=None):
@@ -5619,12 +6180,14 @@ def ge(input, other, *, out=None):
         try:
             result = kernels.ge(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_ge, (input, other), error) from error
+            raise explain(OP_ge, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("ge", input, other)
         return out
     return dispatch(OP_ge, (input, other))
 
@@ -5634,7 +6197,7 @@ def inplace_ge(input, other):
     return inplace(OP_ge, (input, other))
 
 
-OP_equal = Operator("equal", "equal", ((0, "input"), (1, "other")), returns_value=True)
+OP_equal = Operator("equal", "equal", ((0, "input"), (1, "other")), "Tensor input, Tensor other", returns_value=True)
 
 
 def equal(input, other):
@@ -5645,7 +6208,12 @@ def equal(input, other):
     return dispatch(OP_equal, (input, other))
 
 
-OP_isclose = Operator("isclose", "isclose", ((0, "input"), (1, "other")))
+OP_isclose = Operator(
+    "isclose",
+    "isclose",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False",
+)
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -5653,6 +6221,12 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
     isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
     """
+    if type(rtol) not in A_NUMBER:
+        rtol = a_number("isclose", "rtol", rtol)
+    if type(atol) not in A_NUMBER:
+        atol = a_number("isclose", "atol", atol)
+    if equal_nan is not False and equal_nan is not True:
+        equal_nan = a_flag("isclose", "equal_nan", equal_nan)
     a, b = type(input), type(other)
     if (
         a is Tensor
@@ -5667,17 +6241,25 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
                 input._array if a is Tensor else input, other._array if b is Tensor else other, rtol, atol, equal_nan
             )
         except Exception as error:
-            raise explain(OP_isclose, (input, other, rtol, atol, equal_nan), error) from error
+            raise explain(OP_isclose, (input, other, rtol, atol, equal_nan), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("isclose", input, other)
         return out
     return dispatch(OP_isclose, (input, other, rtol, atol, equal_nan))
 
 
-OP_allclose = Operator("allclose", "allclose", ((0, "input"), (1, "other")), returns_value=True)
+OP_allclose = Operator(
+    "allclose",
+    "allclose",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False",
+    returns_value=True,
+)
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -5685,10 +6267,16 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
     allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool
     """
+    if type(rtol) not in A_NUMBER:
+        rtol = a_number("allclose", "rtol", rtol)
+    if type(atol) not in A_NUMBER:
+        atol = a_number("allclose", "atol", atol)
+    if equal_nan is not False and equal_nan is not True:
+        equal_nan = a_flag("allclose", "equal_nan", equal_nan)
     return dispatch(OP_allclose, (input, other, rtol, atol, equal_nan))
 
 
-OP_isnan = Operator("isnan", "isnan", ((0, "input"),))
+OP_isnan = Operator("isnan", "isnan", ((0, "input"),), "Tensor input")
 
 
 def isnan(input):
@@ -5700,17 +6288,19 @@ def isnan(input):
         try:
             result = kernels.isnan(input._array)
         except Exception as error:
-            raise explain(OP_isnan, (input,), error) from error
+            raise explain(OP_isnan, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isnan", input)
         return out
     return dispatch(OP_isnan, (input,))
 
 
-OP_isinf = Operator("isinf", "isinf", ((0, "input"),))
+OP_isinf = Operator("isinf", "isinf", ((0, "input"),), "Tensor input")
 
 
 def isinf(input):
@@ -5722,17 +6312,19 @@ def isinf(input):
         try:
             result = kernels.isinf(input._array)
         except Exception as error:
-            raise explain(OP_isinf, (input,), error) from error
+            raise explain(OP_isinf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isinf", input)
         return out
     return dispatch(OP_isinf, (input,))
 
 
-OP_isfinite = Operator("isfinite", "isfinite", ((0, "input"),))
+OP_isfinite = Operator("isfinite", "isfinite", ((0, "input"),), "Tensor input")
 
 
 def isfinite(input):
@@ -5744,17 +6336,19 @@ def isfinite(input):
         try:
             result = kernels.isfinite(input._array)
         except Exception as error:
-            raise explain(OP_isfinite, (input,), error) from error
+            raise explain(OP_isfinite, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isfinite", input)
         return out
     return dispatch(OP_isfinite, (input,))
 
 
-OP_isposinf = Operator("isposinf", "isposinf", ((0, "input"),))
+OP_isposinf = Operator("isposinf", "isposinf", ((0, "input"),), "Tensor input")
 
 
 def isposinf(input, *, out=None):
@@ -5768,17 +6362,19 @@ def isposinf(input, *, out=None):
         try:
             result = kernels.isposinf(input._array)
         except Exception as error:
-            raise explain(OP_isposinf, (input,), error) from error
+            raise explain(OP_isposinf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isposinf", input)
         return out
     return dispatch(OP_isposinf, (input,))
 
 
-OP_isneginf = Operator("isneginf", "isneginf", ((0, "input"),))
+OP_isneginf = Operator("isneginf", "isneginf", ((0, "input"),), "Tensor input")
 
 
 def isneginf(input, *, out=None):
@@ -5792,17 +6388,19 @@ def isneginf(input, *, out=None):
         try:
             result = kernels.isneginf(input._array)
         except Exception as error:
-            raise explain(OP_isneginf, (input,), error) from error
+            raise explain(OP_isneginf, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isneginf", input)
         return out
     return dispatch(OP_isneginf, (input,))
 
 
-OP_isreal = Operator("isreal", "isreal", ((0, "input"),))
+OP_isreal = Operator("isreal", "isreal", ((0, "input"),), "Tensor input")
 
 
 def isreal(input):
@@ -5814,17 +6412,19 @@ def isreal(input):
         try:
             result = kernels.isreal(input._array)
         except Exception as error:
-            raise explain(OP_isreal, (input,), error) from error
+            raise explain(OP_isreal, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("isreal", input)
         return out
     return dispatch(OP_isreal, (input,))
 
 
-OP_signbit = Operator("signbit", "signbit", ((0, "input"),))
+OP_signbit = Operator("signbit", "signbit", ((0, "input"),), "Tensor input")
 
 
 def signbit(input, *, out=None):
@@ -5838,17 +6438,19 @@ def signbit(input, *, out=None):
         try:
             result = kernels.signbit(input._array)
         except Exception as error:
-            raise explain(OP_signbit, (input,), error) from error
+            raise explain(OP_signbit, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("signbit", input)
         return out
     return dispatch(OP_signbit, (input,))
 
 
-OP_logical_and = Operator("logical_and", "logical_and", ((0, "input"), (1, "other")))
+OP_logical_and = Operator("logical_and", "logical_and", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def logical_and(input, other, *, out=None):
@@ -5870,12 +6472,14 @@ def logical_and(input, other, *, out=None):
         try:
             result = kernels.logical_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logical_and, (input, other), error) from error
+            raise explain(OP_logical_and, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_and", input, other)
         return out
     return dispatch(OP_logical_and, (input, other))
 
@@ -5885,7 +6489,7 @@ def inplace_logical_and(input, other):
     return inplace(OP_logical_and, (input, other))
 
 
-OP_logical_or = Operator("logical_or", "logical_or", ((0, "input"), (1, "other")))
+OP_logical_or = Operator("logical_or", "logical_or", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def logical_or(input, other, *, out=None):
@@ -5907,12 +6511,14 @@ def logical_or(input, other, *, out=None):
         try:
             result = kernels.logical_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logical_or, (input, other), error) from error
+            raise explain(OP_logical_or, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_or", input, other)
         return out
     return dispatch(OP_logical_or, (input, other))
 
@@ -5922,7 +6528,7 @@ def inplace_logical_or(input, other):
     return inplace(OP_logical_or, (input, other))
 
 
-OP_logical_xor = Operator("logical_xor", "logical_xor", ((0, "input"), (1, "other")))
+OP_logical_xor = Operator("logical_xor", "logical_xor", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def logical_xor(input, other, *, out=None):
@@ -5944,12 +6550,14 @@ def logical_xor(input, other, *, out=None):
         try:
             result = kernels.logical_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_logical_xor, (input, other), error) from error
+            raise explain(OP_logical_xor, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("logical_xor", input, other)
         return out
     return dispatch(OP_logical_xor, (input, other))
 
@@ -5959,7 +6567,7 @@ def inplace_logical_xor(input, other):
     return inplace(OP_logical_xor, (input, other))
 
 
-OP_logical_not = Operator("logical_not", "logical_not", ((0, "input"),))
+OP_logical_not = Operator("logical_not", "logical_not", ((0, "input"),), "Tensor input")
 
 
 def logical_not(input, *, out=None):
@@ -5973,12 +6581,14 @@ def logical_not(input, *, out=None):
         try:
             result = kernels.logical_not(input._array)
         except Exception as error:
-            raise explain(OP_logical_not, (input,), error) from error
+            raise explain(OP_logical_not, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("logical_not", input)
         return out
     return dispatch(OP_logical_not, (input,))
 
@@ -5988,7 +6598,7 @@ def inplace_logical_not(input):
     return inplace(OP_logical_not, (input,))
 
 
-OP_bitwise_and = Operator("bitwise_and", "bitwise_and", ((0, "input"), (1, "other")))
+OP_bitwise_and = Operator("bitwise_and", "bitwise_and", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def bitwise_and(input, other, *, out=None):
@@ -6010,12 +6620,14 @@ def bitwise_and(input, other, *, out=None):
         try:
             result = kernels.bitwise_and(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_bitwise_and, (input, other), error) from error
+            raise explain(OP_bitwise_and, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_and", input, other)
         return out
     return dispatch(OP_bitwise_and, (input, other))
 
@@ -6025,7 +6637,7 @@ def inplace_bitwise_and(input, other):
     return inplace(OP_bitwise_and, (input, other))
 
 
-OP_bitwise_or = Operator("bitwise_or", "bitwise_or", ((0, "input"), (1, "other")))
+OP_bitwise_or = Operator("bitwise_or", "bitwise_or", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def bitwise_or(input, other, *, out=None):
@@ -6047,12 +6659,14 @@ def bitwise_or(input, other, *, out=None):
         try:
             result = kernels.bitwise_or(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_bitwise_or, (input, other), error) from error
+            raise explain(OP_bitwise_or, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_or", input, other)
         return out
     return dispatch(OP_bitwise_or, (input, other))
 
@@ -6062,7 +6676,7 @@ def inplace_bitwise_or(input, other):
     return inplace(OP_bitwise_or, (input, other))
 
 
-OP_bitwise_xor = Operator("bitwise_xor", "bitwise_xor", ((0, "input"), (1, "other")))
+OP_bitwise_xor = Operator("bitwise_xor", "bitwise_xor", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def bitwise_xor(input, other, *, out=None):
@@ -6084,12 +6698,14 @@ def bitwise_xor(input, other, *, out=None):
         try:
             result = kernels.bitwise_xor(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_bitwise_xor, (input, other), error) from error
+            raise explain(OP_bitwise_xor, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_xor", input, other)
         return out
     return dispatch(OP_bitwise_xor, (input, other))
 
@@ -6099,7 +6715,9 @@ def inplace_bitwise_xor(input, other):
     return inplace(OP_bitwise_xor, (input, other))
 
 
-OP_bitwise_left_shift = Operator("bitwise_left_shift", "bitwise_left_shift", ((0, "input"), (1, "other")))
+OP_bitwise_left_shift = Operator(
+    "bitwise_left_shift", "bitwise_left_shift", ((0, "input"), (1, "other")), "Tensor input, Tensor other"
+)
 
 
 def bitwise_left_shift(input, other, *, out=None):
@@ -6123,12 +6741,14 @@ def bitwise_left_shift(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_bitwise_left_shift, (input, other), error) from error
+            raise explain(OP_bitwise_left_shift, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_left_shift", input, other)
         return out
     return dispatch(OP_bitwise_left_shift, (input, other))
 
@@ -6138,7 +6758,9 @@ def inplace_bitwise_left_shift(input, other):
     return inplace(OP_bitwise_left_shift, (input, other))
 
 
-OP_bitwise_right_shift = Operator("bitwise_right_shift", "bitwise_right_shift", ((0, "input"), (1, "other")))
+OP_bitwise_right_shift = Operator(
+    "bitwise_right_shift", "bitwise_right_shift", ((0, "input"), (1, "other")), "Tensor input, Tensor other"
+)
 
 
 def bitwise_right_shift(input, other, *, out=None):
@@ -6162,12 +6784,14 @@ def bitwise_right_shift(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_bitwise_right_shift, (input, other), error) from error
+            raise explain(OP_bitwise_right_shift, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("bitwise_right_shift", input, other)
         return out
     return dispatch(OP_bitwise_right_shift, (input, other))
 
@@ -6177,7 +6801,7 @@ def inplace_bitwise_right_shift(input, other):
     return inplace(OP_bitwise_right_shift, (input, other))
 
 
-OP_bitwise_not = Operator("bitwise_not", "bitwise_not", ((0, "input"),))
+OP_bitwise_not = Operator("bitwise_not", "bitwise_not", ((0, "input"),), "Tensor input")
 
 
 def bitwise_not(input, *, out=None):
@@ -6191,12 +6815,14 @@ def bitwise_not(input, *, out=None):
         try:
             result = kernels.bitwise_not(input._array)
         except Exception as error:
-            raise explain(OP_bitwise_not, (input,), error) from error
+            raise explain(OP_bitwise_not, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("bitwise_not", input)
         return out
     return dispatch(OP_bitwise_not, (input,))
 
@@ -6236,10 +6862,12 @@ def record_logit(out, input, eps):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_eps = eps
+    node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
 
 
-OP_logit = Operator("logit", "logit", ((0, "input"),), record=record_logit, saves_self=True)
+OP_logit = Operator(
+    "logit", "logit", ((0, "input"),), "Tensor input, float? eps=None", record=record_logit, saves_self=True
+)
 
 
 def logit(input, eps=None, *, out=None):
@@ -6247,13 +6875,15 @@ def logit(input, eps=None, *, out=None):
 
     logit(Tensor self, float? eps=None) -> Tensor
     """
+    if eps is not None and type(eps) not in A_NUMBER:
+        eps = a_number("logit", "eps", eps)
     if out is not None:
         return write_out(OP_logit, (input, eps), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.logit(input._array, eps)
         except Exception as error:
-            raise explain(OP_logit, (input, eps), error) from error
+            raise explain(OP_logit, (input, eps), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6267,6 +6897,8 @@ def logit(input, eps=None, *, out=None):
 
 def inplace_logit(input, eps=None):
     """In-place form of `logit`."""
+    if eps is not None and type(eps) not in A_NUMBER:
+        eps = a_number("logit_", "eps", eps)
     return inplace(OP_logit, (input, eps))
 
 
@@ -6302,7 +6934,7 @@ def record_sinc(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_sinc = Operator("sinc", "sinc", ((0, "input"),), record=record_sinc, saves_self=True)
+OP_sinc = Operator("sinc", "sinc", ((0, "input"),), "Tensor input", record=record_sinc, saves_self=True)
 
 
 def sinc(input, *, out=None):
@@ -6316,7 +6948,7 @@ def sinc(input, *, out=None):
         try:
             result = kernels.sinc(input._array)
         except Exception as error:
-            raise explain(OP_sinc, (input,), error) from error
+            raise explain(OP_sinc, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6365,7 +6997,7 @@ def record_logistic(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_logistic = Operator("logistic", "logistic", ((0, "input"),), record=record_logistic, saves_self=True)
+OP_logistic = Operator("logistic", "logistic", ((0, "input"),), "Tensor input", record=record_logistic, saves_self=True)
 
 
 def logistic(input):
@@ -6377,7 +7009,7 @@ def logistic(input):
         try:
             result = kernels.logistic(input._array)
         except Exception as error:
-            raise explain(OP_logistic, (input,), error) from error
+            raise explain(OP_logistic, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6426,7 +7058,9 @@ def record_asin_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_asin_slope = Operator("asin_slope", "asin_slope", ((0, "input"),), record=record_asin_slope, saves_self=True)
+OP_asin_slope = Operator(
+    "asin_slope", "asin_slope", ((0, "input"),), "Tensor input", record=record_asin_slope, saves_self=True
+)
 
 
 def asin_slope(input):
@@ -6438,7 +7072,7 @@ def asin_slope(input):
         try:
             result = kernels.asin_slope(input._array)
         except Exception as error:
-            raise explain(OP_asin_slope, (input,), error) from error
+            raise explain(OP_asin_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6487,7 +7121,9 @@ def record_acosh_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_acosh_slope = Operator("acosh_slope", "acosh_slope", ((0, "input"),), record=record_acosh_slope, saves_self=True)
+OP_acosh_slope = Operator(
+    "acosh_slope", "acosh_slope", ((0, "input"),), "Tensor input", record=record_acosh_slope, saves_self=True
+)
 
 
 def acosh_slope(input):
@@ -6499,7 +7135,7 @@ def acosh_slope(input):
         try:
             result = kernels.acosh_slope(input._array)
         except Exception as error:
-            raise explain(OP_acosh_slope, (input,), error) from error
+            raise explain(OP_acosh_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6548,7 +7184,9 @@ def record_asinh_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_asinh_slope = Operator("asinh_slope", "asinh_slope", ((0, "input"),), record=record_asinh_slope, saves_self=True)
+OP_asinh_slope = Operator(
+    "asinh_slope", "asinh_slope", ((0, "input"),), "Tensor input", record=record_asinh_slope, saves_self=True
+)
 
 
 def asinh_slope(input):
@@ -6560,7 +7198,7 @@ def asinh_slope(input):
         try:
             result = kernels.asinh_slope(input._array)
         except Exception as error:
-            raise explain(OP_asinh_slope, (input,), error) from error
+            raise explain(OP_asinh_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6609,7 +7247,9 @@ def record_atanh_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_atanh_slope = Operator("atanh_slope", "atanh_slope", ((0, "input"),), record=record_atanh_slope, saves_self=True)
+OP_atanh_slope = Operator(
+    "atanh_slope", "atanh_slope", ((0, "input"),), "Tensor input", record=record_atanh_slope, saves_self=True
+)
 
 
 def atanh_slope(input):
@@ -6621,7 +7261,7 @@ def atanh_slope(input):
         try:
             result = kernels.atanh_slope(input._array)
         except Exception as error:
-            raise explain(OP_atanh_slope, (input,), error) from error
+            raise explain(OP_atanh_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6666,7 +7306,12 @@ def record_times_complement(out, input):
 
 
 OP_times_complement = Operator(
-    "times_complement", "times_complement", ((0, "input"),), record=record_times_complement, saves_self=True
+    "times_complement",
+    "times_complement",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_times_complement,
+    saves_self=True,
 )
 
 
@@ -6679,7 +7324,7 @@ def times_complement(input):
         try:
             result = kernels.times_complement(input._array)
         except Exception as error:
-            raise explain(OP_times_complement, (input,), error) from error
+            raise explain(OP_times_complement, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6728,7 +7373,9 @@ def record_atan_slope(out, input):
     node.version_result = watch_output(out)
 
 
-OP_atan_slope = Operator("atan_slope", "atan_slope", ((0, "input"),), record=record_atan_slope, saves_self=True)
+OP_atan_slope = Operator(
+    "atan_slope", "atan_slope", ((0, "input"),), "Tensor input", record=record_atan_slope, saves_self=True
+)
 
 
 def atan_slope(input):
@@ -6740,7 +7387,7 @@ def atan_slope(input):
         try:
             result = kernels.atan_slope(input._array)
         except Exception as error:
-            raise explain(OP_atan_slope, (input,), error) from error
+            raise explain(OP_atan_slope, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6804,19 +7451,33 @@ def record_hypot_slope(out, input, other, norm):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
-    node.saved_norm = norm
-    node.version_norm = norm._counter and norm._counter.n if type(norm) is Tensor else version_when_saved(norm)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
+    if type(norm) is Tensor:
+        node.saved_norm = norm
+        node.version_norm = norm._counter and norm._counter.n
+    else:
+        node.saved_norm, node.version_norm = save_other(norm, True)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
 OP_hypot_slope = Operator(
-    "hypot_slope", "hypot_slope", ((0, "input"), (1, "other"), (2, "norm")), record=record_hypot_slope, saves_self=True
+    "hypot_slope",
+    "hypot_slope",
+    ((0, "input"), (1, "other"), (2, "norm")),
+    "Tensor input, Tensor other, Tensor norm",
+    record=record_hypot_slope,
+    saves_self=True,
 )
 
 
@@ -6836,7 +7497,7 @@ def hypot_slope(input, other, norm):
         try:
             result = kernels.hypot_slope(input._array, other._array, norm._array)
         except Exception as error:
-            raise explain(OP_hypot_slope, (input, other, norm), error) from error
+            raise explain(OP_hypot_slope, (input, other, norm), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6880,11 +7541,16 @@ def record_sinc_derivative(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_sinc_derivative = Operator(
-    "sinc_derivative", "sinc_derivative", ((0, "input"),), record=record_sinc_derivative, saves_self=True
+    "sinc_derivative",
+    "sinc_derivative",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_sinc_derivative,
+    saves_self=True,
 )
 
 
@@ -6897,7 +7563,7 @@ def sinc_derivative(input, order):
         try:
             result = kernels.sinc_derivative(input._array, order)
         except Exception as error:
-            raise explain(OP_sinc_derivative, (input, order), error) from error
+            raise explain(OP_sinc_derivative, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -6941,7 +7607,13 @@ def record_frexp(out, input):
 
 
 OP_frexp = Operator(
-    "frexp", "frexp", ((0, "input"),), record=record_frexp, multi=namedtuple("frexp", ["mantissa", "exponent"])
+    "frexp",
+    "frexp",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_frexp,
+    multi=namedtuple("frexp", ["mantissa", "exponent"]),
+    floating=True,
 )
 
 
@@ -6993,14 +7665,17 @@ def record_ldexp(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next0 is not None:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
     if node._next1 is not None:
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
 
-OP_ldexp = Operator("ldexp", "ldexp", ((0, "input"), (1, "other")), record=record_ldexp)
+OP_ldexp = Operator("ldexp", "ldexp", ((0, "input"), (1, "other")), "Tensor input, Tensor other", record=record_ldexp)
 
 
 def ldexp(input, other, *, out=None):
@@ -7022,7 +7697,7 @@ def ldexp(input, other, *, out=None):
         try:
             result = kernels.ldexp(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_ldexp, (input, other), error) from error
+            raise explain(OP_ldexp, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7041,7 +7716,7 @@ def inplace_ldexp(input, other):
     return inplace(OP_ldexp, (input, other))
 
 
-OP_gcd = Operator("gcd", "gcd", ((0, "input"), (1, "other")))
+OP_gcd = Operator("gcd", "gcd", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def gcd(input, other, *, out=None):
@@ -7063,12 +7738,14 @@ def gcd(input, other, *, out=None):
         try:
             result = kernels.gcd(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_gcd, (input, other), error) from error
+            raise explain(OP_gcd, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("gcd", input, other)
         return out
     return dispatch(OP_gcd, (input, other))
 
@@ -7078,7 +7755,7 @@ def inplace_gcd(input, other):
     return inplace(OP_gcd, (input, other))
 
 
-OP_lcm = Operator("lcm", "lcm", ((0, "input"), (1, "other")))
+OP_lcm = Operator("lcm", "lcm", ((0, "input"), (1, "other")), "Tensor input, Tensor other")
 
 
 def lcm(input, other, *, out=None):
@@ -7100,12 +7777,14 @@ def lcm(input, other, *, out=None):
         try:
             result = kernels.lcm(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_lcm, (input, other), error) from error
+            raise explain(OP_lcm, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else other)._level
+        if WATCHED:
+            note_operator("lcm", input, other)
         return out
     return dispatch(OP_lcm, (input, other))
 
@@ -7153,12 +7832,20 @@ def record_heaviside(out, input, values):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = values._fn if type(values) is Tensor and values._extra is None else port(values)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
 OP_heaviside = Operator(
-    "heaviside", "heaviside", ((0, "input"), (1, "values")), record=record_heaviside, saves_self=True
+    "heaviside",
+    "heaviside",
+    ((0, "input"), (1, "values")),
+    "Tensor input, Tensor values",
+    record=record_heaviside,
+    saves_self=True,
 )
 
 
@@ -7185,7 +7872,7 @@ def heaviside(input, values, *, out=None):
         try:
             result = kernels.heaviside(input._array if a is Tensor else input, values._array if b is Tensor else values)
         except Exception as error:
-            raise explain(OP_heaviside, (input, values), error) from error
+            raise explain(OP_heaviside, (input, values), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7245,14 +7932,26 @@ def record_nextafter(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next0 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_nextafter = Operator(
-    "nextafter", "nextafter", ((0, "input"), (1, "other")), record=record_nextafter, saves_self=True
+    "nextafter",
+    "nextafter",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_nextafter,
+    floating=True,
+    saves_self=True,
 )
 
 
@@ -7265,17 +7964,33 @@ def nextafter(input, other, *, out=None):
         return write_out(OP_nextafter, (input, other), out)
     a, b = type(input), type(other)
     if (
-        a is Tensor
-        and (
-            b is Tensor and input._level == other._level or b in SCALARS or b is ndarray and other.dtype.kind in NUMERIC
+        (
+            a is Tensor
+            and (
+                b is Tensor
+                and input._level == other._level
+                or b in SCALARS
+                or b is ndarray
+                and other.dtype.kind in NUMERIC
+            )
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
         )
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        and (
+            a is Tensor
+            and input._requires_grad
+            or b is Tensor
+            and other._requires_grad
+            or type(input) is Tensor
+            and input._array.dtype.kind in "fc"
+            or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.nextafter(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_nextafter, (input, other), error) from error
+            raise explain(OP_nextafter, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7300,7 +8015,10 @@ def to(input, dtype):
     to(Tensor(a) self, ScalarType dtype) -> Tensor(a)
     """
     dtype = number_type("to", dtype)
-    return composite_pointwise.to(input, dtype, ops=TENSOR)
+    try:
+        return composite_pointwise.to(input, dtype, ops=TENSOR)
+    except Exception as error:
+        raise explained("to", "Tensor input, ScalarType dtype", (input, dtype), error)
 
 
 class ToCopyBackward0(Node):
@@ -7330,7 +8048,13 @@ def record__to_copy(out, input, dtype, memory_format):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP__to_copy = Operator("_to_copy", "to_copy", ((0, "input"),), record=record__to_copy)
+OP__to_copy = Operator(
+    "_to_copy",
+    "to_copy",
+    ((0, "input"),),
+    "Tensor input, ScalarType dtype, str? memory_format=None",
+    record=record__to_copy,
+)
 
 
 def _to_copy(input, dtype, *, memory_format=None):
@@ -7343,7 +8067,7 @@ def _to_copy(input, dtype, *, memory_format=None):
         try:
             result = kernels.to_copy(input._array, dtype, memory_format)
         except Exception as error:
-            raise explain(OP__to_copy, (input, dtype, memory_format), error) from error
+            raise explain(OP__to_copy, (input, dtype, memory_format), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7380,7 +8104,7 @@ def record_clone(out, input, memory_format):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_clone = Operator("clone", "clone", ((0, "input"),), record=record_clone)
+OP_clone = Operator("clone", "clone", ((0, "input"),), "Tensor input, str? memory_format=None", record=record_clone)
 
 
 def clone(input, *, memory_format=None):
@@ -7392,7 +8116,7 @@ def clone(input, *, memory_format=None):
         try:
             result = kernels.clone(input._array, memory_format)
         except Exception as error:
-            raise explain(OP_clone, (input, memory_format), error) from error
+            raise explain(OP_clone, (input, memory_format), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7437,7 +8161,7 @@ def record_copy(out, input, src):
     node._next1 = src._fn if type(src) is Tensor and src._extra is None else port(src)
 
 
-OP_copy = Operator("copy", "copy", ((0, "input"), (1, "src")), record=record_copy)
+OP_copy = Operator("copy", "copy", ((0, "input"), (1, "src")), "Tensor input, Tensor src", record=record_copy)
 
 
 def copy(input, src):
@@ -7455,7 +8179,7 @@ def copy(input, src):
         try:
             result = kernels.copy(input._array if a is Tensor else input, src._array if b is Tensor else src)
         except Exception as error:
-            raise explain(OP_copy, (input, src), error) from error
+            raise explain(OP_copy, (input, src), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7507,7 +8231,7 @@ def record_fill(out, input, value):
     node._next1 = value._fn if type(value) is Tensor and value._extra is None else port(value)
 
 
-OP_fill = Operator("fill", "fill", ((0, "input"), (1, "value")), record=record_fill)
+OP_fill = Operator("fill", "fill", ((0, "input"), (1, "value")), "Tensor input, Tensor value", record=record_fill)
 
 
 def fill(input, value):
@@ -7527,7 +8251,7 @@ def fill(input, value):
         try:
             result = kernels.fill(input._array if a is Tensor else input, value._array if b is Tensor else value)
         except Exception as error:
-            raise explain(OP_fill, (input, value), error) from error
+            raise explain(OP_fill, (input, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7574,7 +8298,13 @@ def record_fill_diagonal(out, input, fill_value, wrap):
     node.arg_wrap = wrap
 
 
-OP_fill_diagonal = Operator("fill_diagonal", "fill_diagonal", ((0, "input"),), record=record_fill_diagonal)
+OP_fill_diagonal = Operator(
+    "fill_diagonal",
+    "fill_diagonal",
+    ((0, "input"),),
+    "Tensor input, Scalar fill_value, bool wrap=False",
+    record=record_fill_diagonal,
+)
 
 
 def fill_diagonal(input, fill_value, wrap=False):
@@ -7582,11 +8312,15 @@ def fill_diagonal(input, fill_value, wrap=False):
 
     fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor
     """
+    if type(fill_value) not in A_NUMBER:
+        fill_value = a_number("fill_diagonal", "fill_value", fill_value)
+    if wrap is not False and wrap is not True:
+        wrap = a_flag("fill_diagonal", "wrap", wrap)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.fill_diagonal(input._array, fill_value, wrap)
         except Exception as error:
-            raise explain(OP_fill_diagonal, (input, fill_value, wrap), error) from error
+            raise explain(OP_fill_diagonal, (input, fill_value, wrap), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -7600,6 +8334,10 @@ def fill_diagonal(input, fill_value, wrap=False):
 
 def inplace_fill_diagonal(input, fill_value, wrap=False):
     """In-place form of `fill_diagonal`."""
+    if type(fill_value) not in A_NUMBER:
+        fill_value = a_number("fill_diagonal_", "fill_value", fill_value)
+    if wrap is not False and wrap is not True:
+        wrap = a_flag("fill_diagonal_", "wrap", wrap)
     return inplace(OP_fill_diagonal, (input, fill_value, wrap))
 
 
@@ -7630,7 +8368,7 @@ def record_zero(out, input):
     node._next0 = input._fn if input._extra is None else port(input)
 
 
-OP_zero = Operator("zero", "zero", ((0, "input"),), record=record_zero)
+OP_zero = Operator("zero", "zero", ((0, "input"),), "Tensor input", record=record_zero)
 
 
 def zero(input):
@@ -7642,7 +8380,7 @@ def zero(input):
         try:
             result = kernels.zero(input._array)
         except Exception as error:
-            raise explain(OP_zero, (input,), error) from error
+            raise explain(OP_zero, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None

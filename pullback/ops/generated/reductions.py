@@ -2,14 +2,27 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.arguments import UNSET, missing_argument, number_type
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.arguments import (
+    AN_INT,
+    A_NUMBER,
+    SOME_INTS,
+    UNSET,
+    a_flag,
+    a_number,
+    an_int,
+    missing_argument,
+    number_type,
+    some_ints,
+)
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.mutation import inplace
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.reductions import (
     cummax_backward,
@@ -56,11 +69,17 @@ def record_sum(out, input, dim, keepdim, dtype):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
-OP_sum = Operator("sum", "sum", ((0, "input"),), record=record_sum)
+OP_sum = Operator(
+    "sum",
+    "sum",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_sum,
+)
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET):
@@ -74,11 +93,15 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSE
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("sum", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("sum", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("sum", "keepdim", keepdim)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.sum(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_sum, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_sum, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -126,11 +149,18 @@ def record_nansum(out, input, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
-OP_nansum = Operator("nansum", "nansum", ((0, "input"),), record=record_nansum, saves_self=True)
+OP_nansum = Operator(
+    "nansum",
+    "nansum",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_nansum,
+    saves_self=True,
+)
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
@@ -144,13 +174,17 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=U
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("nansum", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("nansum", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nansum", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_nansum, (input, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.nansum(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_nansum, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_nansum, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -188,11 +222,17 @@ def record_mean(out, input, dim, keepdim, dtype):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
-OP_mean = Operator("mean", "mean", ((0, "input"),), record=record_mean)
+OP_mean = Operator(
+    "mean",
+    "mean",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_mean,
+)
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None):
@@ -206,13 +246,17 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("mean", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("mean", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("mean", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_mean, (input, dim, keepdim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.mean(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_mean, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_mean, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -235,11 +279,23 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("nanmean", dtype)
-    return (
-        composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR), "nanmean")
-    )
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("nanmean", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nanmean", "keepdim", keepdim)
+    try:
+        return (
+            composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.nanmean(input, dim, keepdim, dtype=dtype, ops=TENSOR), "nanmean")
+        )
+    except Exception as error:
+        raise explained(
+            "nanmean",
+            "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+            (input, dim, keepdim, dtype),
+            error,
+        )
 
 
 class ProdBackward0(Node):
@@ -273,11 +329,18 @@ def record_prod(out, input, dim, keepdim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
 
 
-OP_prod = Operator("prod", "prod", ((0, "input"),), record=record_prod, saves_self=True)
+OP_prod = Operator(
+    "prod",
+    "prod",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False, ScalarType? dtype=None",
+    record=record_prod,
+    saves_self=True,
+)
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET):
@@ -291,11 +354,15 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNS
         keepdim = keepdims
     if dtype is not None:
         dtype = number_type("prod", dtype)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("prod", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("prod", "keepdim", keepdim)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.prod(input._array, dim, keepdim, dtype)
         except Exception as error:
-            raise explain(OP_prod, (input, dim, keepdim, dtype), error) from error
+            raise explain(OP_prod, (input, dim, keepdim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -316,7 +383,10 @@ def _products_of_others(input, dim=UNSET, *, axis=UNSET):
         dim = axis
     if dim is UNSET:
         raise missing_argument("_products_of_others", "dim")
-    return composite_reductions._products_of_others(input, dim, ops=TENSOR)
+    try:
+        return composite_reductions._products_of_others(input, dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("_products_of_others", "Tensor input, int dim", (input, dim), error)
 
 
 def var_unbiased(input, unbiased, *, out=None):
@@ -324,11 +394,16 @@ def var_unbiased(input, unbiased, *, out=None):
 
     var.unbiased(Tensor self, bool unbiased) -> Tensor
     """
-    return (
-        composite_reductions.var_unbiased(input, unbiased, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.var_unbiased(input, unbiased, ops=TENSOR), "var")
-    )
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var", "unbiased", unbiased)
+    try:
+        return (
+            composite_reductions.var_unbiased(input, unbiased, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.var_unbiased(input, unbiased, ops=TENSOR), "var")
+        )
+    except Exception as error:
+        raise explained("var", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -344,11 +419,25 @@ def var_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("var", "dim")
     if unbiased is UNSET:
         raise missing_argument("var", "unbiased")
-    return (
-        composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR), "var")
-    )
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var", "keepdim", keepdim)
+    try:
+        return (
+            composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.var_dim(input, dim, unbiased, keepdim, ops=TENSOR), "var")
+        )
+    except Exception as error:
+        raise explained(
+            "var",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 class VarBackward0(Node):
@@ -380,12 +469,20 @@ def record_var_correction(out, input, dim, correction, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
-    node.arg_correction = correction
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
     node.arg_keepdim = keepdim
 
 
-OP_var_correction = Operator("var.correction", "var", ((0, "input"),), record=record_var_correction, saves_self=True)
+OP_var_correction = Operator(
+    "var.correction",
+    "var",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+    record=record_var_correction,
+    saves_self=True,
+    shown="var",
+)
 
 
 def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None):
@@ -397,13 +494,19 @@ def var_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("var", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_var_correction, (input, dim, correction, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.var(input._array, dim, correction, keepdim)
         except Exception as error:
-            raise explain(OP_var_correction, (input, dim, correction, keepdim), error) from error
+            raise explain(OP_var_correction, (input, dim, correction, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -420,11 +523,16 @@ def std_unbiased(input, unbiased, *, out=None):
 
     std.unbiased(Tensor self, bool unbiased) -> Tensor
     """
-    return (
-        composite_reductions.std_unbiased(input, unbiased, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.std_unbiased(input, unbiased, ops=TENSOR), "std")
-    )
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std", "unbiased", unbiased)
+    try:
+        return (
+            composite_reductions.std_unbiased(input, unbiased, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.std_unbiased(input, unbiased, ops=TENSOR), "std")
+        )
+    except Exception as error:
+        raise explained("std", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -440,11 +548,25 @@ def std_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keep
         raise missing_argument("std", "dim")
     if unbiased is UNSET:
         raise missing_argument("std", "unbiased")
-    return (
-        composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR), "std")
-    )
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std", "keepdim", keepdim)
+    try:
+        return (
+            composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.std_dim(input, dim, unbiased, keepdim, ops=TENSOR), "std")
+        )
+    except Exception as error:
+        raise explained(
+            "std",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 class StdBackward0(Node):
@@ -491,14 +613,22 @@ def record_std_correction(out, input, dim, correction, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
-    node.arg_correction = correction
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    node.arg_correction = correction if type(correction) in FIXED else snapshot(correction)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_std_correction = Operator("std.correction", "std", ((0, "input"),), record=record_std_correction, saves_self=True)
+OP_std_correction = Operator(
+    "std.correction",
+    "std",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+    record=record_std_correction,
+    saves_self=True,
+    shown="std",
+)
 
 
 def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None):
@@ -510,13 +640,19 @@ def std_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSE
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("std", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_std_correction, (input, dim, correction, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.std(input._array, dim, correction, keepdim)
         except Exception as error:
-            raise explain(OP_std_correction, (input, dim, correction, keepdim), error) from error
+            raise explain(OP_std_correction, (input, dim, correction, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -533,7 +669,12 @@ def var_mean_unbiased(input, unbiased):
 
     var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)
     """
-    return composite_reductions.var_mean_unbiased(input, unbiased, ops=TENSOR)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var_mean", "unbiased", unbiased)
+    try:
+        return composite_reductions.var_mean_unbiased(input, unbiased, ops=TENSOR)
+    except Exception as error:
+        raise explained("var_mean", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def var_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
@@ -549,7 +690,21 @@ def var_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET,
         raise missing_argument("var_mean", "dim")
     if unbiased is UNSET:
         raise missing_argument("var_mean", "unbiased")
-    return composite_reductions.var_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var_mean", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("var_mean", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var_mean", "keepdim", keepdim)
+    try:
+        return composite_reductions.var_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "var_mean",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 def var_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET):
@@ -561,7 +716,21 @@ def var_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_reductions.var_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("var_mean", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("var_mean", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("var_mean", "keepdim", keepdim)
+    try:
+        return composite_reductions.var_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "var_mean",
+            "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+            (input, dim, correction, keepdim),
+            error,
+        )
 
 
 def std_mean_unbiased(input, unbiased):
@@ -569,7 +738,12 @@ def std_mean_unbiased(input, unbiased):
 
     std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)
     """
-    return composite_reductions.std_mean_unbiased(input, unbiased, ops=TENSOR)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std_mean", "unbiased", unbiased)
+    try:
+        return composite_reductions.std_mean_unbiased(input, unbiased, ops=TENSOR)
+    except Exception as error:
+        raise explained("std_mean", "Tensor input, bool unbiased", (input, unbiased), error)
 
 
 def std_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
@@ -585,7 +759,21 @@ def std_mean_dim(input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET,
         raise missing_argument("std_mean", "dim")
     if unbiased is UNSET:
         raise missing_argument("std_mean", "unbiased")
-    return composite_reductions.std_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std_mean", "dim", dim)
+    if unbiased is not False and unbiased is not True:
+        unbiased = a_flag("std_mean", "unbiased", unbiased)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std_mean", "keepdim", keepdim)
+    try:
+        return composite_reductions.std_mean_dim(input, dim, unbiased, keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "std_mean",
+            "Tensor input, int[1]? dim, bool unbiased, bool keepdim=False",
+            (input, dim, unbiased, keepdim),
+            error,
+        )
 
 
 def std_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET):
@@ -597,7 +785,21 @@ def std_mean_correction(input, dim=None, *, correction=None, keepdim=False, axis
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return composite_reductions.std_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("std_mean", "dim", dim)
+    if correction is not None and type(correction) not in A_NUMBER:
+        correction = a_number("std_mean", "correction", correction)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("std_mean", "keepdim", keepdim)
+    try:
+        return composite_reductions.std_mean(input, dim, correction=correction, keepdim=keepdim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "std_mean",
+            "Tensor input, int[1]? dim=None, Scalar? correction=None, bool keepdim=False",
+            (input, dim, correction, keepdim),
+            error,
+        )
 
 
 class AmaxBackward0(Node):
@@ -635,13 +837,20 @@ def record_amax(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_amax = Operator("amax", "amax", ((0, "input"),), record=record_amax, saves_self=True)
+OP_amax = Operator(
+    "amax",
+    "amax",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False",
+    record=record_amax,
+    saves_self=True,
+)
 
 
 def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -653,13 +862,17 @@ def amax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("amax", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("amax", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_amax, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.amax(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_amax, (input, dim, keepdim), error) from error
+            raise explain(OP_amax, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -706,13 +919,20 @@ def record_amin(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_amin = Operator("amin", "amin", ((0, "input"),), record=record_amin, saves_self=True)
+OP_amin = Operator(
+    "amin",
+    "amin",
+    ((0, "input"),),
+    "Tensor input, int[1]? dim=None, bool keepdim=False",
+    record=record_amin,
+    saves_self=True,
+)
 
 
 def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -724,13 +944,17 @@ def amin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("amin", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("amin", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_amin, (input, dim, keepdim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.amin(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_amin, (input, dim, keepdim), error) from error
+            raise explain(OP_amin, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -751,11 +975,18 @@ def aminmax(input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=N
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return (
-        composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR), "aminmax")
-    )
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("aminmax", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("aminmax", "keepdim", keepdim)
+    try:
+        return (
+            composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.aminmax(input, dim=dim, keepdim=keepdim, ops=TENSOR), "aminmax")
+        )
+    except Exception as error:
+        raise explained("aminmax", "Tensor input, int? dim=None, bool keepdim=False", (input, dim, keepdim), error)
 
 
 class MaxBackward1(Node):
@@ -797,7 +1028,7 @@ def record_max(out, input):
     node.version_result = watch_output(out)
 
 
-OP_max = Operator("max", "max", ((0, "input"),), record=record_max, saves_self=True)
+OP_max = Operator("max", "max", ((0, "input"),), "Tensor input", record=record_max, saves_self=True)
 
 
 def max_plain(input, *, out=None):
@@ -811,7 +1042,7 @@ def max_plain(input, *, out=None):
         try:
             result = kernels.max(input._array)
         except Exception as error:
-            raise explain(OP_max, (input,), error) from error
+            raise explain(OP_max, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -853,14 +1084,20 @@ def record_max_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
 OP_max_dim = Operator(
-    "max.dim", "max_dim", ((0, "input"),), record=record_max_dim, multi=namedtuple("max", ["values", "indices"])
+    "max.dim",
+    "max_dim",
+    ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
+    record=record_max_dim,
+    multi=namedtuple("max", ["values", "indices"]),
+    shown="max",
 )
 
 
@@ -875,6 +1112,10 @@ def max_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("max", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("max", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("max", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_max_dim, (input, dim, keepdim), out)
     return dispatch(OP_max_dim, (input, dim, keepdim))
@@ -885,11 +1126,14 @@ def max_other(input, other, *, out=None):
 
     max.other(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_reductions.max_other(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.max_other(input, other, ops=TENSOR), "max")
-    )
+    try:
+        return (
+            composite_reductions.max_other(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.max_other(input, other, ops=TENSOR), "max")
+        )
+    except Exception as error:
+        raise explained("max", "Tensor input, Tensor other", (input, other), error)
 
 
 class MinBackward1(Node):
@@ -931,7 +1175,7 @@ def record_min(out, input):
     node.version_result = watch_output(out)
 
 
-OP_min = Operator("min", "min", ((0, "input"),), record=record_min, saves_self=True)
+OP_min = Operator("min", "min", ((0, "input"),), "Tensor input", record=record_min, saves_self=True)
 
 
 def min_plain(input, *, out=None):
@@ -945,7 +1189,7 @@ def min_plain(input, *, out=None):
         try:
             result = kernels.min(input._array)
         except Exception as error:
-            raise explain(OP_min, (input,), error) from error
+            raise explain(OP_min, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -987,14 +1231,20 @@ def record_min_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
 OP_min_dim = Operator(
-    "min.dim", "min_dim", ((0, "input"),), record=record_min_dim, multi=namedtuple("min", ["values", "indices"])
+    "min.dim",
+    "min_dim",
+    ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
+    record=record_min_dim,
+    multi=namedtuple("min", ["values", "indices"]),
+    shown="min",
 )
 
 
@@ -1009,6 +1259,10 @@ def min_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("min", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("min", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("min", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_min_dim, (input, dim, keepdim), out)
     return dispatch(OP_min_dim, (input, dim, keepdim))
@@ -1019,11 +1273,14 @@ def min_other(input, other, *, out=None):
 
     min.other(Tensor self, Tensor other) -> Tensor
     """
-    return (
-        composite_reductions.min_other(input, other, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.min_other(input, other, ops=TENSOR), "min")
-    )
+    try:
+        return (
+            composite_reductions.min_other(input, other, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.min_other(input, other, ops=TENSOR), "min")
+        )
+    except Exception as error:
+        raise explained("min", "Tensor input, Tensor other", (input, other), error)
 
 
 class ValueSelectingReductionBackwardBackward0(Node):
@@ -1054,11 +1311,12 @@ def record_value_selecting_reduction_backward(out, grad_output, dim, indices, si
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
-    node.arg_dim = dim
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
     node.arg_keepdim = keepdim
 
 
@@ -1066,6 +1324,7 @@ OP_value_selecting_reduction_backward = Operator(
     "value_selecting_reduction_backward",
     "value_selecting_reduction_backward",
     ((0, "grad_output"), (2, "indices")),
+    "Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim",
     record=record_value_selecting_reduction_backward,
 )
 
@@ -1111,9 +1370,7 @@ def value_selecting_reduction_backward(
                 keepdim,
             )
         except Exception as error:
-            raise explain(
-                OP_value_selecting_reduction_backward, (grad_output, dim, indices, sizes, keepdim), error
-            ) from error
+            raise explain(OP_value_selecting_reduction_backward, (grad_output, dim, indices, sizes, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1127,7 +1384,7 @@ def value_selecting_reduction_backward(
     return dispatch(OP_value_selecting_reduction_backward, (grad_output, dim, indices, sizes, keepdim))
 
 
-OP_argmax = Operator("argmax", "argmax", ((0, "input"),))
+OP_argmax = Operator("argmax", "argmax", ((0, "input"),), "Tensor input, int? dim=None, bool keepdim=False")
 
 
 def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1139,23 +1396,29 @@ def argmax(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("argmax", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("argmax", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_argmax, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.argmax(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_argmax, (input, dim, keepdim), error) from error
+            raise explain(OP_argmax, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argmax", input)
         return out
     return dispatch(OP_argmax, (input, dim, keepdim))
 
 
-OP_argmin = Operator("argmin", "argmin", ((0, "input"),))
+OP_argmin = Operator("argmin", "argmin", ((0, "input"),), "Tensor input, int? dim=None, bool keepdim=False")
 
 
 def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1167,23 +1430,29 @@ def argmin(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=No
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("argmin", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("argmin", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_argmin, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.argmin(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_argmin, (input, dim, keepdim), error) from error
+            raise explain(OP_argmin, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("argmin", input)
         return out
     return dispatch(OP_argmin, (input, dim, keepdim))
 
 
-OP_all = Operator("all", "all", ((0, "input"),))
+OP_all = Operator("all", "all", ((0, "input"),), "Tensor input, int[1]? dim=None, bool keepdim=False")
 
 
 def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1195,23 +1464,29 @@ def all(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("all", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("all", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_all, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.all(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_all, (input, dim, keepdim), error) from error
+            raise explain(OP_all, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("all", input)
         return out
     return dispatch(OP_all, (input, dim, keepdim))
 
 
-OP_any = Operator("any", "any", ((0, "input"),))
+OP_any = Operator("any", "any", ((0, "input"),), "Tensor input, int[1]? dim=None, bool keepdim=False")
 
 
 def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1223,23 +1498,29 @@ def any(input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None)
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("any", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("any", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_any, (input, dim, keepdim), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.any(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_any, (input, dim, keepdim), error) from error
+            raise explain(OP_any, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("any", input)
         return out
     return dispatch(OP_any, (input, dim, keepdim))
 
 
-OP_count_nonzero = Operator("count_nonzero", "count_nonzero", ((0, "input"),))
+OP_count_nonzero = Operator("count_nonzero", "count_nonzero", ((0, "input"),), "Tensor input, int[1]? dim=None")
 
 
 def count_nonzero(input, dim=None, *, axis=UNSET):
@@ -1249,16 +1530,20 @@ def count_nonzero(input, dim=None, *, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
+    if dim is not None and type(dim) not in SOME_INTS:
+        dim = some_ints("count_nonzero", "dim", dim)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.count_nonzero(input._array, dim)
         except Exception as error:
-            raise explain(OP_count_nonzero, (input, dim), error) from error
+            raise explain(OP_count_nonzero, (input, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("count_nonzero", input)
         return out
     return dispatch(OP_count_nonzero, (input, dim))
 
@@ -1300,13 +1585,21 @@ def record_logsumexp(out, input, dim, keepdim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_logsumexp = Operator("logsumexp", "logsumexp", ((0, "input"),), record=record_logsumexp, saves_self=True)
+OP_logsumexp = Operator(
+    "logsumexp",
+    "logsumexp",
+    ((0, "input"),),
+    "Tensor input, int[1] dim, bool keepdim=False",
+    record=record_logsumexp,
+    floating=True,
+    saves_self=True,
+)
 
 
 def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -1320,13 +1613,21 @@ def logsumexp(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, ou
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("logsumexp", "dim")
+    if type(dim) not in SOME_INTS:
+        dim = some_ints("logsumexp", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("logsumexp", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_logsumexp, (input, dim, keepdim), out)
-    if type(input) is Tensor and (state := current()).plain:
+    if (
+        type(input) is Tensor
+        and (input._requires_grad or input._array.dtype.kind in "fc")
+        and (state := current()).plain
+    ):
         try:
             result = kernels.logsumexp(input._array, dim, keepdim)
         except Exception as error:
-            raise explain(OP_logsumexp, (input, dim, keepdim), error) from error
+            raise explain(OP_logsumexp, (input, dim, keepdim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1365,13 +1666,17 @@ def record_logsumexp_slope(out, input, norm, dim):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
 OP_logsumexp_slope = Operator(
-    "logsumexp_slope", "logsumexp_slope", ((0, "input"), (1, "norm")), record=record_logsumexp_slope
+    "logsumexp_slope",
+    "logsumexp_slope",
+    ((0, "input"), (1, "norm")),
+    "Tensor input, Tensor norm, int[1] dim",
+    record=record_logsumexp_slope,
 )
 
 
@@ -1396,7 +1701,7 @@ def logsumexp_slope(input, norm, dim=UNSET, *, axis=UNSET):
                 input._array if a is Tensor else input, norm._array if b is Tensor else norm, dim
             )
         except Exception as error:
-            raise explain(OP_logsumexp_slope, (input, norm, dim), error) from error
+            raise explain(OP_logsumexp_slope, (input, norm, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1435,10 +1740,12 @@ def record_cumsum(out, input, dim, dtype):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
-OP_cumsum = Operator("cumsum", "cumsum", ((0, "input"),), record=record_cumsum)
+OP_cumsum = Operator(
+    "cumsum", "cumsum", ((0, "input"),), "Tensor input, int dim, ScalarType? dtype=None", record=record_cumsum
+)
 
 
 def cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
@@ -1452,13 +1759,15 @@ def cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         dtype = number_type("cumsum", dtype)
     if dim is UNSET:
         raise missing_argument("cumsum", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumsum", "dim", dim)
     if out is not None:
         return write_out(OP_cumsum, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.cumsum(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_cumsum, (input, dim, dtype), error) from error
+            raise explain(OP_cumsum, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1475,9 +1784,11 @@ def inplace_cumsum(input, dim=UNSET, *, dtype=None, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("cumsum", dtype)
+        dtype = number_type("cumsum_", dtype)
     if dim is UNSET:
-        raise missing_argument("cumsum", "dim")
+        raise missing_argument("cumsum_", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumsum_", "dim", dim)
     return inplace(OP_cumsum, (input, dim, dtype))
 
 
@@ -1504,11 +1815,15 @@ def record_cumsum_backward(out, grad_output, dim):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if grad_output._extra is None else port(grad_output)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
 
 
 OP_cumsum_backward = Operator(
-    "cumsum_backward", "cumsum_backward", ((0, "grad_output"),), record=record_cumsum_backward
+    "cumsum_backward",
+    "cumsum_backward",
+    ((0, "grad_output"),),
+    "Tensor grad_output, int dim",
+    record=record_cumsum_backward,
 )
 
 
@@ -1525,7 +1840,7 @@ def cumsum_backward(grad_output, dim=UNSET, *, axis=UNSET):
         try:
             result = kernels.cumsum_backward(grad_output._array, dim)
         except Exception as error:
-            raise explain(OP_cumsum_backward, (grad_output, dim), error) from error
+            raise explain(OP_cumsum_backward, (grad_output, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1571,12 +1886,19 @@ def record_cumprod(out, input, dim, dtype):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_cumprod = Operator("cumprod", "cumprod", ((0, "input"),), record=record_cumprod, saves_self=True)
+OP_cumprod = Operator(
+    "cumprod",
+    "cumprod",
+    ((0, "input"),),
+    "Tensor input, int dim, ScalarType? dtype=None",
+    record=record_cumprod,
+    saves_self=True,
+)
 
 
 def cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
@@ -1590,13 +1912,15 @@ def cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET, out=None):
         dtype = number_type("cumprod", dtype)
     if dim is UNSET:
         raise missing_argument("cumprod", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumprod", "dim", dim)
     if out is not None:
         return write_out(OP_cumprod, (input, dim, dtype), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.cumprod(input._array, dim, dtype)
         except Exception as error:
-            raise explain(OP_cumprod, (input, dim, dtype), error) from error
+            raise explain(OP_cumprod, (input, dim, dtype), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1613,9 +1937,11 @@ def inplace_cumprod(input, dim=UNSET, *, dtype=None, axis=UNSET):
     if axis is not UNSET:
         dim = axis
     if dtype is not None:
-        dtype = number_type("cumprod", dtype)
+        dtype = number_type("cumprod_", dtype)
     if dim is UNSET:
-        raise missing_argument("cumprod", "dim")
+        raise missing_argument("cumprod_", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cumprod_", "dim", dim)
     return inplace(OP_cumprod, (input, dim, dtype))
 
 
@@ -1654,12 +1980,19 @@ def record_logcumsumexp(out, input, dim):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
-OP_logcumsumexp = Operator("logcumsumexp", "logcumsumexp", ((0, "input"),), record=record_logcumsumexp, saves_self=True)
+OP_logcumsumexp = Operator(
+    "logcumsumexp",
+    "logcumsumexp",
+    ((0, "input"),),
+    "Tensor input, int dim",
+    record=record_logcumsumexp,
+    saves_self=True,
+)
 
 
 def logcumsumexp(input, dim=UNSET, *, axis=UNSET, out=None):
@@ -1671,13 +2004,15 @@ def logcumsumexp(input, dim=UNSET, *, axis=UNSET, out=None):
         dim = axis
     if dim is UNSET:
         raise missing_argument("logcumsumexp", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("logcumsumexp", "dim", dim)
     if out is not None:
         return write_out(OP_logcumsumexp, (input, dim), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.logcumsumexp(input._array, dim)
         except Exception as error:
-            raise explain(OP_logcumsumexp, (input, dim), error) from error
+            raise explain(OP_logcumsumexp, (input, dim), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1718,13 +2053,18 @@ def record_cummax(out, input, dim):
     node = start_multi(CummaxBackward0, out, (True, False))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
 OP_cummax = Operator(
-    "cummax", "cummax", ((0, "input"),), record=record_cummax, multi=namedtuple("cummax", ["values", "indices"])
+    "cummax",
+    "cummax",
+    ((0, "input"),),
+    "Tensor input, int dim",
+    record=record_cummax,
+    multi=namedtuple("cummax", ["values", "indices"]),
 )
 
 
@@ -1737,6 +2077,8 @@ def cummax(input, dim=UNSET, *, axis=UNSET, out=None):
         dim = axis
     if dim is UNSET:
         raise missing_argument("cummax", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cummax", "dim", dim)
     if out is not None:
         return write_out(OP_cummax, (input, dim), out)
     return dispatch(OP_cummax, (input, dim))
@@ -1771,13 +2113,18 @@ def record_cummin(out, input, dim):
     node = start_multi(CumminBackward0, out, (True, False))
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
 OP_cummin = Operator(
-    "cummin", "cummin", ((0, "input"),), record=record_cummin, multi=namedtuple("cummin", ["values", "indices"])
+    "cummin",
+    "cummin",
+    ((0, "input"),),
+    "Tensor input, int dim",
+    record=record_cummin,
+    multi=namedtuple("cummin", ["values", "indices"]),
 )
 
 
@@ -1790,6 +2137,8 @@ def cummin(input, dim=UNSET, *, axis=UNSET, out=None):
         dim = axis
     if dim is UNSET:
         raise missing_argument("cummin", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("cummin", "dim", dim)
     if out is not None:
         return write_out(OP_cummin, (input, dim), out)
     return dispatch(OP_cummin, (input, dim))
@@ -1842,13 +2191,12 @@ def record_linear_recurrence(out, input, coefficients, dim, reverse):
     node._next1 = (
         coefficients._fn if type(coefficients) is Tensor and coefficients._extra is None else port(coefficients)
     )
-    node.saved_coefficients = coefficients
-    node.version_coefficients = (
-        coefficients._counter and coefficients._counter.n
-        if type(coefficients) is Tensor
-        else version_when_saved(coefficients)
-    )
-    node.arg_dim = dim
+    if type(coefficients) is Tensor:
+        node.saved_coefficients = coefficients
+        node.version_coefficients = coefficients._counter and coefficients._counter.n
+    else:
+        node.saved_coefficients, node.version_coefficients = save_other(coefficients)
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_reverse = reverse
     if node._next1 is not None:
         node.saved_result = out._array
@@ -1856,7 +2204,11 @@ def record_linear_recurrence(out, input, coefficients, dim, reverse):
 
 
 OP_linear_recurrence = Operator(
-    "linear_recurrence", "linear_recurrence", ((0, "input"), (1, "coefficients")), record=record_linear_recurrence
+    "linear_recurrence",
+    "linear_recurrence",
+    ((0, "input"), (1, "coefficients")),
+    "Tensor input, Tensor coefficients, int dim, bool reverse=False",
+    record=record_linear_recurrence,
 )
 
 
@@ -1890,7 +2242,7 @@ def linear_recurrence(input, coefficients, dim=UNSET, reverse=False, *, axis=UNS
                 reverse,
             )
         except Exception as error:
-            raise explain(OP_linear_recurrence, (input, coefficients, dim, reverse), error) from error
+            raise explain(OP_linear_recurrence, (input, coefficients, dim, reverse), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1934,14 +2286,19 @@ def record_kthvalue(out, input, k, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
 OP_kthvalue = Operator(
-    "kthvalue", "kthvalue", ((0, "input"),), record=record_kthvalue, multi=namedtuple("kthvalue", ["values", "indices"])
+    "kthvalue",
+    "kthvalue",
+    ((0, "input"),),
+    "Tensor input, int k, int dim=-1, bool keepdim=False",
+    record=record_kthvalue,
+    multi=namedtuple("kthvalue", ["values", "indices"]),
 )
 
 
@@ -1954,6 +2311,12 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if type(k) not in AN_INT:
+        k = an_int("kthvalue", "k", k)
+    if type(dim) not in AN_INT:
+        dim = an_int("kthvalue", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("kthvalue", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_kthvalue, (input, k, dim, keepdim), out)
     return dispatch(OP_kthvalue, (input, k, dim, keepdim))
@@ -1998,7 +2361,7 @@ def record_median(out, input):
     node.version_result = watch_output(out)
 
 
-OP_median = Operator("median", "median", ((0, "input"),), record=record_median, saves_self=True)
+OP_median = Operator("median", "median", ((0, "input"),), "Tensor input", record=record_median, saves_self=True)
 
 
 def median_plain(input):
@@ -2010,7 +2373,7 @@ def median_plain(input):
         try:
             result = kernels.median(input._array)
         except Exception as error:
-            raise explain(OP_median, (input,), error) from error
+            raise explain(OP_median, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2052,7 +2415,7 @@ def record_median_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2062,8 +2425,10 @@ OP_median_dim = Operator(
     "median.dim",
     "median_dim",
     ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
     record=record_median_dim,
     multi=namedtuple("median", ["values", "indices"]),
+    shown="median",
 )
 
 
@@ -2078,6 +2443,10 @@ def median_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET):
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("median", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("median", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("median", "keepdim", keepdim)
     return dispatch(OP_median_dim, (input, dim, keepdim))
 
 
@@ -2120,7 +2489,9 @@ def record_nanmedian(out, input):
     node.version_result = watch_output(out)
 
 
-OP_nanmedian = Operator("nanmedian", "nanmedian", ((0, "input"),), record=record_nanmedian, saves_self=True)
+OP_nanmedian = Operator(
+    "nanmedian", "nanmedian", ((0, "input"),), "Tensor input", record=record_nanmedian, saves_self=True
+)
 
 
 def nanmedian_plain(input):
@@ -2132,7 +2503,7 @@ def nanmedian_plain(input):
         try:
             result = kernels.nanmedian(input._array)
         except Exception as error:
-            raise explain(OP_nanmedian, (input,), error) from error
+            raise explain(OP_nanmedian, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2174,7 +2545,7 @@ def record_nanmedian_dim(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
@@ -2184,8 +2555,10 @@ OP_nanmedian_dim = Operator(
     "nanmedian.dim",
     "nanmedian_dim",
     ((0, "input"),),
+    "Tensor input, int dim, bool keepdim=False",
     record=record_nanmedian_dim,
     multi=namedtuple("nanmedian", ["values", "indices"]),
+    shown="nanmedian",
 )
 
 
@@ -2200,6 +2573,10 @@ def nanmedian_dim(input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET
         keepdim = keepdims
     if dim is UNSET:
         raise missing_argument("nanmedian", "dim")
+    if type(dim) not in AN_INT:
+        dim = an_int("nanmedian", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nanmedian", "keepdim", keepdim)
     return dispatch(OP_nanmedian_dim, (input, dim, keepdim))
 
 
@@ -2233,13 +2610,20 @@ def record_mode(out, input, dim, keepdim):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_dim = dim
+    node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     node.arg_keepdim = keepdim
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
 
-OP_mode = Operator("mode", "mode", ((0, "input"),), record=record_mode, multi=namedtuple("mode", ["values", "indices"]))
+OP_mode = Operator(
+    "mode",
+    "mode",
+    ((0, "input"),),
+    "Tensor input, int dim=-1, bool keepdim=False",
+    record=record_mode,
+    multi=namedtuple("mode", ["values", "indices"]),
+)
 
 
 def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
@@ -2251,6 +2635,10 @@ def mode(input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None):
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if type(dim) not in AN_INT:
+        dim = an_int("mode", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("mode", "keepdim", keepdim)
     if out is not None:
         return write_out(OP_mode, (input, dim, keepdim), out)
     return dispatch(OP_mode, (input, dim, keepdim))
@@ -2265,15 +2653,27 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return (
-        composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
-            "quantile",
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("quantile", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("quantile", "keepdim", keepdim)
+    try:
+        return (
+            composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_reductions.quantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
+                "quantile",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "quantile",
+            "Tensor input, any q, int? dim=None, bool keepdim=False, str interpolation='linear'",
+            (input, q, dim, keepdim, interpolation),
+            error,
+        )
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET, keepdims=UNSET, out=None):
@@ -2285,15 +2685,27 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ax
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
-    return (
-        composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
-            "nanquantile",
+    if dim is not None and type(dim) not in AN_INT:
+        dim = an_int("nanquantile", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("nanquantile", "keepdim", keepdim)
+    try:
+        return (
+            composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_reductions.nanquantile(input, q, dim, keepdim, interpolation=interpolation, ops=TENSOR),
+                "nanquantile",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "nanquantile",
+            "Tensor input, any q, int? dim=None, bool keepdim=False, str interpolation='linear'",
+            (input, q, dim, keepdim, interpolation),
+            error,
+        )
 
 
 def trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
@@ -2303,7 +2715,14 @@ def trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_reductions.trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    if type(dx) not in A_NUMBER:
+        dx = a_number("trapezoid", "dx", dx)
+    if type(dim) not in AN_INT:
+        dim = an_int("trapezoid", "dim", dim)
+    try:
+        return composite_reductions.trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    except Exception as error:
+        raise explained("trapezoid", "Tensor y, Tensor? x=None, Scalar dx=1, int dim=-1", (y, x, dx, dim), error)
 
 
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
@@ -2313,7 +2732,16 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_reductions.cumulative_trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    if type(dx) not in A_NUMBER:
+        dx = a_number("cumulative_trapezoid", "dx", dx)
+    if type(dim) not in AN_INT:
+        dim = an_int("cumulative_trapezoid", "dim", dim)
+    try:
+        return composite_reductions.cumulative_trapezoid(y, x, dx=dx, dim=dim, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "cumulative_trapezoid", "Tensor y, Tensor? x=None, Scalar dx=1, int dim=-1", (y, x, dx, dim), error
+        )
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET, out=None):
@@ -2323,11 +2751,23 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET, out=None)
     """
     if axis is not UNSET:
         dim = axis
-    return (
-        composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR), "diff")
-    )
+    if type(n) not in AN_INT:
+        n = an_int("diff", "n", n)
+    if type(dim) not in AN_INT:
+        dim = an_int("diff", "dim", dim)
+    try:
+        return (
+            composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_reductions.diff(input, n, dim, prepend, append, ops=TENSOR), "diff")
+        )
+    except Exception as error:
+        raise explained(
+            "diff",
+            "Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None",
+            (input, n, dim, prepend, append),
+            error,
+        )
 
 
 def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=UNSET):
@@ -2337,7 +2777,17 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=UNSET):
     """
     if axis is not UNSET:
         dim = axis
-    return composite_reductions.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order, ops=TENSOR)
+    if type(edge_order) not in AN_INT:
+        edge_order = an_int("gradient", "edge_order", edge_order)
+    try:
+        return composite_reductions.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "gradient",
+            "Tensor input, any spacing=None, any dim=None, int edge_order=1",
+            (input, spacing, dim, edge_order),
+            error,
+        )
 
 
 class BincountBackward0(Node):
@@ -2368,11 +2818,21 @@ def record_bincount(out, input, weights, minlength):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = weights._fn if type(weights) is Tensor and weights._extra is None else port(weights)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input, True)
 
 
-OP_bincount = Operator("bincount", "bincount", ((0, "input"), (1, "weights")), record=record_bincount, saves_self=True)
+OP_bincount = Operator(
+    "bincount",
+    "bincount",
+    ((0, "input"), (1, "weights")),
+    "Tensor input, Tensor? weights=None, int minlength=0",
+    record=record_bincount,
+    saves_self=True,
+)
 
 
 def bincount(input, weights=None, minlength=0):
@@ -2380,6 +2840,8 @@ def bincount(input, weights=None, minlength=0):
 
     bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor
     """
+    if type(minlength) not in AN_INT:
+        minlength = an_int("bincount", "minlength", minlength)
     if (
         type(input) is Tensor
         and (weights is None or type(weights) is Tensor and weights._level == input._level)
@@ -2388,7 +2850,7 @@ def bincount(input, weights=None, minlength=0):
         try:
             result = kernels.bincount(input._array, None if weights is None else weights._array, minlength)
         except Exception as error:
-            raise explain(OP_bincount, (input, weights, minlength), error) from error
+            raise explain(OP_bincount, (input, weights, minlength), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2402,7 +2864,7 @@ def bincount(input, weights=None, minlength=0):
     return dispatch(OP_bincount, (input, weights, minlength))
 
 
-OP_histc = Operator("histc", "histc", ((0, "input"),))
+OP_histc = Operator("histc", "histc", ((0, "input"),), "Tensor input, int bins=100, Scalar min=0, Scalar max=0")
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -2410,18 +2872,26 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
     histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
     """
+    if type(bins) not in AN_INT:
+        bins = an_int("histc", "bins", bins)
+    if type(min) not in A_NUMBER:
+        min = a_number("histc", "min", min)
+    if type(max) not in A_NUMBER:
+        max = a_number("histc", "max", max)
     if out is not None:
         return write_out(OP_histc, (input, bins, min, max), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.histc(input._array, bins, min, max)
         except Exception as error:
-            raise explain(OP_histc, (input, bins, min, max), error) from error
+            raise explain(OP_histc, (input, bins, min, max), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("histc", input)
         return out
     return dispatch(OP_histc, (input, bins, min, max))
 
@@ -2431,15 +2901,25 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
 
     histogram(Tensor self, any bins, *, any range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)
     """
-    return (
-        composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR),
-            "histogram",
+    if density is not False and density is not True:
+        density = a_flag("histogram", "density", density)
+    try:
+        return (
+            composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_reductions.histogram(input, bins, range=range, weight=weight, density=density, ops=TENSOR),
+                "histogram",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "histogram",
+            "Tensor input, any bins, any range=None, Tensor? weight=None, bool density=False",
+            (input, bins, range, weight, density),
+            error,
+        )
 
 
 def histogramdd(input, bins, range=None, weight=None, density=False):
@@ -2447,10 +2927,22 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
 
     histogramdd(Tensor self, any bins, any range=None, Tensor? weight=None, bool density=False) -> any
     """
-    return composite_reductions.histogramdd(input, bins, range, weight, density, ops=TENSOR)
+    if density is not False and density is not True:
+        density = a_flag("histogramdd", "density", density)
+    try:
+        return composite_reductions.histogramdd(input, bins, range, weight, density, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "histogramdd",
+            "Tensor input, any bins, any range=None, Tensor? weight=None, bool density=False",
+            (input, bins, range, weight, density),
+            error,
+        )
 
 
-OP__bin_edges = Operator("_bin_edges", "bin_edges", ((0, "input"),), returns_list=True)
+OP__bin_edges = Operator(
+    "_bin_edges", "bin_edges", ((0, "input"),), "Tensor input, any bins, any range", returns_list=True
+)
 
 
 def _bin_edges(input, bins, range):
@@ -2461,20 +2953,35 @@ def _bin_edges(input, bins, range):
     return dispatch(OP__bin_edges, (input, bins, range))
 
 
-OP__histogram_counts = Operator(
-    "_histogram_counts", "histogram_counts", ((0, "input"), (2, "weight")), lists=((1, "edges"),)
+OP__histogram_boxes = Operator(
+    "_histogram_boxes", "histogram_boxes", ((0, "input"),), "Tensor input, Tensor[] edges", lists=((1, "edges"),)
 )
 
 
-def _histogram_counts(input, edges, weight, density):
+def _histogram_boxes(input, edges):
+    """The number of the box between edges in which each row of self falls, and how many boxes there are if in none.
+
+    _histogram_boxes(Tensor self, Tensor[] edges) -> Tensor
+    """
+    return dispatch(OP__histogram_boxes, (input, edges))
+
+
+OP__histogram_counts = Operator(
+    "_histogram_counts", "histogram_counts", ((0, "input"),), "Tensor input, Tensor[] edges", lists=((1, "edges"),)
+)
+
+
+def _histogram_counts(input, edges):
     """How many rows of self fall in each box between edges.
 
-    _histogram_counts(Tensor self, Tensor[] edges, Tensor? weight, bool density) -> Tensor
+    _histogram_counts(Tensor self, Tensor[] edges) -> Tensor
     """
-    return dispatch(OP__histogram_counts, (input, edges, weight, density))
+    return dispatch(OP__histogram_counts, (input, edges))
 
 
-OP_hash_tensor = Operator("hash_tensor", "hash_tensor", ((0, "input"),))
+OP_hash_tensor = Operator(
+    "hash_tensor", "hash_tensor", ((0, "input"),), "Tensor input, int[1] dim=(), bool keepdim=False, int mode=0"
+)
 
 
 def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UNSET, out=None):
@@ -2486,17 +2993,25 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UN
         dim = axis
     if keepdims is not UNSET:
         keepdim = keepdims
+    if type(dim) not in SOME_INTS:
+        dim = some_ints("hash_tensor", "dim", dim)
+    if keepdim is not False and keepdim is not True:
+        keepdim = a_flag("hash_tensor", "keepdim", keepdim)
+    if type(mode) not in AN_INT:
+        mode = an_int("hash_tensor", "mode", mode)
     if out is not None:
         return write_out(OP_hash_tensor, (input, dim, keepdim, mode), out)
     if type(input) is Tensor and current().plain:
         try:
             result = kernels.hash_tensor(input._array, dim, keepdim, mode)
         except Exception as error:
-            raise explain(OP_hash_tensor, (input, dim, keepdim, mode), error) from error
+            raise explain(OP_hash_tensor, (input, dim, keepdim, mode), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("hash_tensor", input)
         return out
     return dispatch(OP_hash_tensor, (input, dim, keepdim, mode))

@@ -2,12 +2,15 @@
 
 from collections import namedtuple
 from numpy import asarray, ndarray
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain
+from pullback.core.arguments import AN_INT, A_NUMBER, SOME_INTS, a_flag, a_number, an_int, some_ints
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute, dispatch, explain, explained
 from pullback.core.modes import current
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.ops.formulas.spatial import (
     adjoint_maps,
@@ -18,6 +21,7 @@ from pullback.ops.formulas.spatial import (
     pooled_backward,
     sum_of_channels,
     unplaced,
+    unput,
 )
 from pullback.arrays.numpy import spatial as kernels
 from pullback.ops.composite import spatial as composite_spatial
@@ -82,22 +86,31 @@ def record_convolution(out, input, weight, bias, stride, padding, dilation, tran
         port(weight),
         port(bias),
     )
-    node.arg_stride = stride
-    node.arg_padding = padding
-    node.arg_dilation = dilation
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
     node.arg_transposed = transposed
-    node.arg_groups = groups
+    node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
     if node._nexts[0] is not None or node._nexts[1] is not None:
-        node.saved_input = input
-        node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_convolution = Operator(
-    "convolution", "convolution", ((0, "input"), (1, "weight"), (2, "bias")), record=record_convolution, saves_self=True
+    "convolution",
+    "convolution",
+    ((0, "input"), (1, "weight"), (2, "bias")),
+    "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups",
+    record=record_convolution,
+    saves_self=True,
 )
 
 
@@ -106,6 +119,18 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
     convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor
     """
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("convolution", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("convolution", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("convolution", "dilation", dilation)
+    if transposed is not False and transposed is not True:
+        transposed = a_flag("convolution", "transposed", transposed)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("convolution", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("convolution", "groups", groups)
     if (
         type(input) is Tensor
         and type(weight) is Tensor
@@ -130,7 +155,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
                 OP_convolution,
                 (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups),
                 error,
-            ) from error
+            )
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -208,26 +233,27 @@ def record_convolution_input(out, grad_output, weight, size, stride, padding, di
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_grad_output = grad_output
-    node.version_grad_output = (
-        grad_output._counter and grad_output._counter.n
-        if type(grad_output) is Tensor
-        else version_when_saved(grad_output)
-    )
-    node.saved_weight = weight
-    node.version_weight = (
-        weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-    )
-    node.arg_stride = stride
-    node.arg_padding = padding
-    node.arg_dilation = dilation
-    node.arg_groups = groups
+    if type(grad_output) is Tensor:
+        node.saved_grad_output = grad_output
+        node.version_grad_output = grad_output._counter and grad_output._counter.n
+    else:
+        node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+    if type(weight) is Tensor:
+        node.saved_weight = weight
+        node.version_weight = weight._counter and weight._counter.n
+    else:
+        node.saved_weight, node.version_weight = save_other(weight)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
 
 
 OP_convolution_input = Operator(
     "convolution_input",
     "convolution_input",
     ((0, "grad_output"), (1, "weight")),
+    "Tensor grad_output, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups",
     record=record_convolution_input,
     saves_self=True,
 )
@@ -262,9 +288,7 @@ def convolution_input(grad_output, weight, size, stride, padding, dilation, grou
                 groups,
             )
         except Exception as error:
-            raise explain(
-                OP_convolution_input, (grad_output, weight, size, stride, padding, dilation, groups), error
-            ) from error
+            raise explain(OP_convolution_input, (grad_output, weight, size, stride, padding, dilation, groups), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -340,24 +364,27 @@ def record_convolution_weight(out, grad_output, input, shape, stride, padding, d
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_grad_output = grad_output
-    node.version_grad_output = (
-        grad_output._counter and grad_output._counter.n
-        if type(grad_output) is Tensor
-        else version_when_saved(grad_output)
-    )
-    node.saved_input = input
-    node.version_input = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.arg_stride = stride
-    node.arg_padding = padding
-    node.arg_dilation = dilation
-    node.arg_groups = groups
+    if type(grad_output) is Tensor:
+        node.saved_grad_output = grad_output
+        node.version_grad_output = grad_output._counter and grad_output._counter.n
+    else:
+        node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+    if type(input) is Tensor:
+        node.saved_input = input
+        node.version_input = input._counter and input._counter.n
+    else:
+        node.saved_input, node.version_input = save_other(input)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
 
 
 OP_convolution_weight = Operator(
     "convolution_weight",
     "convolution_weight",
     ((0, "grad_output"), (1, "input")),
+    "Tensor grad_output, Tensor input, int[] shape, int[] stride, int[] padding, int[] dilation, int groups",
     record=record_convolution_weight,
     saves_self=True,
 )
@@ -392,9 +419,7 @@ def convolution_weight(grad_output, input, shape, stride, padding, dilation, gro
                 groups,
             )
         except Exception as error:
-            raise explain(
-                OP_convolution_weight, (grad_output, input, shape, stride, padding, dilation, groups), error
-            ) from error
+            raise explain(OP_convolution_weight, (grad_output, input, shape, stride, padding, dilation, groups), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -413,7 +438,21 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
-    return composite_spatial.conv1d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv1d", "stride", stride)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv1d", "dilation", dilation)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv1d", "groups", groups)
+    try:
+        return composite_spatial.conv1d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "conv1d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1",
+            (input, weight, bias, stride, padding, dilation, groups),
+            error,
+        )
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -421,7 +460,21 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
-    return composite_spatial.conv2d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv2d", "stride", stride)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv2d", "dilation", dilation)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv2d", "groups", groups)
+    try:
+        return composite_spatial.conv2d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "conv2d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1",
+            (input, weight, bias, stride, padding, dilation, groups),
+            error,
+        )
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -429,7 +482,21 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
     conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor
     """
-    return composite_spatial.conv3d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv3d", "stride", stride)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv3d", "dilation", dilation)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv3d", "groups", groups)
+    try:
+        return composite_spatial.conv3d(input, weight, bias, stride, padding, dilation, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "conv3d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1",
+            (input, weight, bias, stride, padding, dilation, groups),
+            error,
+        )
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -437,9 +504,27 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
-    return composite_spatial.conv_transpose1d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
-    )
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv_transpose1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("conv_transpose1d", "padding", padding)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("conv_transpose1d", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv_transpose1d", "groups", groups)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv_transpose1d", "dilation", dilation)
+    try:
+        return composite_spatial.conv_transpose1d(
+            input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "conv_transpose1d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1",
+            (input, weight, bias, stride, padding, output_padding, groups, dilation),
+            error,
+        )
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -447,9 +532,27 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
-    return composite_spatial.conv_transpose2d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
-    )
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv_transpose2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("conv_transpose2d", "padding", padding)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("conv_transpose2d", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv_transpose2d", "groups", groups)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv_transpose2d", "dilation", dilation)
+    try:
+        return composite_spatial.conv_transpose2d(
+            input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "conv_transpose2d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1",
+            (input, weight, bias, stride, padding, output_padding, groups, dilation),
+            error,
+        )
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -457,9 +560,27 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
     conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor
     """
-    return composite_spatial.conv_transpose3d(
-        input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
-    )
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("conv_transpose3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("conv_transpose3d", "padding", padding)
+    if type(output_padding) not in SOME_INTS:
+        output_padding = some_ints("conv_transpose3d", "output_padding", output_padding)
+    if type(groups) not in AN_INT:
+        groups = an_int("conv_transpose3d", "groups", groups)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("conv_transpose3d", "dilation", dilation)
+    try:
+        return composite_spatial.conv_transpose3d(
+            input, weight, bias, stride, padding, output_padding, groups, dilation, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "conv_transpose3d",
+            "Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1",
+            (input, weight, bias, stride, padding, output_padding, groups, dilation),
+            error,
+        )
 
 
 class Im2ColBackward0(Node):
@@ -492,13 +613,19 @@ def record_im2col(out, input, kernel_size, dilation, padding, stride):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_kernel_size = kernel_size
-    node.arg_dilation = dilation
-    node.arg_padding = padding
-    node.arg_stride = stride
+    node.arg_kernel_size = kernel_size if type(kernel_size) in FIXED else snapshot(kernel_size)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
 
 
-OP_im2col = Operator("im2col", "im2col", ((0, "input"),), record=record_im2col)
+OP_im2col = Operator(
+    "im2col",
+    "im2col",
+    ((0, "input"),),
+    "Tensor input, int[] kernel_size, int[] dilation, int[] padding, int[] stride",
+    record=record_im2col,
+)
 
 
 def im2col(input, kernel_size, dilation, padding, stride):
@@ -510,7 +637,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
         try:
             result = kernels.im2col(input._array, kernel_size, dilation, padding, stride)
         except Exception as error:
-            raise explain(OP_im2col, (input, kernel_size, dilation, padding, stride), error) from error
+            raise explain(OP_im2col, (input, kernel_size, dilation, padding, stride), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -545,13 +672,19 @@ def record_col2im(out, input, output_size, kernel_size, dilation, padding, strid
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_kernel_size = kernel_size
-    node.arg_dilation = dilation
-    node.arg_padding = padding
-    node.arg_stride = stride
+    node.arg_kernel_size = kernel_size if type(kernel_size) in FIXED else snapshot(kernel_size)
+    node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
+    node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
+    node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
 
 
-OP_col2im = Operator("col2im", "col2im", ((0, "input"),), record=record_col2im)
+OP_col2im = Operator(
+    "col2im",
+    "col2im",
+    ((0, "input"),),
+    "Tensor input, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, int[] stride",
+    record=record_col2im,
+)
 
 
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
@@ -563,7 +696,7 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
         try:
             result = kernels.col2im(input._array, output_size, kernel_size, dilation, padding, stride)
         except Exception as error:
-            raise explain(OP_col2im, (input, output_size, kernel_size, dilation, padding, stride), error) from error
+            raise explain(OP_col2im, (input, output_size, kernel_size, dilation, padding, stride), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -580,7 +713,23 @@ def nn_functional_unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
     nn_functional_unfold(Tensor input, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1) -> Tensor
     """
-    return composite_spatial.unfold(input, kernel_size, dilation, padding, stride, ops=TENSOR)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.unfold", "kernel_size", kernel_size)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("nn.functional.unfold", "dilation", dilation)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.unfold", "padding", padding)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.unfold", "stride", stride)
+    try:
+        return composite_spatial.unfold(input, kernel_size, dilation, padding, stride, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.unfold",
+            "Tensor input, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1",
+            (input, kernel_size, dilation, padding, stride),
+            error,
+        )
 
 
 def nn_functional_fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
@@ -588,7 +737,25 @@ def nn_functional_fold(input, output_size, kernel_size, dilation=1, padding=0, s
 
     nn_functional_fold(Tensor input, int[1] output_size, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1) -> Tensor
     """
-    return composite_spatial.fold(input, output_size, kernel_size, dilation, padding, stride, ops=TENSOR)
+    if type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.fold", "output_size", output_size)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.fold", "kernel_size", kernel_size)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("nn.functional.fold", "dilation", dilation)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.fold", "padding", padding)
+    if type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.fold", "stride", stride)
+    try:
+        return composite_spatial.fold(input, output_size, kernel_size, dilation, padding, stride, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.fold",
+            "Tensor input, int[1] output_size, int[1] kernel_size, int[1] dilation=1, int[1] padding=0, int[1] stride=1",
+            (input, output_size, kernel_size, dilation, padding, stride),
+            error,
+        )
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -596,7 +763,15 @@ def bilinear(input1, input2, weight, bias=None):
 
     bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor
     """
-    return composite_spatial.bilinear(input1, input2, weight, bias, ops=TENSOR)
+    try:
+        return composite_spatial.bilinear(input1, input2, weight, bias, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "bilinear",
+            "Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None",
+            (input1, input2, weight, bias),
+            error,
+        )
 
 
 class ConstantPadNdBackward0(Node):
@@ -624,10 +799,16 @@ def record_constant_pad_nd(out, input, pad, value):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_pad = pad
+    node.arg_pad = pad if type(pad) in FIXED else snapshot(pad)
 
 
-OP_constant_pad_nd = Operator("constant_pad_nd", "constant_pad_nd", ((0, "input"),), record=record_constant_pad_nd)
+OP_constant_pad_nd = Operator(
+    "constant_pad_nd",
+    "constant_pad_nd",
+    ((0, "input"),),
+    "Tensor input, int[] pad, Scalar value=0",
+    record=record_constant_pad_nd,
+)
 
 
 def constant_pad_nd(input, pad, value=0):
@@ -635,11 +816,15 @@ def constant_pad_nd(input, pad, value=0):
 
     constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor
     """
+    if type(pad) not in SOME_INTS:
+        pad = some_ints("constant_pad_nd", "pad", pad)
+    if type(value) not in A_NUMBER:
+        value = a_number("constant_pad_nd", "value", value)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.constant_pad_nd(input._array, pad, value)
         except Exception as error:
-            raise explain(OP_constant_pad_nd, (input, pad, value), error) from error
+            raise explain(OP_constant_pad_nd, (input, pad, value), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -656,7 +841,19 @@ def pad(input, pad, mode="constant", value=None):
 
     pad(Tensor input, int[] pad, str mode="constant", float? value=None) -> Tensor
     """
-    return composite_spatial.pad(input, pad, mode, value, ops=TENSOR)
+    if type(pad) not in SOME_INTS:
+        pad = some_ints("nn.functional.pad", "pad", pad)
+    if value is not None and type(value) not in A_NUMBER:
+        value = a_number("nn.functional.pad", "value", value)
+    try:
+        return composite_spatial.pad(input, pad, mode, value, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.pad",
+            "Tensor input, int[] pad, str mode='constant', float? value=None",
+            (input, pad, mode, value),
+            error,
+        )
 
 
 class SeparableMapBackward0(Node):
@@ -681,10 +878,12 @@ def record_separable_map(out, input, maps):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_maps = maps
+    node.arg_maps = maps if type(maps) in FIXED else snapshot(maps)
 
 
-OP_separable_map = Operator("separable_map", "separable_map", ((0, "input"),), record=record_separable_map)
+OP_separable_map = Operator(
+    "separable_map", "separable_map", ((0, "input"),), "Tensor input, any maps", record=record_separable_map
+)
 
 
 def separable_map(input, maps):
@@ -696,7 +895,7 @@ def separable_map(input, maps):
         try:
             result = kernels.separable_map(input._array, maps)
         except Exception as error:
-            raise explain(OP_separable_map, (input, maps), error) from error
+            raise explain(OP_separable_map, (input, maps), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -713,7 +912,27 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
     avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor
     """
-    return composite_spatial.avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, ops=TENSOR)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("avg_pool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("avg_pool1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("avg_pool1d", "padding", padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("avg_pool1d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        count_include_pad = a_flag("avg_pool1d", "count_include_pad", count_include_pad)
+    try:
+        return composite_spatial.avg_pool1d(
+            input, kernel_size, stride, padding, ceil_mode, count_include_pad, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "avg_pool1d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad),
+            error,
+        )
 
 
 def avg_pool2d(
@@ -731,19 +950,39 @@ def avg_pool2d(
 
     avg_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
-    return (
-        composite_spatial.avg_pool2d(
-            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.avg_pool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.avg_pool2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.avg_pool2d", "padding", padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.avg_pool2d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        count_include_pad = a_flag("nn.functional.avg_pool2d", "count_include_pad", count_include_pad)
+    if divisor_override is not None and type(divisor_override) not in AN_INT:
+        divisor_override = an_int("nn.functional.avg_pool2d", "divisor_override", divisor_override)
+    try:
+        return (
             composite_spatial.avg_pool2d(
                 input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-            ),
-            "avg_pool2d",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_spatial.avg_pool2d(
+                    input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+                ),
+                "nn.functional.avg_pool2d",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "nn.functional.avg_pool2d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+            error,
+        )
 
 
 def avg_pool3d(
@@ -761,19 +1000,39 @@ def avg_pool3d(
 
     avg_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
     """
-    return (
-        composite_spatial.avg_pool3d(
-            input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-        )
-        if out is None
-        else assign_out(
-            out,
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.avg_pool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.avg_pool3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.avg_pool3d", "padding", padding)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.avg_pool3d", "ceil_mode", ceil_mode)
+    if count_include_pad is not False and count_include_pad is not True:
+        count_include_pad = a_flag("nn.functional.avg_pool3d", "count_include_pad", count_include_pad)
+    if divisor_override is not None and type(divisor_override) not in AN_INT:
+        divisor_override = an_int("nn.functional.avg_pool3d", "divisor_override", divisor_override)
+    try:
+        return (
             composite_spatial.avg_pool3d(
                 input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
-            ),
-            "avg_pool3d",
+            )
+            if out is None
+            else assign_out(
+                out,
+                composite_spatial.avg_pool3d(
+                    input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, ops=TENSOR
+                ),
+                "nn.functional.avg_pool3d",
+            )
         )
-    )
+    except Exception as error:
+        raise explained(
+            "nn.functional.avg_pool3d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None",
+            (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+            error,
+        )
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -781,9 +1040,29 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
-    return composite_spatial.max_pool1d(
-        input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
-    )
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("max_pool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("max_pool1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("max_pool1d", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("max_pool1d", "dilation", dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("max_pool1d", "ceil_mode", ceil_mode)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("max_pool1d", "return_indices", return_indices)
+    try:
+        return composite_spatial.max_pool1d(
+            input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "max_pool1d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False",
+            (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+            error,
+        )
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -791,9 +1070,29 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
-    return composite_spatial.max_pool2d(
-        input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
-    )
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("max_pool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("max_pool2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("max_pool2d", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("max_pool2d", "dilation", dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("max_pool2d", "ceil_mode", ceil_mode)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("max_pool2d", "return_indices", return_indices)
+    try:
+        return composite_spatial.max_pool2d(
+            input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "max_pool2d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False",
+            (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+            error,
+        )
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -801,9 +1100,29 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     max_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False) -> any
     """
-    return composite_spatial.max_pool3d(
-        input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
-    )
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("max_pool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("max_pool3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("max_pool3d", "padding", padding)
+    if type(dilation) not in SOME_INTS:
+        dilation = some_ints("max_pool3d", "dilation", dilation)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("max_pool3d", "ceil_mode", ceil_mode)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("max_pool3d", "return_indices", return_indices)
+    try:
+        return composite_spatial.max_pool3d(
+            input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "max_pool3d",
+            "Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False, bool return_indices=False",
+            (input, kernel_size, stride, padding, dilation, ceil_mode, return_indices),
+            error,
+        )
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -811,7 +1130,23 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool1d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
-    return composite_spatial.max_unpool1d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.max_unpool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.max_unpool1d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.max_unpool1d", "padding", padding)
+    if output_size is not None and type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.max_unpool1d", "output_size", output_size)
+    try:
+        return composite_spatial.max_unpool1d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.max_unpool1d",
+            "Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None",
+            (input, indices, kernel_size, stride, padding, output_size),
+            error,
+        )
 
 
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -819,7 +1154,23 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool2d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
-    return composite_spatial.max_unpool2d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.max_unpool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.max_unpool2d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.max_unpool2d", "padding", padding)
+    if output_size is not None and type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.max_unpool2d", "output_size", output_size)
+    try:
+        return composite_spatial.max_unpool2d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.max_unpool2d",
+            "Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None",
+            (input, indices, kernel_size, stride, padding, output_size),
+            error,
+        )
 
 
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -827,7 +1178,23 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
     max_unpool3d(Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None) -> Tensor
     """
-    return composite_spatial.max_unpool3d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.max_unpool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.max_unpool3d", "stride", stride)
+    if type(padding) not in SOME_INTS:
+        padding = some_ints("nn.functional.max_unpool3d", "padding", padding)
+    if output_size is not None and type(output_size) not in SOME_INTS:
+        output_size = some_ints("nn.functional.max_unpool3d", "output_size", output_size)
+    try:
+        return composite_spatial.max_unpool3d(input, indices, kernel_size, stride, padding, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.max_unpool3d",
+            "Tensor input, Tensor indices, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[]? output_size=None",
+            (input, indices, kernel_size, stride, padding, output_size),
+            error,
+        )
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -835,7 +1202,23 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool1d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
-    return composite_spatial.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.lp_pool1d", "norm_type", norm_type)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.lp_pool1d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.lp_pool1d", "stride", stride)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.lp_pool1d", "ceil_mode", ceil_mode)
+    try:
+        return composite_spatial.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.lp_pool1d",
+            "Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False",
+            (input, norm_type, kernel_size, stride, ceil_mode),
+            error,
+        )
 
 
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -843,7 +1226,23 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool2d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
-    return composite_spatial.lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.lp_pool2d", "norm_type", norm_type)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.lp_pool2d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.lp_pool2d", "stride", stride)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.lp_pool2d", "ceil_mode", ceil_mode)
+    try:
+        return composite_spatial.lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.lp_pool2d",
+            "Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False",
+            (input, norm_type, kernel_size, stride, ceil_mode),
+            error,
+        )
 
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -851,7 +1250,23 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
     lp_pool3d(Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False) -> Tensor
     """
-    return composite_spatial.lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    if type(norm_type) not in A_NUMBER:
+        norm_type = a_number("nn.functional.lp_pool3d", "norm_type", norm_type)
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.lp_pool3d", "kernel_size", kernel_size)
+    if stride is not None and type(stride) not in SOME_INTS:
+        stride = some_ints("nn.functional.lp_pool3d", "stride", stride)
+    if ceil_mode is not False and ceil_mode is not True:
+        ceil_mode = a_flag("nn.functional.lp_pool3d", "ceil_mode", ceil_mode)
+    try:
+        return composite_spatial.lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.lp_pool3d",
+            "Tensor input, Scalar norm_type, int[1] kernel_size, int[1]? stride=None, bool ceil_mode=False",
+            (input, norm_type, kernel_size, stride, ceil_mode),
+            error,
+        )
 
 
 def adaptive_avg_pool1d(input, output_size):
@@ -859,7 +1274,10 @@ def adaptive_avg_pool1d(input, output_size):
 
     adaptive_avg_pool1d(Tensor input, any output_size) -> Tensor
     """
-    return composite_spatial.adaptive_avg_pool1d(input, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_avg_pool1d(input, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained("adaptive_avg_pool1d", "Tensor input, any output_size", (input, output_size), error)
 
 
 def adaptive_avg_pool2d(input, output_size):
@@ -867,7 +1285,12 @@ def adaptive_avg_pool2d(input, output_size):
 
     adaptive_avg_pool2d(Tensor input, any output_size) -> Tensor
     """
-    return composite_spatial.adaptive_avg_pool2d(input, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_avg_pool2d(input, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_avg_pool2d", "Tensor input, any output_size", (input, output_size), error
+        )
 
 
 def adaptive_avg_pool3d(input, output_size):
@@ -875,7 +1298,12 @@ def adaptive_avg_pool3d(input, output_size):
 
     adaptive_avg_pool3d(Tensor input, any output_size) -> Tensor
     """
-    return composite_spatial.adaptive_avg_pool3d(input, output_size, ops=TENSOR)
+    try:
+        return composite_spatial.adaptive_avg_pool3d(input, output_size, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_avg_pool3d", "Tensor input, any output_size", (input, output_size), error
+        )
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False):
@@ -883,7 +1311,17 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 
     adaptive_max_pool1d(Tensor input, any output_size, bool return_indices=False) -> any
     """
-    return composite_spatial.adaptive_max_pool1d(input, output_size, return_indices, ops=TENSOR)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.adaptive_max_pool1d", "return_indices", return_indices)
+    try:
+        return composite_spatial.adaptive_max_pool1d(input, output_size, return_indices, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_max_pool1d",
+            "Tensor input, any output_size, bool return_indices=False",
+            (input, output_size, return_indices),
+            error,
+        )
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):
@@ -891,7 +1329,17 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 
     adaptive_max_pool2d(Tensor input, any output_size, bool return_indices=False) -> any
     """
-    return composite_spatial.adaptive_max_pool2d(input, output_size, return_indices, ops=TENSOR)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.adaptive_max_pool2d", "return_indices", return_indices)
+    try:
+        return composite_spatial.adaptive_max_pool2d(input, output_size, return_indices, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_max_pool2d",
+            "Tensor input, any output_size, bool return_indices=False",
+            (input, output_size, return_indices),
+            error,
+        )
 
 
 def adaptive_max_pool3d(input, output_size, return_indices=False):
@@ -899,7 +1347,17 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 
     adaptive_max_pool3d(Tensor input, any output_size, bool return_indices=False) -> any
     """
-    return composite_spatial.adaptive_max_pool3d(input, output_size, return_indices, ops=TENSOR)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.adaptive_max_pool3d", "return_indices", return_indices)
+    try:
+        return composite_spatial.adaptive_max_pool3d(input, output_size, return_indices, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.adaptive_max_pool3d",
+            "Tensor input, any output_size, bool return_indices=False",
+            (input, output_size, return_indices),
+            error,
+        )
 
 
 def fractional_max_pool2d(
@@ -909,9 +1367,21 @@ def fractional_max_pool2d(
 
     fractional_max_pool2d(Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any
     """
-    return composite_spatial.fractional_max_pool2d(
-        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
-    )
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.fractional_max_pool2d", "kernel_size", kernel_size)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.fractional_max_pool2d", "return_indices", return_indices)
+    try:
+        return composite_spatial.fractional_max_pool2d(
+            input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.fractional_max_pool2d",
+            "Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None",
+            (input, kernel_size, output_size, output_ratio, return_indices, _random_samples),
+            error,
+        )
 
 
 def fractional_max_pool3d(
@@ -921,9 +1391,21 @@ def fractional_max_pool3d(
 
     fractional_max_pool3d(Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any
     """
-    return composite_spatial.fractional_max_pool3d(
-        input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
-    )
+    if type(kernel_size) not in SOME_INTS:
+        kernel_size = some_ints("nn.functional.fractional_max_pool3d", "kernel_size", kernel_size)
+    if return_indices is not False and return_indices is not True:
+        return_indices = a_flag("nn.functional.fractional_max_pool3d", "return_indices", return_indices)
+    try:
+        return composite_spatial.fractional_max_pool3d(
+            input, kernel_size, output_size, output_ratio, return_indices, _random_samples, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.fractional_max_pool3d",
+            "Tensor input, int[1] kernel_size, any output_size=None, any output_ratio=None, bool return_indices=False, Tensor? _random_samples=None",
+            (input, kernel_size, output_size, output_ratio, return_indices, _random_samples),
+            error,
+        )
 
 
 class WindowedMaxBackward0(MultiNode):
@@ -956,7 +1438,7 @@ def record_windowed_max(out, input, places):
     node._extra = MASKING
     node._next0 = input._fn if input._extra is None else port(input)
     node.self_shape = input.shape
-    node.arg_places = places
+    node.arg_places = places if type(places) in FIXED else snapshot(places)
     node.saved_indices = out[1]._array
     node.version_indices = watch_output(out[1])
 
@@ -965,6 +1447,7 @@ OP_windowed_max = Operator(
     "windowed_max",
     "windowed_max",
     ((0, "input"),),
+    "Tensor input, any places",
     record=record_windowed_max,
     multi=namedtuple("windowed_max", ["values", "indices"]),
 )
@@ -978,7 +1461,12 @@ def windowed_max(input, places):
     return dispatch(OP_windowed_max, (input, places))
 
 
-OP_fractional_max_indices = Operator("fractional_max_indices", "fractional_max_indices", ((0, "input"), (3, "samples")))
+OP_fractional_max_indices = Operator(
+    "fractional_max_indices",
+    "fractional_max_indices",
+    ((0, "input"), (3, "samples")),
+    "Tensor input, int[] kernel_size, int[] output_size, Tensor samples",
+)
 
 
 def fractional_max_indices(input, kernel_size, output_size, samples):
@@ -1007,12 +1495,14 @@ def fractional_max_indices(input, kernel_size, output_size, samples):
                 samples._array if b is Tensor else samples,
             )
         except Exception as error:
-            raise explain(OP_fractional_max_indices, (input, kernel_size, output_size, samples), error) from error
+            raise explain(OP_fractional_max_indices, (input, kernel_size, output_size, samples), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = (input if a is Tensor else samples)._level
+        if WATCHED:
+            note_operator("fractional_max_indices", input, samples)
         return out
     return dispatch(OP_fractional_max_indices, (input, kernel_size, output_size, samples))
 
@@ -1022,7 +1512,23 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
 
     roi_align(Tensor input, any boxes, any output_size, float spatial_scale=1.0, int sampling_ratio=-1, bool aligned=False) -> Tensor
     """
-    return composite_spatial.roi_align(input, boxes, output_size, spatial_scale, sampling_ratio, aligned, ops=TENSOR)
+    if type(spatial_scale) not in A_NUMBER:
+        spatial_scale = a_number("nn.functional.roi_align", "spatial_scale", spatial_scale)
+    if type(sampling_ratio) not in AN_INT:
+        sampling_ratio = an_int("nn.functional.roi_align", "sampling_ratio", sampling_ratio)
+    if aligned is not False and aligned is not True:
+        aligned = a_flag("nn.functional.roi_align", "aligned", aligned)
+    try:
+        return composite_spatial.roi_align(
+            input, boxes, output_size, spatial_scale, sampling_ratio, aligned, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.roi_align",
+            "Tensor input, any boxes, any output_size, float spatial_scale=1.0, int sampling_ratio=-1, bool aligned=False",
+            (input, boxes, output_size, spatial_scale, sampling_ratio, aligned),
+            error,
+        )
 
 
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):
@@ -1030,10 +1536,22 @@ def roi_pool(input, boxes, output_size, spatial_scale=1.0):
 
     roi_pool(Tensor input, any boxes, any output_size, float spatial_scale=1.0) -> Tensor
     """
-    return composite_spatial.roi_pool(input, boxes, output_size, spatial_scale, ops=TENSOR)
+    if type(spatial_scale) not in A_NUMBER:
+        spatial_scale = a_number("nn.functional.roi_pool", "spatial_scale", spatial_scale)
+    try:
+        return composite_spatial.roi_pool(input, boxes, output_size, spatial_scale, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.roi_pool",
+            "Tensor input, any boxes, any output_size, float spatial_scale=1.0",
+            (input, boxes, output_size, spatial_scale),
+            error,
+        )
 
 
-OP_region_max_indices = Operator("region_max_indices", "region_max_indices", ((0, "input"),))
+OP_region_max_indices = Operator(
+    "region_max_indices", "region_max_indices", ((0, "input"),), "Tensor input, any rows, any columns"
+)
 
 
 def region_max_indices(input, rows, columns):
@@ -1045,12 +1563,14 @@ def region_max_indices(input, rows, columns):
         try:
             result = kernels.region_max_indices(input._array, rows, columns)
         except Exception as error:
-            raise explain(OP_region_max_indices, (input, rows, columns), error) from error
+            raise explain(OP_region_max_indices, (input, rows, columns), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
         out._requires_grad = False
         out._level = input._level
+        if WATCHED:
+            note_operator("region_max_indices", input)
         return out
     return dispatch(OP_region_max_indices, (input, rows, columns))
 
@@ -1086,14 +1606,21 @@ def record_take_pooled(out, input, indices, dims):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node.self_shape = attribute(input, "shape")
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_dims = dims
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
 
-OP_take_pooled = Operator("take_pooled", "take_pooled", ((0, "input"), (1, "indices")), record=record_take_pooled)
+OP_take_pooled = Operator(
+    "take_pooled",
+    "take_pooled",
+    ((0, "input"), (1, "indices")),
+    "Tensor input, Tensor indices, int dims",
+    record=record_take_pooled,
+)
 
 
 def take_pooled(input, indices, dims):
@@ -1119,7 +1646,7 @@ def take_pooled(input, indices, dims):
                 input._array if a is Tensor else input, indices._array if b is Tensor else indices, dims
             )
         except Exception as error:
-            raise explain(OP_take_pooled, (input, indices, dims), error) from error
+            raise explain(OP_take_pooled, (input, indices, dims), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1146,7 +1673,7 @@ class PutPooledBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         indices = unpack(self.saved_indices, self.version_indices, self)
-        return (unplaced(grad, indices, self.arg_size, ops=ops),)
+        return (unput(grad, indices, self.arg_size, ops=ops),)
 
     def release(self):
         self.version_indices = Released
@@ -1163,14 +1690,21 @@ def record_put_pooled(out, input, indices, size):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_size = size
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
 
 
-OP_put_pooled = Operator("put_pooled", "put_pooled", ((0, "input"), (1, "indices")), record=record_put_pooled)
+OP_put_pooled = Operator(
+    "put_pooled",
+    "put_pooled",
+    ((0, "input"), (1, "indices")),
+    "Tensor input, Tensor indices, int[] size",
+    record=record_put_pooled,
+)
 
 
 def put_pooled(input, indices, size):
@@ -1196,7 +1730,7 @@ def put_pooled(input, indices, size):
                 input._array if a is Tensor else input, indices._array if b is Tensor else indices, size
             )
         except Exception as error:
-            raise explain(OP_put_pooled, (input, indices, size), error) from error
+            raise explain(OP_put_pooled, (input, indices, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1240,14 +1774,21 @@ def record_place_pooled(out, input, indices, size):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    node.saved_indices = indices
-    node.version_indices = (
-        indices._counter and indices._counter.n if type(indices) is Tensor else version_when_saved(indices)
-    )
-    node.arg_size = size
+    if type(indices) is Tensor:
+        node.saved_indices = indices
+        node.version_indices = indices._counter and indices._counter.n
+    else:
+        node.saved_indices, node.version_indices = save_other(indices, True)
+    node.arg_size = size if type(size) in FIXED else snapshot(size)
 
 
-OP_place_pooled = Operator("place_pooled", "place_pooled", ((0, "input"), (1, "indices")), record=record_place_pooled)
+OP_place_pooled = Operator(
+    "place_pooled",
+    "place_pooled",
+    ((0, "input"), (1, "indices")),
+    "Tensor input, Tensor indices, int[] size",
+    record=record_place_pooled,
+)
 
 
 def place_pooled(input, indices, size):
@@ -1273,7 +1814,7 @@ def place_pooled(input, indices, size):
                 input._array if a is Tensor else input, indices._array if b is Tensor else indices, size
             )
         except Exception as error:
-            raise explain(OP_place_pooled, (input, indices, size), error) from error
+            raise explain(OP_place_pooled, (input, indices, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1300,9 +1841,27 @@ def interpolate(
 
     interpolate(Tensor input, any size=None, any scale_factor=None, str mode="nearest", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor
     """
-    return composite_spatial.interpolate(
-        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, ops=TENSOR
-    )
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.interpolate", "align_corners", align_corners)
+    if (
+        recompute_scale_factor is not None
+        and recompute_scale_factor is not False
+        and recompute_scale_factor is not True
+    ):
+        recompute_scale_factor = a_flag("nn.functional.interpolate", "recompute_scale_factor", recompute_scale_factor)
+    if antialias is not False and antialias is not True:
+        antialias = a_flag("nn.functional.interpolate", "antialias", antialias)
+    try:
+        return composite_spatial.interpolate(
+            input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "nn.functional.interpolate",
+            "Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False",
+            (input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias),
+            error,
+        )
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
@@ -1310,7 +1869,17 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 
     upsample(Tensor input, any size=None, any scale_factor=None, str mode="nearest", bool? align_corners=None) -> Tensor
     """
-    return composite_spatial.upsample(input, size, scale_factor, mode, align_corners, ops=TENSOR)
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.upsample", "align_corners", align_corners)
+    try:
+        return composite_spatial.upsample(input, size, scale_factor, mode, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.upsample",
+            "Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None",
+            (input, size, scale_factor, mode, align_corners),
+            error,
+        )
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
@@ -1318,7 +1887,15 @@ def upsample_nearest(input, size=None, scale_factor=None):
 
     upsample_nearest(Tensor input, any size=None, any scale_factor=None) -> Tensor
     """
-    return composite_spatial.upsample_nearest(input, size, scale_factor, ops=TENSOR)
+    try:
+        return composite_spatial.upsample_nearest(input, size, scale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.upsample_nearest",
+            "Tensor input, any size=None, any scale_factor=None",
+            (input, size, scale_factor),
+            error,
+        )
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
@@ -1326,7 +1903,15 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 
     upsample_bilinear(Tensor input, any size=None, any scale_factor=None) -> Tensor
     """
-    return composite_spatial.upsample_bilinear(input, size, scale_factor, ops=TENSOR)
+    try:
+        return composite_spatial.upsample_bilinear(input, size, scale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.upsample_bilinear",
+            "Tensor input, any size=None, any scale_factor=None",
+            (input, size, scale_factor),
+            error,
+        )
 
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
@@ -1334,7 +1919,17 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
     grid_sample(Tensor input, Tensor grid, str mode="bilinear", str padding_mode="zeros", bool? align_corners=None) -> Tensor
     """
-    return composite_spatial.grid_sample(input, grid, mode, padding_mode, align_corners, ops=TENSOR)
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.grid_sample", "align_corners", align_corners)
+    try:
+        return composite_spatial.grid_sample(input, grid, mode, padding_mode, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.grid_sample",
+            "Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None",
+            (input, grid, mode, padding_mode, align_corners),
+            error,
+        )
 
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
@@ -1342,7 +1937,21 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 
     grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
-    return composite_spatial.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    if type(interpolation_mode) not in AN_INT:
+        interpolation_mode = an_int("grid_sampler", "interpolation_mode", interpolation_mode)
+    if type(padding_mode) not in AN_INT:
+        padding_mode = an_int("grid_sampler", "padding_mode", padding_mode)
+    if align_corners is not False and align_corners is not True:
+        align_corners = a_flag("grid_sampler", "align_corners", align_corners)
+    try:
+        return composite_spatial.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "grid_sampler",
+            "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+            error,
+        )
 
 
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
@@ -1350,7 +1959,23 @@ def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners
 
     grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
-    return composite_spatial.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    if type(interpolation_mode) not in AN_INT:
+        interpolation_mode = an_int("grid_sampler_2d", "interpolation_mode", interpolation_mode)
+    if type(padding_mode) not in AN_INT:
+        padding_mode = an_int("grid_sampler_2d", "padding_mode", padding_mode)
+    if align_corners is not False and align_corners is not True:
+        align_corners = a_flag("grid_sampler_2d", "align_corners", align_corners)
+    try:
+        return composite_spatial.grid_sampler_2d(
+            input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "grid_sampler_2d",
+            "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+            error,
+        )
 
 
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
@@ -1358,7 +1983,23 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
 
     grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
     """
-    return composite_spatial.grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR)
+    if type(interpolation_mode) not in AN_INT:
+        interpolation_mode = an_int("grid_sampler_3d", "interpolation_mode", interpolation_mode)
+    if type(padding_mode) not in AN_INT:
+        padding_mode = an_int("grid_sampler_3d", "padding_mode", padding_mode)
+    if align_corners is not False and align_corners is not True:
+        align_corners = a_flag("grid_sampler_3d", "align_corners", align_corners)
+    try:
+        return composite_spatial.grid_sampler_3d(
+            input, grid, interpolation_mode, padding_mode, align_corners, ops=TENSOR
+        )
+    except Exception as error:
+        raise explained(
+            "grid_sampler_3d",
+            "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners",
+            (input, grid, interpolation_mode, padding_mode, align_corners),
+            error,
+        )
 
 
 class GridPlacesBackward0(MultiNode):
@@ -1395,6 +2036,7 @@ OP_grid_places = Operator(
     "grid_places",
     "grid_places",
     ((0, "grid"),),
+    "Tensor grid, int[] size, str mode, str padding_mode, bool align_corners",
     record=record_grid_places,
     multi=namedtuple("grid_places", ["part", "slope", "index"]),
 )
@@ -1448,19 +2090,31 @@ def record_sample_at(out, input, index, weight):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     if node._next0 is not None:
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_sample_at = Operator(
-    "sample_at", "sample_at", ((0, "input"), (1, "index"), (2, "weight")), record=record_sample_at, saves_self=True
+    "sample_at",
+    "sample_at",
+    ((0, "input"), (1, "index"), (2, "weight")),
+    "Tensor input, Tensor index, Tensor weight",
+    record=record_sample_at,
+    saves_self=True,
 )
 
 
@@ -1480,7 +2134,7 @@ def sample_at(input, index, weight):
         try:
             result = kernels.sample_at(input._array, index._array, weight._array)
         except Exception as error:
-            raise explain(OP_sample_at, (input, index, weight), error) from error
+            raise explain(OP_sample_at, (input, index, weight), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1533,20 +2187,32 @@ def record_spread_at(out, input, index, weight, size):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     if node._next0 is not None:
-        node.saved_weight = weight
-        node.version_weight = (
-            weight._counter and weight._counter.n if type(weight) is Tensor else version_when_saved(weight)
-        )
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
 
 
 OP_spread_at = Operator(
-    "spread_at", "spread_at", ((0, "input"), (1, "index"), (2, "weight")), record=record_spread_at, saves_self=True
+    "spread_at",
+    "spread_at",
+    ((0, "input"), (1, "index"), (2, "weight")),
+    "Tensor input, Tensor index, Tensor weight, int size",
+    record=record_spread_at,
+    saves_self=True,
 )
 
 
@@ -1566,7 +2232,7 @@ def spread_at(input, index, weight, size):
         try:
             result = kernels.spread_at(input._array, index._array, weight._array, size)
         except Exception as error:
-            raise explain(OP_spread_at, (input, index, weight, size), error) from error
+            raise explain(OP_spread_at, (input, index, weight, size), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1619,17 +2285,31 @@ def record_dot_at(out, input, other, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
-    node.saved_index = index
-    node.version_index = index._counter and index._counter.n if type(index) is Tensor else version_when_saved(index)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
+    if type(index) is Tensor:
+        node.saved_index = index
+        node.version_index = index._counter and index._counter.n
+    else:
+        node.saved_index, node.version_index = save_other(index, True)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
 
 
 OP_dot_at = Operator(
-    "dot_at", "dot_at", ((0, "input"), (1, "other"), (2, "index")), record=record_dot_at, saves_self=True
+    "dot_at",
+    "dot_at",
+    ((0, "input"), (1, "other"), (2, "index")),
+    "Tensor input, Tensor other, Tensor index",
+    record=record_dot_at,
+    saves_self=True,
 )
 
 
@@ -1649,7 +2329,7 @@ def dot_at(input, other, index):
         try:
             result = kernels.dot_at(input._array, other._array, index._array)
         except Exception as error:
-            raise explain(OP_dot_at, (input, other, index), error) from error
+            raise explain(OP_dot_at, (input, other, index), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1668,7 +2348,19 @@ def affine_grid(theta, size, align_corners=None):
 
     affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor
     """
-    return composite_spatial.affine_grid(theta, size, align_corners, ops=TENSOR)
+    if type(size) not in SOME_INTS:
+        size = some_ints("nn.functional.affine_grid", "size", size)
+    if align_corners is not None and align_corners is not False and align_corners is not True:
+        align_corners = a_flag("nn.functional.affine_grid", "align_corners", align_corners)
+    try:
+        return composite_spatial.affine_grid(theta, size, align_corners, ops=TENSOR)
+    except Exception as error:
+        raise explained(
+            "nn.functional.affine_grid",
+            "Tensor theta, int[] size, bool? align_corners=None",
+            (theta, size, align_corners),
+            error,
+        )
 
 
 def pixel_shuffle(input, upscale_factor):
@@ -1676,7 +2368,12 @@ def pixel_shuffle(input, upscale_factor):
 
     pixel_shuffle(Tensor self, int upscale_factor) -> Tensor
     """
-    return composite_spatial.pixel_shuffle(input, upscale_factor, ops=TENSOR)
+    if type(upscale_factor) not in AN_INT:
+        upscale_factor = an_int("pixel_shuffle", "upscale_factor", upscale_factor)
+    try:
+        return composite_spatial.pixel_shuffle(input, upscale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained("pixel_shuffle", "Tensor input, int upscale_factor", (input, upscale_factor), error)
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -1684,7 +2381,12 @@ def pixel_unshuffle(input, downscale_factor):
 
     pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor
     """
-    return composite_spatial.pixel_unshuffle(input, downscale_factor, ops=TENSOR)
+    if type(downscale_factor) not in AN_INT:
+        downscale_factor = an_int("pixel_unshuffle", "downscale_factor", downscale_factor)
+    try:
+        return composite_spatial.pixel_unshuffle(input, downscale_factor, ops=TENSOR)
+    except Exception as error:
+        raise explained("pixel_unshuffle", "Tensor input, int downscale_factor", (input, downscale_factor), error)
 
 
 def channel_shuffle(input, groups):
@@ -1692,4 +2394,9 @@ def channel_shuffle(input, groups):
 
     channel_shuffle(Tensor self, int groups) -> Tensor
     """
-    return composite_spatial.channel_shuffle(input, groups, ops=TENSOR)
+    if type(groups) not in AN_INT:
+        groups = an_int("channel_shuffle", "groups", groups)
+    try:
+        return composite_spatial.channel_shuffle(input, groups, ops=TENSOR)
+    except Exception as error:
+        raise explained("channel_shuffle", "Tensor input, int groups", (input, groups), error)

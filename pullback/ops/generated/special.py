@@ -2,13 +2,15 @@
 
 from math import inf
 from numpy import asarray, ndarray
-from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain
+from pullback.core.arguments import AN_INT, an_int
+from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, dispatch, explain, explained, is_whole
 from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import Node, port
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, version_when_saved, watch_output
+from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.formulas.pointwise import zero_at_infinity
@@ -49,7 +51,7 @@ def record_lgamma(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_lgamma = Operator("lgamma", "lgamma", ((0, "input"),), record=record_lgamma, saves_self=True)
+OP_lgamma = Operator("lgamma", "lgamma", ((0, "input"),), "Tensor input", record=record_lgamma, saves_self=True)
 
 
 def lgamma(input, *, out=None):
@@ -63,7 +65,7 @@ def lgamma(input, *, out=None):
         try:
             result = kernels.lgamma(input._array)
         except Exception as error:
-            raise explain(OP_lgamma, (input,), error) from error
+            raise explain(OP_lgamma, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -112,7 +114,7 @@ def record_digamma(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_digamma = Operator("digamma", "digamma", ((0, "input"),), record=record_digamma, saves_self=True)
+OP_digamma = Operator("digamma", "digamma", ((0, "input"),), "Tensor input", record=record_digamma, saves_self=True)
 
 
 def digamma(input, *, out=None):
@@ -126,7 +128,7 @@ def digamma(input, *, out=None):
         try:
             result = kernels.digamma(input._array)
         except Exception as error:
-            raise explain(OP_digamma, (input,), error) from error
+            raise explain(OP_digamma, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -171,12 +173,12 @@ def record_polygamma(out, n, input):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.arg_n = n
+    node.arg_n = n if type(n) in FIXED else snapshot(n)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
 
 
-OP_polygamma = Operator("polygamma", "polygamma", ((1, "input"),), record=record_polygamma)
+OP_polygamma = Operator("polygamma", "polygamma", ((1, "input"),), "int n, Tensor input", record=record_polygamma)
 
 
 def polygamma_plain(n, input, *, out=None):
@@ -184,13 +186,15 @@ def polygamma_plain(n, input, *, out=None):
 
     polygamma(int n, Tensor self) -> Tensor
     """
+    if type(n) not in AN_INT:
+        n = an_int("polygamma", "n", n)
     if out is not None:
         return write_out(OP_polygamma, (n, input), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.polygamma(n, input._array)
         except Exception as error:
-            raise explain(OP_polygamma, (n, input), error) from error
+            raise explain(OP_polygamma, (n, input), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -232,11 +236,17 @@ def record_polygamma_self(out, input, n):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_n = n
+    node.arg_n = n if type(n) in FIXED else snapshot(n)
 
 
 OP_polygamma_self = Operator(
-    "polygamma.self", "digamma_derivative", ((0, "input"),), record=record_polygamma_self, saves_self=True
+    "polygamma.self",
+    "digamma_derivative",
+    ((0, "input"),),
+    "Tensor input, int n",
+    record=record_polygamma_self,
+    saves_self=True,
+    shown="polygamma",
 )
 
 
@@ -245,13 +255,15 @@ def polygamma_self(input, n, *, out=None):
 
     polygamma.self(Tensor self, int n) -> Tensor
     """
+    if type(n) not in AN_INT:
+        n = an_int("polygamma", "n", n)
     if out is not None:
         return write_out(OP_polygamma_self, (input, n), out)
     if type(input) is Tensor and (state := current()).plain:
         try:
             result = kernels.digamma_derivative(input._array, n)
         except Exception as error:
-            raise explain(OP_polygamma_self, (input, n), error) from error
+            raise explain(OP_polygamma_self, (input, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -265,6 +277,8 @@ def polygamma_self(input, n, *, out=None):
 
 def inplace_polygamma_self(input, n):
     """In-place form of `polygamma`."""
+    if type(n) not in AN_INT:
+        n = an_int("polygamma_", "n", n)
     return inplace(OP_polygamma_self, (input, n))
 
 
@@ -273,16 +287,26 @@ def mvlgamma(input, p, *, out=None):
 
     mvlgamma(Tensor self, int p) -> Tensor
     """
-    return (
-        composite_special.mvlgamma(input, p, ops=TENSOR)
-        if out is None
-        else assign_out(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma")
-    )
+    if type(p) not in AN_INT:
+        p = an_int("mvlgamma", "p", p)
+    try:
+        return (
+            composite_special.mvlgamma(input, p, ops=TENSOR)
+            if out is None
+            else assign_out(out, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma")
+        )
+    except Exception as error:
+        raise explained("mvlgamma", "Tensor input, int p", (input, p), error)
 
 
 def inplace_mvlgamma(input, p):
     """In-place form of `mvlgamma`."""
-    return assign(input, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma_")
+    if type(p) not in AN_INT:
+        p = an_int("mvlgamma_", "p", p)
+    try:
+        return assign(input, composite_special.mvlgamma(input, p, ops=TENSOR), "mvlgamma_")
+    except Exception as error:
+        raise explained("mvlgamma_", "Tensor input, int p", (input, p), error)
 
 
 class IgammaBackward0(Node):
@@ -323,13 +347,26 @@ def record_igamma(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
-OP_igamma = Operator("igamma", "igamma", ((0, "input"), (1, "other")), record=record_igamma, saves_self=True)
+OP_igamma = Operator(
+    "igamma",
+    "igamma",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_igamma,
+    saves_self=True,
+)
 
 
 def igamma(input, other, *, out=None):
@@ -351,7 +388,7 @@ def igamma(input, other, *, out=None):
         try:
             result = kernels.igamma(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_igamma, (input, other), error) from error
+            raise explain(OP_igamma, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -408,13 +445,26 @@ def record_igammac(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
-OP_igammac = Operator("igammac", "igammac", ((0, "input"), (1, "other")), record=record_igammac, saves_self=True)
+OP_igammac = Operator(
+    "igammac",
+    "igammac",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_igammac,
+    saves_self=True,
+)
 
 
 def igammac(input, other, *, out=None):
@@ -436,7 +486,7 @@ def igammac(input, other, *, out=None):
         try:
             result = kernels.igammac(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_igammac, (input, other), error) from error
+            raise explain(OP_igammac, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -495,16 +545,27 @@ def record_gamma_density(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
 OP_gamma_density = Operator(
-    "gamma_density", "gamma_density", ((0, "input"), (1, "other")), record=record_gamma_density, saves_self=True
+    "gamma_density",
+    "gamma_density",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_gamma_density,
+    saves_self=True,
 )
 
 
@@ -527,7 +588,7 @@ def gamma_density(input, other):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_gamma_density, (input, other), error) from error
+            raise explain(OP_gamma_density, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -579,8 +640,11 @@ def record_special_gammaincinv(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -589,8 +653,10 @@ OP_special_gammaincinv = Operator(
     "special_gammaincinv",
     "gammaincinv",
     ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
     record=record_special_gammaincinv,
     saves_self=True,
+    shown="special.gammaincinv",
 )
 
 
@@ -613,7 +679,7 @@ def special_gammaincinv(input, other, *, out=None):
         try:
             result = kernels.gammaincinv(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_special_gammaincinv, (input, other), error) from error
+            raise explain(OP_special_gammaincinv, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -665,8 +731,11 @@ def record_special_gammainccinv(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -675,8 +744,10 @@ OP_special_gammainccinv = Operator(
     "special_gammainccinv",
     "gammainccinv",
     ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
     record=record_special_gammainccinv,
     saves_self=True,
+    shown="special.gammainccinv",
 )
 
 
@@ -701,7 +772,7 @@ def special_gammainccinv(input, other, *, out=None):
                 input._array if a is Tensor else input, other._array if b is Tensor else other
             )
         except Exception as error:
-            raise explain(OP_special_gammainccinv, (input, other), error) from error
+            raise explain(OP_special_gammainccinv, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -760,16 +831,31 @@ def record_special_betainc(out, alpha, beta, x):
         port(x),
     )
     if node._nexts[2] is not None:
-        node.saved_alpha = alpha
-        node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
-        node.saved_beta = beta
-        node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
-        node.saved_x = x
-        node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
+        if type(alpha) is Tensor:
+            node.saved_alpha = alpha
+            node.version_alpha = alpha._counter and alpha._counter.n
+        else:
+            node.saved_alpha, node.version_alpha = save_other(alpha, True)
+        if type(beta) is Tensor:
+            node.saved_beta = beta
+            node.version_beta = beta._counter and beta._counter.n
+        else:
+            node.saved_beta, node.version_beta = save_other(beta, True)
+        if type(x) is Tensor:
+            node.saved_x = x
+            node.version_x = x._counter and x._counter.n
+        else:
+            node.saved_x, node.version_x = save_other(x)
 
 
 OP_special_betainc = Operator(
-    "special_betainc", "betainc", ((0, "alpha"), (1, "beta"), (2, "x")), record=record_special_betainc, saves_self=True
+    "special_betainc",
+    "betainc",
+    ((0, "alpha"), (1, "beta"), (2, "x")),
+    "Tensor alpha, Tensor beta, Tensor x",
+    record=record_special_betainc,
+    saves_self=True,
+    shown="special.betainc",
 )
 
 
@@ -791,7 +877,7 @@ def special_betainc(alpha, beta, x, *, out=None):
         try:
             result = kernels.betainc(alpha._array, beta._array, x._array)
         except Exception as error:
-            raise explain(OP_special_betainc, (alpha, beta, x), error) from error
+            raise explain(OP_special_betainc, (alpha, beta, x), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -850,10 +936,16 @@ def record_special_betaincinv(out, alpha, beta, y):
         port(y),
     )
     if node._nexts[2] is not None:
-        node.saved_alpha = alpha
-        node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
-        node.saved_beta = beta
-        node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
+        if type(alpha) is Tensor:
+            node.saved_alpha = alpha
+            node.version_alpha = alpha._counter and alpha._counter.n
+        else:
+            node.saved_alpha, node.version_alpha = save_other(alpha, True)
+        if type(beta) is Tensor:
+            node.saved_beta = beta
+            node.version_beta = beta._counter and beta._counter.n
+        else:
+            node.saved_beta, node.version_beta = save_other(beta, True)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -862,8 +954,10 @@ OP_special_betaincinv = Operator(
     "special_betaincinv",
     "betaincinv",
     ((0, "alpha"), (1, "beta"), (2, "y")),
+    "Tensor alpha, Tensor beta, Tensor y",
     record=record_special_betaincinv,
     saves_self=True,
+    shown="special.betaincinv",
 )
 
 
@@ -885,7 +979,7 @@ def special_betaincinv(alpha, beta, y, *, out=None):
         try:
             result = kernels.betaincinv(alpha._array, beta._array, y._array)
         except Exception as error:
-            raise explain(OP_special_betaincinv, (alpha, beta, y), error) from error
+            raise explain(OP_special_betaincinv, (alpha, beta, y), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -957,18 +1051,32 @@ def record_beta_density(out, alpha, beta, x):
         port(beta),
         port(x),
     )
-    node.saved_alpha = alpha
-    node.version_alpha = alpha._counter and alpha._counter.n if type(alpha) is Tensor else version_when_saved(alpha)
-    node.saved_beta = beta
-    node.version_beta = beta._counter and beta._counter.n if type(beta) is Tensor else version_when_saved(beta)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
+    if type(alpha) is Tensor:
+        node.saved_alpha = alpha
+        node.version_alpha = alpha._counter and alpha._counter.n
+    else:
+        node.saved_alpha, node.version_alpha = save_other(alpha)
+    if type(beta) is Tensor:
+        node.saved_beta = beta
+        node.version_beta = beta._counter and beta._counter.n
+    else:
+        node.saved_beta, node.version_beta = save_other(beta)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
     node.saved_result = out._array
     node.version_result = watch_output(out)
 
 
 OP_beta_density = Operator(
-    "beta_density", "beta_density", ((0, "alpha"), (1, "beta"), (2, "x")), record=record_beta_density, saves_self=True
+    "beta_density",
+    "beta_density",
+    ((0, "alpha"), (1, "beta"), (2, "x")),
+    "Tensor alpha, Tensor beta, Tensor x",
+    record=record_beta_density,
+    saves_self=True,
 )
 
 
@@ -988,7 +1096,7 @@ def beta_density(alpha, beta, x):
         try:
             result = kernels.beta_density(alpha._array, beta._array, x._array)
         except Exception as error:
-            raise explain(OP_beta_density, (alpha, beta, x), error) from error
+            raise explain(OP_beta_density, (alpha, beta, x), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1040,14 +1148,26 @@ def record_special_zeta(out, input, other):
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
     if node._next1 is not None:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input, True)
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
 
 
 OP_special_zeta = Operator(
-    "special_zeta", "zeta", ((0, "input"), (1, "other")), record=record_special_zeta, saves_self=True
+    "special_zeta",
+    "zeta",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_special_zeta,
+    saves_self=True,
+    shown="special.zeta",
 )
 
 
@@ -1070,7 +1190,7 @@ def special_zeta(input, other, *, out=None):
         try:
             result = kernels.zeta(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_special_zeta, (input, other), error) from error
+            raise explain(OP_special_zeta, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1090,17 +1210,17 @@ class ErfinvBackward0(Node):
     Generated from the entry `erfinv` of derivatives.yaml; edit there.
     """
 
-    __slots__ = ("saved_result", "version_result")
+    __slots__ = ("saved_self", "version_self")
     arity = 1
     pointwise = True
 
     def apply(self, ops, grad, unpack):
-        result_ = unpack(self.saved_result, self.version_result, self)
-        return (grad * ops.exp(result_ * result_) * 0.886226925452758,)
+        self_ = unpack(self.saved_self, self.version_self, self)
+        return (grad * ops.exp(ops.square(ops.erfinv(self_))) * 0.886226925452758,)
 
     def release(self):
-        self.version_result = Released
-        self.saved_result = None
+        self.version_self = Released
+        self.saved_self = None
 
 
 def record_erfinv(out, input):
@@ -1112,11 +1232,11 @@ def record_erfinv(out, input):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if input._extra is None else port(input)
-    node.saved_result = out._array
-    node.version_result = watch_output(out)
+    node.saved_self = input
+    node.version_self = input._counter and input._counter.n
 
 
-OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), record=record_erfinv)
+OP_erfinv = Operator("erfinv", "erfinv", ((0, "input"),), "Tensor input", record=record_erfinv, saves_self=True)
 
 
 def erfinv(input, *, out=None):
@@ -1130,7 +1250,7 @@ def erfinv(input, *, out=None):
         try:
             result = kernels.erfinv(input._array)
         except Exception as error:
-            raise explain(OP_erfinv, (input,), error) from error
+            raise explain(OP_erfinv, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1179,7 +1299,14 @@ def record_special_erfcinv(out, input):
     node.version_result = watch_output(out)
 
 
-OP_special_erfcinv = Operator("special_erfcinv", "erfcinv", ((0, "input"),), record=record_special_erfcinv)
+OP_special_erfcinv = Operator(
+    "special_erfcinv",
+    "erfcinv",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_erfcinv,
+    shown="special.erfcinv",
+)
 
 
 def special_erfcinv(input, *, out=None):
@@ -1193,7 +1320,7 @@ def special_erfcinv(input, *, out=None):
         try:
             result = kernels.erfcinv(input._array)
         except Exception as error:
-            raise explain(OP_special_erfcinv, (input,), error) from error
+            raise explain(OP_special_erfcinv, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1237,7 +1364,15 @@ def record_special_entr(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_entr = Operator("special_entr", "entr", ((0, "input"),), record=record_special_entr, saves_self=True)
+OP_special_entr = Operator(
+    "special_entr",
+    "entr",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_entr,
+    saves_self=True,
+    shown="special.entr",
+)
 
 
 def special_entr(input, *, out=None):
@@ -1251,7 +1386,7 @@ def special_entr(input, *, out=None):
         try:
             result = kernels.entr(input._array)
         except Exception as error:
-            raise explain(OP_special_entr, (input,), error) from error
+            raise explain(OP_special_entr, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1295,7 +1430,15 @@ def record_special_erfcx(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_erfcx = Operator("special_erfcx", "erfcx", ((0, "input"),), record=record_special_erfcx, saves_self=True)
+OP_special_erfcx = Operator(
+    "special_erfcx",
+    "erfcx",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_erfcx,
+    saves_self=True,
+    shown="special.erfcx",
+)
 
 
 def special_erfcx(input, *, out=None):
@@ -1309,7 +1452,7 @@ def special_erfcx(input, *, out=None):
         try:
             result = kernels.erfcx(input._array)
         except Exception as error:
-            raise explain(OP_special_erfcx, (input,), error) from error
+            raise explain(OP_special_erfcx, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1353,7 +1496,15 @@ def record_special_ndtr(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_ndtr = Operator("special_ndtr", "ndtr", ((0, "input"),), record=record_special_ndtr, saves_self=True)
+OP_special_ndtr = Operator(
+    "special_ndtr",
+    "ndtr",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_ndtr,
+    saves_self=True,
+    shown="special.ndtr",
+)
 
 
 def special_ndtr(input, *, out=None):
@@ -1367,7 +1518,7 @@ def special_ndtr(input, *, out=None):
         try:
             result = kernels.ndtr(input._array)
         except Exception as error:
-            raise explain(OP_special_ndtr, (input,), error) from error
+            raise explain(OP_special_ndtr, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1417,7 +1568,7 @@ def record_inverse_mills(out, input):
 
 
 OP_inverse_mills = Operator(
-    "inverse_mills", "inverse_mills", ((0, "input"),), record=record_inverse_mills, saves_self=True
+    "inverse_mills", "inverse_mills", ((0, "input"),), "Tensor input", record=record_inverse_mills, saves_self=True
 )
 
 
@@ -1430,7 +1581,7 @@ def inverse_mills(input):
         try:
             result = kernels.inverse_mills(input._array)
         except Exception as error:
-            raise explain(OP_inverse_mills, (input,), error) from error
+            raise explain(OP_inverse_mills, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1475,7 +1626,13 @@ def record_special_log_ndtr(out, input):
 
 
 OP_special_log_ndtr = Operator(
-    "special_log_ndtr", "log_ndtr", ((0, "input"),), record=record_special_log_ndtr, saves_self=True
+    "special_log_ndtr",
+    "log_ndtr",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_log_ndtr,
+    saves_self=True,
+    shown="special.log_ndtr",
 )
 
 
@@ -1490,7 +1647,7 @@ def special_log_ndtr(input, *, out=None):
         try:
             result = kernels.log_ndtr(input._array)
         except Exception as error:
-            raise explain(OP_special_log_ndtr, (input,), error) from error
+            raise explain(OP_special_log_ndtr, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1534,7 +1691,9 @@ def record_special_ndtri(out, input):
     node.version_result = watch_output(out)
 
 
-OP_special_ndtri = Operator("special_ndtri", "ndtri", ((0, "input"),), record=record_special_ndtri)
+OP_special_ndtri = Operator(
+    "special_ndtri", "ndtri", ((0, "input"),), "Tensor input", record=record_special_ndtri, shown="special.ndtri"
+)
 
 
 def special_ndtri(input, *, out=None):
@@ -1548,7 +1707,7 @@ def special_ndtri(input, *, out=None):
         try:
             result = kernels.ndtri(input._array)
         except Exception as error:
-            raise explain(OP_special_ndtri, (input,), error) from error
+            raise explain(OP_special_ndtri, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1597,14 +1756,26 @@ def record_special_xlog1py(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    node.saved_self = input
-    node.version_self = input._counter and input._counter.n if type(input) is Tensor else version_when_saved(input)
-    node.saved_other = other
-    node.version_other = other._counter and other._counter.n if type(other) is Tensor else version_when_saved(other)
+    if type(input) is Tensor:
+        node.saved_self = input
+        node.version_self = input._counter and input._counter.n
+    else:
+        node.saved_self, node.version_self = save_other(input)
+    if type(other) is Tensor:
+        node.saved_other = other
+        node.version_other = other._counter and other._counter.n
+    else:
+        node.saved_other, node.version_other = save_other(other)
 
 
 OP_special_xlog1py = Operator(
-    "special_xlog1py", "xlog1py", ((0, "input"), (1, "other")), record=record_special_xlog1py, saves_self=True
+    "special_xlog1py",
+    "xlog1py",
+    ((0, "input"), (1, "other")),
+    "Tensor input, Tensor other",
+    record=record_special_xlog1py,
+    saves_self=True,
+    shown="special.xlog1py",
 )
 
 
@@ -1627,7 +1798,7 @@ def special_xlog1py(input, other, *, out=None):
         try:
             result = kernels.xlog1py(input._array if a is Tensor else input, other._array if b is Tensor else other)
         except Exception as error:
-            raise explain(OP_special_xlog1py, (input, other), error) from error
+            raise explain(OP_special_xlog1py, (input, other), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1671,11 +1842,16 @@ def record_scaled_repeated_erfc(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_scaled_repeated_erfc = Operator(
-    "scaled_repeated_erfc", "scaled_repeated_erfc", ((0, "input"),), record=record_scaled_repeated_erfc, saves_self=True
+    "scaled_repeated_erfc",
+    "scaled_repeated_erfc",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_scaled_repeated_erfc,
+    saves_self=True,
 )
 
 
@@ -1688,7 +1864,7 @@ def scaled_repeated_erfc(input, order):
         try:
             result = kernels.scaled_repeated_erfc(input._array, order)
         except Exception as error:
-            raise explain(OP_scaled_repeated_erfc, (input, order), error) from error
+            raise explain(OP_scaled_repeated_erfc, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1732,7 +1908,7 @@ def record_i0(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_i0 = Operator("i0", "i0", ((0, "input"),), record=record_i0, saves_self=True)
+OP_i0 = Operator("i0", "i0", ((0, "input"),), "Tensor input", record=record_i0, saves_self=True)
 
 
 def i0(input, *, out=None):
@@ -1746,7 +1922,7 @@ def i0(input, *, out=None):
         try:
             result = kernels.i0(input._array)
         except Exception as error:
-            raise explain(OP_i0, (input,), error) from error
+            raise explain(OP_i0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1795,7 +1971,15 @@ def record_special_i0e(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_i0e = Operator("special_i0e", "i0e", ((0, "input"),), record=record_special_i0e, saves_self=True)
+OP_special_i0e = Operator(
+    "special_i0e",
+    "i0e",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_i0e,
+    saves_self=True,
+    shown="special.i0e",
+)
 
 
 def special_i0e(input, *, out=None):
@@ -1809,7 +1993,7 @@ def special_i0e(input, *, out=None):
         try:
             result = kernels.i0e(input._array)
         except Exception as error:
-            raise explain(OP_special_i0e, (input,), error) from error
+            raise explain(OP_special_i0e, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1853,7 +2037,9 @@ def record_special_i1(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_i1 = Operator("special_i1", "i1", ((0, "input"),), record=record_special_i1, saves_self=True)
+OP_special_i1 = Operator(
+    "special_i1", "i1", ((0, "input"),), "Tensor input", record=record_special_i1, saves_self=True, shown="special.i1"
+)
 
 
 def special_i1(input, *, out=None):
@@ -1867,7 +2053,7 @@ def special_i1(input, *, out=None):
         try:
             result = kernels.i1(input._array)
         except Exception as error:
-            raise explain(OP_special_i1, (input,), error) from error
+            raise explain(OP_special_i1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1911,7 +2097,15 @@ def record_special_i1e(out, input):
     node.version_self = input._counter and input._counter.n
 
 
-OP_special_i1e = Operator("special_i1e", "i1e", ((0, "input"),), record=record_special_i1e, saves_self=True)
+OP_special_i1e = Operator(
+    "special_i1e",
+    "i1e",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_i1e,
+    saves_self=True,
+    shown="special.i1e",
+)
 
 
 def special_i1e(input, *, out=None):
@@ -1925,7 +2119,7 @@ def special_i1e(input, *, out=None):
         try:
             result = kernels.i1e(input._array)
         except Exception as error:
-            raise explain(OP_special_i1e, (input,), error) from error
+            raise explain(OP_special_i1e, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -1970,7 +2164,7 @@ def record_i1_derivative(out, input):
 
 
 OP_i1_derivative = Operator(
-    "i1_derivative", "i1_derivative", ((0, "input"),), record=record_i1_derivative, saves_self=True
+    "i1_derivative", "i1_derivative", ((0, "input"),), "Tensor input", record=record_i1_derivative, saves_self=True
 )
 
 
@@ -1983,7 +2177,7 @@ def i1_derivative(input):
         try:
             result = kernels.i1_derivative(input._array)
         except Exception as error:
-            raise explain(OP_i1_derivative, (input,), error) from error
+            raise explain(OP_i1_derivative, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2030,7 +2224,7 @@ def record_i1e_derivative(out, input):
 
 
 OP_i1e_derivative = Operator(
-    "i1e_derivative", "i1e_derivative", ((0, "input"),), record=record_i1e_derivative, saves_self=True
+    "i1e_derivative", "i1e_derivative", ((0, "input"),), "Tensor input", record=record_i1e_derivative, saves_self=True
 )
 
 
@@ -2043,7 +2237,7 @@ def i1e_derivative(input):
         try:
             result = kernels.i1e_derivative(input._array)
         except Exception as error:
-            raise explain(OP_i1e_derivative, (input,), error) from error
+            raise explain(OP_i1e_derivative, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2085,11 +2279,16 @@ def record_i0e_derivative(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_i0e_derivative = Operator(
-    "i0e_derivative", "i0e_derivative", ((0, "input"),), record=record_i0e_derivative, saves_self=True
+    "i0e_derivative",
+    "i0e_derivative",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_i0e_derivative,
+    saves_self=True,
 )
 
 
@@ -2102,7 +2301,7 @@ def i0e_derivative(input, order):
         try:
             result = kernels.i0e_derivative(input._array, order)
         except Exception as error:
-            raise explain(OP_i0e_derivative, (input, order), error) from error
+            raise explain(OP_i0e_derivative, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2147,7 +2346,13 @@ def record_special_modified_bessel_k0(out, input):
 
 
 OP_special_modified_bessel_k0 = Operator(
-    "special_modified_bessel_k0", "k0", ((0, "input"),), record=record_special_modified_bessel_k0, saves_self=True
+    "special_modified_bessel_k0",
+    "k0",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_modified_bessel_k0,
+    saves_self=True,
+    shown="special.modified_bessel_k0",
 )
 
 
@@ -2162,7 +2367,7 @@ def special_modified_bessel_k0(input, *, out=None):
         try:
             result = kernels.k0(input._array)
         except Exception as error:
-            raise explain(OP_special_modified_bessel_k0, (input,), error) from error
+            raise explain(OP_special_modified_bessel_k0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2212,7 +2417,13 @@ def record_special_modified_bessel_k1(out, input):
 
 
 OP_special_modified_bessel_k1 = Operator(
-    "special_modified_bessel_k1", "k1", ((0, "input"),), record=record_special_modified_bessel_k1, saves_self=True
+    "special_modified_bessel_k1",
+    "k1",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_modified_bessel_k1,
+    saves_self=True,
+    shown="special.modified_bessel_k1",
 )
 
 
@@ -2227,7 +2438,7 @@ def special_modified_bessel_k1(input, *, out=None):
         try:
             result = kernels.k1(input._array)
         except Exception as error:
-            raise explain(OP_special_modified_bessel_k1, (input,), error) from error
+            raise explain(OP_special_modified_bessel_k1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2275,8 +2486,10 @@ OP_special_scaled_modified_bessel_k0 = Operator(
     "special_scaled_modified_bessel_k0",
     "k0e",
     ((0, "input"),),
+    "Tensor input",
     record=record_special_scaled_modified_bessel_k0,
     saves_self=True,
+    shown="special.scaled_modified_bessel_k0",
 )
 
 
@@ -2291,7 +2504,7 @@ def special_scaled_modified_bessel_k0(input, *, out=None):
         try:
             result = kernels.k0e(input._array)
         except Exception as error:
-            raise explain(OP_special_scaled_modified_bessel_k0, (input,), error) from error
+            raise explain(OP_special_scaled_modified_bessel_k0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2339,8 +2552,10 @@ OP_special_scaled_modified_bessel_k1 = Operator(
     "special_scaled_modified_bessel_k1",
     "k1e",
     ((0, "input"),),
+    "Tensor input",
     record=record_special_scaled_modified_bessel_k1,
     saves_self=True,
+    shown="special.scaled_modified_bessel_k1",
 )
 
 
@@ -2355,7 +2570,7 @@ def special_scaled_modified_bessel_k1(input, *, out=None):
         try:
             result = kernels.k1e(input._array)
         except Exception as error:
-            raise explain(OP_special_scaled_modified_bessel_k1, (input,), error) from error
+            raise explain(OP_special_scaled_modified_bessel_k1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2397,11 +2612,16 @@ def record_k0e_derivative(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
 OP_k0e_derivative = Operator(
-    "k0e_derivative", "k0e_derivative", ((0, "input"),), record=record_k0e_derivative, saves_self=True
+    "k0e_derivative",
+    "k0e_derivative",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_k0e_derivative,
+    saves_self=True,
 )
 
 
@@ -2414,7 +2634,7 @@ def k0e_derivative(input, order):
         try:
             result = kernels.k0e_derivative(input._array, order)
         except Exception as error:
-            raise explain(OP_k0e_derivative, (input, order), error) from error
+            raise explain(OP_k0e_derivative, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2459,7 +2679,13 @@ def record_special_bessel_j0(out, input):
 
 
 OP_special_bessel_j0 = Operator(
-    "special_bessel_j0", "bessel_j0", ((0, "input"),), record=record_special_bessel_j0, saves_self=True
+    "special_bessel_j0",
+    "bessel_j0",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_j0,
+    saves_self=True,
+    shown="special.bessel_j0",
 )
 
 
@@ -2474,7 +2700,7 @@ def special_bessel_j0(input, *, out=None):
         try:
             result = kernels.bessel_j0(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_j0, (input,), error) from error
+            raise explain(OP_special_bessel_j0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2519,7 +2745,13 @@ def record_special_bessel_j1(out, input):
 
 
 OP_special_bessel_j1 = Operator(
-    "special_bessel_j1", "bessel_j1", ((0, "input"),), record=record_special_bessel_j1, saves_self=True
+    "special_bessel_j1",
+    "bessel_j1",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_j1,
+    saves_self=True,
+    shown="special.bessel_j1",
 )
 
 
@@ -2534,7 +2766,7 @@ def special_bessel_j1(input, *, out=None):
         try:
             result = kernels.bessel_j1(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_j1, (input,), error) from error
+            raise explain(OP_special_bessel_j1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2579,7 +2811,13 @@ def record_special_bessel_y0(out, input):
 
 
 OP_special_bessel_y0 = Operator(
-    "special_bessel_y0", "bessel_y0", ((0, "input"),), record=record_special_bessel_y0, saves_self=True
+    "special_bessel_y0",
+    "bessel_y0",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_y0,
+    saves_self=True,
+    shown="special.bessel_y0",
 )
 
 
@@ -2594,7 +2832,7 @@ def special_bessel_y0(input, *, out=None):
         try:
             result = kernels.bessel_y0(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_y0, (input,), error) from error
+            raise explain(OP_special_bessel_y0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2639,7 +2877,13 @@ def record_special_bessel_y1(out, input):
 
 
 OP_special_bessel_y1 = Operator(
-    "special_bessel_y1", "bessel_y1", ((0, "input"),), record=record_special_bessel_y1, saves_self=True
+    "special_bessel_y1",
+    "bessel_y1",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_bessel_y1,
+    saves_self=True,
+    shown="special.bessel_y1",
 )
 
 
@@ -2654,7 +2898,7 @@ def special_bessel_y1(input, *, out=None):
         try:
             result = kernels.bessel_y1(input._array)
         except Exception as error:
-            raise explain(OP_special_bessel_y1, (input,), error) from error
+            raise explain(OP_special_bessel_y1, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2704,13 +2948,28 @@ def record_special_jv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
-OP_special_jv = Operator("special_jv", "jv", ((0, "v"), (1, "z")), record=record_special_jv, saves_self=True)
+OP_special_jv = Operator(
+    "special_jv",
+    "jv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_jv,
+    floating=True,
+    saves_self=True,
+    shown="special.jv",
+)
 
 
 def special_jv(v, z, *, out=None):
@@ -2722,15 +2981,27 @@ def special_jv(v, z, *, out=None):
         return write_out(OP_special_jv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.jv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_jv, (v, z), error) from error
+            raise explain(OP_special_jv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2782,13 +3053,28 @@ def record_special_yv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
-OP_special_yv = Operator("special_yv", "yv", ((0, "v"), (1, "z")), record=record_special_yv, saves_self=True)
+OP_special_yv = Operator(
+    "special_yv",
+    "yv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_yv,
+    floating=True,
+    saves_self=True,
+    shown="special.yv",
+)
 
 
 def special_yv(v, z, *, out=None):
@@ -2800,15 +3086,27 @@ def special_yv(v, z, *, out=None):
         return write_out(OP_special_yv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.yv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_yv, (v, z), error) from error
+            raise explain(OP_special_yv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2860,13 +3158,28 @@ def record_special_iv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
-OP_special_iv = Operator("special_iv", "iv", ((0, "v"), (1, "z")), record=record_special_iv, saves_self=True)
+OP_special_iv = Operator(
+    "special_iv",
+    "iv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_iv,
+    floating=True,
+    saves_self=True,
+    shown="special.iv",
+)
 
 
 def special_iv(v, z, *, out=None):
@@ -2878,15 +3191,27 @@ def special_iv(v, z, *, out=None):
         return write_out(OP_special_iv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.iv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_iv, (v, z), error) from error
+            raise explain(OP_special_iv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -2938,13 +3263,28 @@ def record_special_kv(out, v, z):
     node._next0 = v._fn if type(v) is Tensor and v._extra is None else port(v)
     node._next1 = z._fn if type(z) is Tensor and z._extra is None else port(z)
     if node._next1 is not None:
-        node.saved_v = v
-        node.version_v = v._counter and v._counter.n if type(v) is Tensor else version_when_saved(v)
-        node.saved_z = z
-        node.version_z = z._counter and z._counter.n if type(z) is Tensor else version_when_saved(z)
+        if type(v) is Tensor:
+            node.saved_v = v
+            node.version_v = v._counter and v._counter.n
+        else:
+            node.saved_v, node.version_v = save_other(v, True)
+        if type(z) is Tensor:
+            node.saved_z = z
+            node.version_z = z._counter and z._counter.n
+        else:
+            node.saved_z, node.version_z = save_other(z)
 
 
-OP_special_kv = Operator("special_kv", "kv", ((0, "v"), (1, "z")), record=record_special_kv, saves_self=True)
+OP_special_kv = Operator(
+    "special_kv",
+    "kv",
+    ((0, "v"), (1, "z")),
+    "Tensor v, Tensor z",
+    record=record_special_kv,
+    floating=True,
+    saves_self=True,
+    shown="special.kv",
+)
 
 
 def special_kv(v, z, *, out=None):
@@ -2956,15 +3296,27 @@ def special_kv(v, z, *, out=None):
         return write_out(OP_special_kv, (v, z), out)
     a, b = type(v), type(z)
     if (
-        a is Tensor
-        and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
-        or b is Tensor
-        and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
-    ) and (state := current()).plain:
+        (
+            a is Tensor
+            and (b is Tensor and v._level == z._level or b in SCALARS or b is ndarray and z.dtype.kind in NUMERIC)
+            or b is Tensor
+            and (a in SCALARS or a is ndarray and v.dtype.kind in NUMERIC)
+        )
+        and (
+            a is Tensor
+            and v._requires_grad
+            or b is Tensor
+            and z._requires_grad
+            or type(v) is Tensor
+            and v._array.dtype.kind in "fc"
+            or not is_whole(v._array if a is Tensor else v, z._array if b is Tensor else z)
+        )
+        and (state := current()).plain
+    ):
         try:
             result = kernels.kv(v._array if a is Tensor else v, z._array if b is Tensor else z)
         except Exception as error:
-            raise explain(OP_special_kv, (v, z), error) from error
+            raise explain(OP_special_kv, (v, z), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3014,8 +3366,10 @@ OP_special_spherical_bessel_j0 = Operator(
     "special_spherical_bessel_j0",
     "spherical_bessel_j0",
     ((0, "input"),),
+    "Tensor input",
     record=record_special_spherical_bessel_j0,
     saves_self=True,
+    shown="special.spherical_bessel_j0",
 )
 
 
@@ -3030,7 +3384,7 @@ def special_spherical_bessel_j0(input, *, out=None):
         try:
             result = kernels.spherical_bessel_j0(input._array)
         except Exception as error:
-            raise explain(OP_special_spherical_bessel_j0, (input,), error) from error
+            raise explain(OP_special_spherical_bessel_j0, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3081,10 +3435,17 @@ def record_spherical_jn(out, input, order):
     node._next0 = input._fn if input._extra is None else port(input)
     node.saved_self = input
     node.version_self = input._counter and input._counter.n
-    node.arg_order = order
+    node.arg_order = order if type(order) in FIXED else snapshot(order)
 
 
-OP_spherical_jn = Operator("spherical_jn", "spherical_jn", ((0, "input"),), record=record_spherical_jn, saves_self=True)
+OP_spherical_jn = Operator(
+    "spherical_jn",
+    "spherical_jn",
+    ((0, "input"),),
+    "Tensor input, int order",
+    record=record_spherical_jn,
+    saves_self=True,
+)
 
 
 def spherical_jn(input, order):
@@ -3096,7 +3457,7 @@ def spherical_jn(input, order):
         try:
             result = kernels.spherical_jn(input._array, order)
         except Exception as error:
-            raise explain(OP_spherical_jn, (input, order), error) from error
+            raise explain(OP_spherical_jn, (input, order), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3141,7 +3502,13 @@ def record_special_airy_ai(out, input):
 
 
 OP_special_airy_ai = Operator(
-    "special_airy_ai", "airy_ai", ((0, "input"),), record=record_special_airy_ai, saves_self=True
+    "special_airy_ai",
+    "airy_ai",
+    ((0, "input"),),
+    "Tensor input",
+    record=record_special_airy_ai,
+    saves_self=True,
+    shown="special.airy_ai",
 )
 
 
@@ -3156,7 +3523,7 @@ def special_airy_ai(input, *, out=None):
         try:
             result = kernels.airy_ai(input._array)
         except Exception as error:
-            raise explain(OP_special_airy_ai, (input,), error) from error
+            raise explain(OP_special_airy_ai, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3201,7 +3568,7 @@ def record_airy_ai_prime(out, input):
 
 
 OP_airy_ai_prime = Operator(
-    "airy_ai_prime", "airy_ai_prime", ((0, "input"),), record=record_airy_ai_prime, saves_self=True
+    "airy_ai_prime", "airy_ai_prime", ((0, "input"),), "Tensor input", record=record_airy_ai_prime, saves_self=True
 )
 
 
@@ -3214,7 +3581,7 @@ def airy_ai_prime(input):
         try:
             result = kernels.airy_ai_prime(input._array)
         except Exception as error:
-            raise explain(OP_airy_ai_prime, (input,), error) from error
+            raise explain(OP_airy_ai_prime, (input,), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3257,18 +3624,26 @@ def record_special_chebyshev_polynomial_t(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_chebyshev_polynomial_t = Operator(
     "special_chebyshev_polynomial_t",
     "chebyshev_t",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_chebyshev_polynomial_t,
     saves_self=True,
+    shown="special.chebyshev_polynomial_t",
 )
 
 
@@ -3289,7 +3664,7 @@ def special_chebyshev_polynomial_t(x, n, *, out=None):
         try:
             result = kernels.chebyshev_t(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_chebyshev_polynomial_t, (x, n), error) from error
+            raise explain(OP_special_chebyshev_polynomial_t, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3334,18 +3709,26 @@ def record_special_chebyshev_polynomial_u(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_chebyshev_polynomial_u = Operator(
     "special_chebyshev_polynomial_u",
     "chebyshev_u",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_chebyshev_polynomial_u,
     saves_self=True,
+    shown="special.chebyshev_polynomial_u",
 )
 
 
@@ -3366,7 +3749,7 @@ def special_chebyshev_polynomial_u(x, n, *, out=None):
         try:
             result = kernels.chebyshev_u(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_chebyshev_polynomial_u, (x, n), error) from error
+            raise explain(OP_special_chebyshev_polynomial_u, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3411,18 +3794,26 @@ def record_special_hermite_polynomial_h(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_hermite_polynomial_h = Operator(
     "special_hermite_polynomial_h",
     "hermite_h",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_hermite_polynomial_h,
     saves_self=True,
+    shown="special.hermite_polynomial_h",
 )
 
 
@@ -3443,7 +3834,7 @@ def special_hermite_polynomial_h(x, n, *, out=None):
         try:
             result = kernels.hermite_h(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_hermite_polynomial_h, (x, n), error) from error
+            raise explain(OP_special_hermite_polynomial_h, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3488,18 +3879,26 @@ def record_special_hermite_polynomial_he(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_hermite_polynomial_he = Operator(
     "special_hermite_polynomial_he",
     "hermite_he",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_hermite_polynomial_he,
     saves_self=True,
+    shown="special.hermite_polynomial_he",
 )
 
 
@@ -3520,7 +3919,7 @@ def special_hermite_polynomial_he(x, n, *, out=None):
         try:
             result = kernels.hermite_he(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_hermite_polynomial_he, (x, n), error) from error
+            raise explain(OP_special_hermite_polynomial_he, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3565,18 +3964,26 @@ def record_special_laguerre_polynomial_l(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_laguerre_polynomial_l = Operator(
     "special_laguerre_polynomial_l",
     "laguerre_l",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_laguerre_polynomial_l,
     saves_self=True,
+    shown="special.laguerre_polynomial_l",
 )
 
 
@@ -3597,7 +4004,7 @@ def special_laguerre_polynomial_l(x, n, *, out=None):
         try:
             result = kernels.laguerre_l(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_laguerre_polynomial_l, (x, n), error) from error
+            raise explain(OP_special_laguerre_polynomial_l, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3642,18 +4049,26 @@ def record_special_legendre_polynomial_p(out, x, n):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
 
 
 OP_special_legendre_polynomial_p = Operator(
     "special_legendre_polynomial_p",
     "legendre_p",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n",
     record=record_special_legendre_polynomial_p,
     saves_self=True,
+    shown="special.legendre_polynomial_p",
 )
 
 
@@ -3674,7 +4089,7 @@ def special_legendre_polynomial_p(x, n, *, out=None):
         try:
             result = kernels.legendre_p(x._array if a is Tensor else x, n._array if b is Tensor else n)
         except Exception as error:
-            raise explain(OP_special_legendre_polynomial_p, (x, n), error) from error
+            raise explain(OP_special_legendre_polynomial_p, (x, n), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3693,13 +4108,18 @@ def special_chebyshev_polynomial_v(x, n, *, out=None):
 
     special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR), "special_chebyshev_polynomial_v"
+    try:
+        return (
+            composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_chebyshev_polynomial_v(x, n, ops=TENSOR),
+                "special.chebyshev_polynomial_v",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.chebyshev_polynomial_v", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_chebyshev_polynomial_w(x, n, *, out=None):
@@ -3707,13 +4127,18 @@ def special_chebyshev_polynomial_w(x, n, *, out=None):
 
     special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out, composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR), "special_chebyshev_polynomial_w"
+    try:
+        return (
+            composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_chebyshev_polynomial_w(x, n, ops=TENSOR),
+                "special.chebyshev_polynomial_w",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.chebyshev_polynomial_w", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_t(x, n, *, out=None):
@@ -3721,15 +4146,18 @@ def special_shifted_chebyshev_polynomial_t(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_t",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_t(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_t",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_t", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_u(x, n, *, out=None):
@@ -3737,15 +4165,18 @@ def special_shifted_chebyshev_polynomial_u(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_u",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_u(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_u",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_u", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_v(x, n, *, out=None):
@@ -3753,15 +4184,18 @@ def special_shifted_chebyshev_polynomial_v(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_v",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_v(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_v",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_v", "Tensor x, Tensor n", (x, n), error)
 
 
 def special_shifted_chebyshev_polynomial_w(x, n, *, out=None):
@@ -3769,15 +4203,18 @@ def special_shifted_chebyshev_polynomial_w(x, n, *, out=None):
 
     special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor
     """
-    return (
-        composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR)
-        if out is None
-        else assign_out(
-            out,
-            composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR),
-            "special_shifted_chebyshev_polynomial_w",
+    try:
+        return (
+            composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR)
+            if out is None
+            else assign_out(
+                out,
+                composite_special.special_shifted_chebyshev_polynomial_w(x, n, ops=TENSOR),
+                "special.shifted_chebyshev_polynomial_w",
+            )
         )
-    )
+    except Exception as error:
+        raise explained("special.shifted_chebyshev_polynomial_w", "Tensor x, Tensor n", (x, n), error)
 
 
 class GegenbauerBackward0(Node):
@@ -3811,14 +4248,27 @@ def record_gegenbauer(out, x, n, alpha):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
-    node.arg_alpha = alpha
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
-OP_gegenbauer = Operator("gegenbauer", "gegenbauer", ((0, "x"), (1, "n")), record=record_gegenbauer, saves_self=True)
+OP_gegenbauer = Operator(
+    "gegenbauer",
+    "gegenbauer",
+    ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n, float alpha",
+    record=record_gegenbauer,
+    saves_self=True,
+)
 
 
 def gegenbauer(x, n, alpha):
@@ -3836,7 +4286,7 @@ def gegenbauer(x, n, alpha):
         try:
             result = kernels.gegenbauer(x._array if a is Tensor else x, n._array if b is Tensor else n, alpha)
         except Exception as error:
-            raise explain(OP_gegenbauer, (x, n, alpha), error) from error
+            raise explain(OP_gegenbauer, (x, n, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None
@@ -3881,17 +4331,24 @@ def record_associated_laguerre(out, x, n, alpha):
     node._shape, node._dtype = data.shape, data.dtype
     out._fn, out._requires_grad = node, True
     node._next0 = x._fn if type(x) is Tensor and x._extra is None else port(x)
-    node.saved_x = x
-    node.version_x = x._counter and x._counter.n if type(x) is Tensor else version_when_saved(x)
-    node.saved_n = n
-    node.version_n = n._counter and n._counter.n if type(n) is Tensor else version_when_saved(n)
-    node.arg_alpha = alpha
+    if type(x) is Tensor:
+        node.saved_x = x
+        node.version_x = x._counter and x._counter.n
+    else:
+        node.saved_x, node.version_x = save_other(x)
+    if type(n) is Tensor:
+        node.saved_n = n
+        node.version_n = n._counter and n._counter.n
+    else:
+        node.saved_n, node.version_n = save_other(n, True)
+    node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
 
 OP_associated_laguerre = Operator(
     "associated_laguerre",
     "associated_laguerre",
     ((0, "x"), (1, "n")),
+    "Tensor x, Tensor n, float alpha",
     record=record_associated_laguerre,
     saves_self=True,
 )
@@ -3912,7 +4369,7 @@ def associated_laguerre(x, n, alpha):
         try:
             result = kernels.associated_laguerre(x._array if a is Tensor else x, n._array if b is Tensor else n, alpha)
         except Exception as error:
-            raise explain(OP_associated_laguerre, (x, n, alpha), error) from error
+            raise explain(OP_associated_laguerre, (x, n, alpha), error)
         out = new(Tensor)
         out._array = result if type(result) is ndarray else asarray(result)
         out._fn = out._counter = out._extra = None

@@ -668,7 +668,19 @@ def fill_tables(tables):
         ],
         function=True,
         method=True,
-        aliases=["conjugate"],
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "conjugate",
+        "",
+        "conjugate",
+        [
+            Overload(pointwise.conjugate, composite_pointwise.conjugate, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
         numpy=["conj", "conjugate"],
     )
     tables.add(
@@ -1049,7 +1061,7 @@ def fill_tables(tables):
             Overload(pointwise.where, kernels.where, False, None, ()),
         ],
         function=True,
-        method=True,
+        method=False,
         aliases=[],
         numpy=["where"],
     )
@@ -2440,6 +2452,19 @@ def fill_tables(tables):
         internal=True,
     )
     tables.add(
+        "_histogram_boxes",
+        "",
+        "_histogram_boxes",
+        [
+            Overload(reductions._histogram_boxes, kernels.histogram_boxes, False, None, ()),
+        ],
+        function=True,
+        method=False,
+        aliases=[],
+        numpy=[],
+        internal=True,
+    )
+    tables.add(
         "_histogram_counts",
         "",
         "_histogram_counts",
@@ -2714,7 +2739,7 @@ def fill_tables(tables):
         "",
         "flatten",
         [
-            Overload(shape.flatten, kernels.flatten, False, None, ()),
+            Overload(shape.flatten, composite_shape.flatten, True, None, ()),
         ],
         function=True,
         method=True,
@@ -3203,6 +3228,18 @@ def fill_tables(tables):
         "unsafe_split",
         [
             Overload(shape.unsafe_split, composite_shape.unsafe_split, True, None, ()),
+        ],
+        function=True,
+        method=True,
+        aliases=[],
+        numpy=[],
+    )
+    tables.add(
+        "unsafe_split_with_sizes",
+        "",
+        "unsafe_split_with_sizes",
+        [
+            Overload(shape.unsafe_split_with_sizes, composite_shape.unsafe_split_with_sizes, True, None, ()),
         ],
         function=True,
         method=True,
@@ -6826,6 +6863,7 @@ def fill_tables(tables):
     tables.kernel("bincount", reductions.OP_bincount)
     tables.kernel("histc", reductions.OP_histc)
     tables.kernel("bin_edges", reductions.OP__bin_edges)
+    tables.kernel("histogram_boxes", reductions.OP__histogram_boxes)
     tables.kernel("histogram_counts", reductions.OP__histogram_counts)
     tables.kernel("hash_tensor", reductions.OP_hash_tensor)
     tables.kernel("view", shape.OP_view)
@@ -6839,7 +6877,6 @@ def fill_tables(tables):
     tables.kernel("expand", shape.OP_expand)
     tables.kernel("squeeze", shape.OP_squeeze)
     tables.kernel("unsqueeze", shape.OP_unsqueeze)
-    tables.kernel("flatten", shape.OP_flatten)
     tables.kernel("is_contiguous", shape.OP_is_contiguous)
     tables.kernel("narrow", shape.OP_narrow)
     tables.kernel("select", shape.OP_select)

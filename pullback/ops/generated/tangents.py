@@ -899,6 +899,28 @@ def mode_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
 
+def linspace_tangent(start_p, start_t, end_p, end_t, steps_p, dtype_p, result, *, ops):
+    """Tangent of linspace."""
+    if start_t is None:
+        return (end_t * ops.linspace(0.0, 1.0, steps_p),)
+    if end_t is None:
+        return (start_t * ops.linspace(1.0, 0.0, steps_p),)
+    return (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p),)
+
+
+def logspace_tangent(start_p, start_t, end_p, end_t, steps_p, base_p, dtype_p, result, *, ops):
+    """Tangent of logspace."""
+    if start_t is None:
+        return (result * ops.log(base_p) * (end_t * ops.linspace(0.0, 1.0, steps_p)),)
+    if end_t is None:
+        return (result * ops.log(base_p) * (start_t * ops.linspace(1.0, 0.0, steps_p)),)
+    return (
+        result
+        * ops.log(base_p)
+        * (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p)),
+    )
+
+
 def bincount_tangent(self_p, weights_p, weights_t, minlength_p, result, *, ops):
     """Tangent of bincount."""
     return (ops.bincount(self_p, weights_t, minlength_p),)
@@ -957,11 +979,6 @@ def squeeze_tangent(self_p, self_t, dim_p, result, *, ops):
 def unsqueeze_tangent(self_p, self_t, dim_p, result, *, ops):
     """Tangent of unsqueeze."""
     return (ops.unsqueeze(self_t, dim_p),)
-
-
-def flatten_tangent(self_p, self_t, start_dim_p, end_dim_p, result, *, ops):
-    """Tangent of flatten."""
-    return (ops.flatten(self_t, start_dim_p, end_dim_p),)
 
 
 def narrow_tangent(self_p, self_t, dim_p, start_p, length_p, result, *, ops):
@@ -1393,7 +1410,13 @@ def embedding_rows_backward_tangent(
 
 def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
     """Tangent of gelu."""
-    return ((ops.gelu_backward(self_t.conj(), self_p, result, approximate=approximate_p)).conj(),)
+    return (
+        (
+            ops.gelu_backward(
+                self_t.conj(), self_p, ops.gelu(self_p, approximate=approximate_p), approximate=approximate_p
+            )
+        ).conj(),
+    )
 
 
 def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p, approximate_p, result, *, ops):
@@ -1808,7 +1831,7 @@ def special_zeta_tangent(self_p, self_t, other_p, other_t, result, *, ops):
 
 def erfinv_tangent(self_p, self_t, result, *, ops):
     """Tangent of erfinv."""
-    return ((self_t.conj() * ops.exp(result * result) * 0.886226925452758).conj(),)
+    return ((self_t.conj() * ops.exp(ops.square(ops.erfinv(self_p))) * 0.886226925452758).conj(),)
 
 
 def special_erfcinv_tangent(self_p, self_t, result, *, ops):
@@ -2531,6 +2554,8 @@ TANGENTS = {
     "nanmedian": nanmedian_tangent,
     "nanmedian_dim": nanmedian_dim_tangent,
     "mode": mode_tangent,
+    "linspace": linspace_tangent,
+    "logspace": logspace_tangent,
     "bincount": bincount_tangent,
     "view": view_tangent,
     "reshape": reshape_tangent,
@@ -2543,7 +2568,6 @@ TANGENTS = {
     "expand": expand_tangent,
     "squeeze": squeeze_tangent,
     "unsqueeze": unsqueeze_tangent,
-    "flatten": flatten_tangent,
     "narrow": narrow_tangent,
     "select": select_tangent,
     "diagonal": diagonal_tangent,
@@ -3027,7 +3051,6 @@ RULES = {
     "expand": (Rule("expand", expand_tangent, 3, inputs=(0,), tensors=(0,), structural=True),),
     "squeeze": (Rule("squeeze", squeeze_tangent, 2, inputs=(0,), tensors=(0,), structural=True),),
     "unsqueeze": (Rule("unsqueeze", unsqueeze_tangent, 2, inputs=(0,), tensors=(0,), structural=True),),
-    "flatten": (Rule("flatten", flatten_tangent, 3, inputs=(0,), tensors=(0,), structural=True),),
     "narrow": (Rule("narrow", narrow_tangent, 4, inputs=(0,), tensors=(0,), structural=True),),
     "select": (Rule("select", select_tangent, 3, inputs=(0,), tensors=(0,), structural=True),),
     "diagonal": (Rule("diagonal", diagonal_tangent, 4, inputs=(0,), tensors=(0,), structural=True),),
@@ -3346,6 +3369,8 @@ RULES = {
             "random_.to", random__to_tangent, 4, inputs=(0,), tensors=(0,), mutates=True, structural=True, masking=True
         ),
     ),
+    "linspace": (Rule("linspace", linspace_tangent, 4, inputs=(0, 1), tensors=(0, 1)),),
+    "logspace": (Rule("logspace", logspace_tangent, 5, inputs=(0, 1), tensors=(0, 1)),),
     "fft_c2c": (Rule("fft_c2c", fft_c2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_r2c": (Rule("fft_r2c", fft_r2c_tangent, 4, inputs=(0,), tensors=(0,)),),
     "fft_c2r": (Rule("fft_c2r", fft_c2r_tangent, 4, inputs=(0,), tensors=(0,)),),

@@ -32,9 +32,23 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pullback.arrays.numpy.kinds import in_common
 from pullback.testing.arrays import random_array
 
-__all__ = ["FLOATS", "Input", "Limit", "Make", "OpInfo", "Plain", "Raises", "Sample", "Skip", "by_axis", "map_arrays"]
+__all__ = [
+    "FLOATS",
+    "Input",
+    "Limit",
+    "Make",
+    "OpInfo",
+    "Plain",
+    "Raises",
+    "Sample",
+    "Skip",
+    "by_axis",
+    "map_arrays",
+    "weakly",
+]
 
 FLOATS = (np.float64, np.float32)
 DEFAULT_DTYPES = (np.float64, np.float32, np.int64)
@@ -245,6 +259,11 @@ def by_axis(function: Callable) -> Callable:
         return function(x, **kwargs)
 
     return reference
+
+
+def weakly(function: Callable) -> Callable:
+    """A function of SciPy, for which Python's numbers are not weak beside arrays as they are for NumPy."""
+    return lambda *args: function(*in_common(*args))
 
 
 def map_arrays(function: Callable, tree: Any) -> Any:

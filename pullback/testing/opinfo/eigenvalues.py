@@ -193,10 +193,10 @@ SINGULAR = [
 ]
 DETERMINANTS = [
     either("linalg.det", np.linalg.det, FREE, *sorted_out("linalg.det"), limits=SINGULAR, **LOOSE),
-    either("det", np.linalg.det, FREE, *sorted_out("linalg.det"), **LOOSE),
+    either("det", np.linalg.det, FREE, *sorted_out("det"), **LOOSE),
     either("linalg.slogdet", lambda a: tuple(np.linalg.slogdet(a)), REGULAR, *sorted_out("linalg.slogdet"), **LOOSE),
-    either("slogdet", lambda a: tuple(np.linalg.slogdet(a)), REGULAR, *sorted_out("linalg.slogdet"), **LOOSE),
-    either("logdet", lambda a: np.log(np.linalg.det(a)), REGULAR, *sorted_out("linalg.slogdet"), **LOOSE),
+    either("slogdet", lambda a: tuple(np.linalg.slogdet(a)), REGULAR, *sorted_out("slogdet"), **LOOSE),
+    either("logdet", lambda a: np.log(np.linalg.det(a)), REGULAR, *sorted_out("logdet"), **LOOSE),
     either("adjugate", lambda a: np.linalg.inv(a) * np.linalg.det(a)[..., None, None], REGULAR, **LOOSE),
     either("adjugate_slope", slope_of_adjugate, two_matrices, **LOOSE),
 ]
@@ -226,7 +226,7 @@ POWER_ERRORS = [Raises(RuntimeError, ("matrix_power", *SQUARE), (X, 2))]
 CONDITIONS = cases(on((3, 3)), on((2, 3)), on((2, 2), -2), *(on((2, 2), p) for p in (1, -1, np.inf, "fro", "nuc")))
 FUNCTIONS = [
     either("linalg.matrix_exp", each(scipy.linalg.expm), FREE, *sorted_out("linalg.matrix_exp"), **LOOSE),
-    either("matrix_exp", each(scipy.linalg.expm), FREE, *sorted_out("linalg.matrix_exp"), **LOOSE),
+    either("matrix_exp", each(scipy.linalg.expm), FREE, *sorted_out("matrix_exp"), **LOOSE),
     either(
         "linalg.matrix_power",
         np.linalg.matrix_power,

@@ -45,7 +45,7 @@ LIMITS = [
     ),
 ]
 NOT_FLOATING = Raises(RuntimeError, ("vector_norm", "int64"), (np.ones(2, np.int64),))
-NO_ORDER = Raises(RuntimeError, ("vector_norm", "ord", "'fro'"), (np.ones(2), "fro"))
+NO_ORDER = Raises(TypeError, ("vector_norm", "ord", "'fro'"), (np.ones(2), "fro"))
 
 
 def matrix_norm(a, ord="fro", dim=(-2, -1), keepdim=False):

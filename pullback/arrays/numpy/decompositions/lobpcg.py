@@ -64,13 +64,16 @@ def _search(A, B, X, iK, k, niter, tol, largest):
     if not np.isfinite(size_a + size_b):
         raise LinAlgError("lobpcg: A or B holds inf or nan")
     limit = {None: DEFAULT_STEPS, -1: math.inf}.get(niter, niter)
+    least = np.finfo(X.dtype).tiny / np.finfo(X.dtype).eps  # below, numbers have no digits to converge
     basis, steps = X, 0
     while True:
         D, X, moved = _best_in(basis, A, B, n, largest)
         residuals = A @ X - (X if B is None else B @ X) * D
-        bounds = tol * (size_a + abs(D) * size_b) * np.linalg.norm(X, axis=0)
+        # Divided by it, squares neither overflow nor vanish: what never converges would never end.
+        scale = np.maximum(size_a + abs(D) * size_b, least)
+        lengths = np.linalg.norm(residuals / scale, axis=0)
         whole = basis.shape[-1] >= m  # then nothing can be better
-        converged = whole or bool((np.linalg.norm(residuals, axis=0) <= bounds)[:k].all())
+        converged = whole or bool((lengths <= tol * np.linalg.norm(X, axis=0))[:k].all())
         if converged or steps >= limit:
             return D[:k], X[:, :k], converged
         basis = np.concatenate([X, residuals if iK is None else iK @ residuals, moved], 1)

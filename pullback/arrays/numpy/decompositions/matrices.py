@@ -41,6 +41,21 @@ def matrices_of(*arrays):
     return batch, stacks
 
 
+def svd(A, **how):
+    """np.linalg.svd, but nan for each matrix with inf or nan: LAPACK's gesdd may never come back from one."""
+    finite = np.isfinite(A)
+    if finite.all():
+        return np.linalg.svd(A, **how)
+    lost = ~finite.all((-2, -1))
+    found = np.linalg.svd(np.where(lost[..., None, None], A.dtype.type(0), A), **how)
+    if isinstance(found, np.ndarray):  # of values alone
+        found[lost] = math.nan
+        return found
+    U, S, Vh = found
+    U[lost] = S[lost] = Vh[lost] = math.nan
+    return U, S, Vh
+
+
 def adjoint(x):
     """The conjugate transpose of each matrix, a view of real ones."""
     flipped = x.swapaxes(-1, -2)

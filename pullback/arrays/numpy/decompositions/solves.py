@@ -8,6 +8,7 @@ from pullback.arrays.numpy.decompositions.matrices import (
     refuse_failures,
     require_floating,
     require_matrices,
+    svd,
 )
 from pullback.arrays.numpy.decompositions.small import are_small, substitute
 from pullback.core.errors import OperatorError
@@ -97,7 +98,7 @@ def linalg_pinv_matrices(self, atol=None, rtol=None, hermitian=False):
     if hermitian:
         values, V = np.linalg.eigh(self)
         return (V * _inverted(values, self, atol, rtol)[..., None, :]) @ V.conj().swapaxes(-1, -2)
-    U, S, Vh = np.linalg.svd(self, full_matrices=False)
+    U, S, Vh = svd(self, full_matrices=False)
     inverse = _inverted(S, self, atol, rtol)
     return Vh.conj().swapaxes(-1, -2) @ (inverse[..., :, None] * U.conj().swapaxes(-1, -2))
 
@@ -105,7 +106,7 @@ def linalg_pinv_matrices(self, atol=None, rtol=None, hermitian=False):
 def _inverted(values, matrix, atol, rtol):
     """1 / values, 0 for those that count as 0."""
     sizes = np.abs(values)
-    kept = sizes > threshold(sizes.max(-1), matrix, atol, rtol)[..., None]
+    kept = ~(sizes <= threshold(sizes.max(-1), matrix, atol, rtol)[..., None])  # nan too, which then is everywhere
     return np.divide(1, values, out=np.zeros_like(values), where=kept)
 
 
@@ -128,7 +129,7 @@ def linalg_lstsq_matrices(self, b, rcond=None, driver=None):
     require_floating("linalg.lstsq", b=b)
     m, n = self.shape[-2:]
     rcond = max(m, n) * np.finfo(self.dtype).eps if rcond is None else rcond
-    U, S, Vh = np.linalg.svd(self, full_matrices=False)
+    U, S, Vh = svd(self, full_matrices=False)
     largest = S.max(-1, initial=0)
     kept = (0 if driver == "gels" else rcond) * largest[..., None] < S
     inverse = np.divide(1, S, out=np.zeros_like(S), where=kept)

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg
 
-from pullback.arrays.numpy.decompositions.matrices import require_matrices
+from pullback.arrays.numpy.decompositions.matrices import require_matrices, svd
 from pullback.core.errors import LinAlgError, OperatorError
 
 __all__ = [
@@ -56,14 +56,14 @@ def linalg_svd(A, full_matrices=True, driver=None):
     """U, the singular values in descending order, V^H."""
     require_matrices("linalg.svd", A=A)
     _no_driver("linalg.svd", driver)
-    return tuple(_converged(np.linalg.svd, "linalg.svd", A, full_matrices=full_matrices))
+    return tuple(_converged(svd, "linalg.svd", A, full_matrices=full_matrices))
 
 
 def linalg_svdvals(A, driver=None):
     """Singular values in descending order."""
     require_matrices("linalg.svdvals", A=A)
     _no_driver("linalg.svdvals", driver)
-    return _converged(np.linalg.svd, "linalg.svdvals", A, compute_uv=False)
+    return _converged(svd, "linalg.svdvals", A, compute_uv=False)
 
 
 def _no_driver(operator, driver):
@@ -146,7 +146,7 @@ def _squared_length(A):
 
 
 def _turned(A):
-    U, S, Vh = np.linalg.svd(A)
+    U, S, Vh = svd(A)
     return (U, S, Vh), (np.linalg.det(U) * np.linalg.det(Vh))[..., None]
 
 

@@ -70,7 +70,7 @@ def im2col(self, kernel_size, dilation, padding, stride):
     found = windows(widened(self, padding), kernel_size, stride, dilation)
     rows = self.shape[1] * math.prod(kernel_size)
     out = found.reshape(self.shape[0], rows, math.prod(found.shape[-len(kernel_size) :]))
-    return out.copy() if np.shares_memory(out, self) else out
+    return out if out.flags.writeable and not np.may_share_memory(out, self) else out.copy()
 
 
 def col2im(self, output_size, kernel_size, dilation, padding, stride):

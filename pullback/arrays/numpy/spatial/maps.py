@@ -27,7 +27,7 @@ def separable_map(self, maps):
         if out.shape[axis] != m.size_in:
             raise RuntimeError(f"dimension {axis} has size {out.shape[axis]}, but its map takes size {m.size_in}")
         out = m.apply(out, axis)
-    return self.copy() if out is self else np.ascontiguousarray(out)
+    return out.copy(order="C") if np.may_share_memory(out, self) else np.ascontiguousarray(out)
 
 
 def _growth(pair):

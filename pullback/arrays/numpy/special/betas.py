@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
+from pullback.arrays.numpy.kinds import in_common
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 from pullback.arrays.numpy.special.saddle_points import LARGE, excess, stirling_rest
 
@@ -16,7 +17,7 @@ betaincinv = of_reals(scipy_special.betaincinv)
 
 def beta_density(alpha, beta, x):
     """x**(alpha - 1) (1 - x)**(beta - 1) / B(alpha, beta), by the saddle point where both are large."""
-    (a, first), (b, second), (x, third) = in_double(alpha), in_double(beta), in_double(x)
+    (a, first), (b, second), (x, third) = map(in_double, in_common(alpha, beta, x))
     a, b, x = np.broadcast_arrays(a, b, x)
     small = np.minimum(a, b) < LARGE
     with np.errstate(all="ignore"):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
+from pullback.arrays.numpy.kinds import in_common
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 from pullback.arrays.numpy.special.saddle_points import LARGE, excess, stirling_rest
 
@@ -80,7 +81,7 @@ def gamma_density(a, x):
 
     For large a by the saddle point; far below a moderate a the power itself is exact.
     """
-    (a, first), (x, second) = in_double(a), in_double(x)
+    (a, first), (x, second) = map(in_double, in_common(a, x))
     a, x = np.broadcast_arrays(a, x)
     small = (a < LARGE) | ((a < 100) & (x < a / 2))
     with np.errstate(all="ignore"):

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.kinds import is_complex
+from pullback.arrays.numpy.kinds import in_common, is_complex
 
 __all__ = []
 
-_DOUBLE = np.dtype(float)
+_OTHER = np.dtype(object)  # stands for what has no dtype
 
 
 def of_reals(function):
@@ -17,7 +17,7 @@ def of_reals(function):
 
     def kernel(*args):
         for x in args:
-            if getattr(x, "dtype", _DOUBLE).char not in "fd":
+            if getattr(x, "dtype", _OTHER).char not in "fd":
                 return _of_other_dtypes(function, args)
         return function(*args)
 
@@ -27,7 +27,7 @@ def of_reals(function):
 
 def _of_other_dtypes(function, args):
     common = np.result_type(*refuse_complex(args))
-    result = function(*(np.asarray(x, None if common.kind == "f" else float) for x in args))
+    result = function(*(np.asarray(x, None if common.kind == "f" else float) for x in in_common(*args)))
     return result.astype(common) if common == np.float16 else result
 
 

@@ -141,6 +141,9 @@ def svd(self, some=True, compute_uv=True, *, ops):
     return Svd(U, S, adjoint_of(Vh, ops=ops))
 
 
+MOST_ITERATIONS = 10_000  # far beyond what converges: a number this large is a mistake
+
+
 def _orthonormal_range(A, q, niter, ops):
     """Q whose range holds most of A's (Halko, Martinsson and Tropp, SIAM Review 53(2), 2011, algorithm 4.4)."""
     random = ops.randn([A.shape[-1], q], dtype="f4" if A.dtype.itemsize == (8 if A.dtype.kind == "c" else 4) else "f8")
@@ -155,8 +158,8 @@ def svd_lowrank(A, q=6, niter=2, M=None, *, ops):
     """The q largest singular values of A - M and their vectors, about: U, S, V."""
     if not 0 <= q <= min(A.shape[-2:]):
         raise ValueError(f"svd_lowrank: q must be between 0 and {min(A.shape[-2:])}, got {q}")
-    if niter < 0:
-        raise ValueError(f"svd_lowrank: niter must not be negative, got {niter}")
+    if not 0 <= niter <= MOST_ITERATIONS:
+        raise ValueError(f"svd_lowrank: niter must be between 0 and {MOST_ITERATIONS}, got {niter}; a few are enough")
     if M is not None:
         A = A - M
     wide = A.shape[-2] < A.shape[-1]

@@ -18,7 +18,7 @@ def linalg_matmul(self, other, *, ops):
 
 def linalg_vecdot(x, y, *, dim=-1, ops):
     """Sums of products along dim, x conjugated."""
-    return ops.sum(ops.conj(x) * y, dim)
+    return ops.sum(ops.conjugate(x) * y, dim)
 
 
 def linalg_cross(self, other, *, dim=-1, ops):
@@ -146,7 +146,7 @@ def cov(self, *, correction=1, fweights=None, aweights=None, ops):
         mean = ops.sum(x, 1, True) / max(total, 1.0) if count else ops.sum(x, 1, True)
         divisor = max(total - correction, 0.0)
         x = x - mean
-        found = ops.matmul(x, ops.conj(ops.transpose(x, 0, 1)))
+        found = ops.matmul(x, ops.conjugate(ops.transpose(x, 0, 1)))
     else:
         total = ops.sum(weights)
         x = x - ops.sum(x * weights, 1, True) / total
@@ -154,7 +154,7 @@ def cov(self, *, correction=1, fweights=None, aweights=None, ops):
         if correction and aweights is not None:
             lost = correction * ops.sum(weights * aweights) / total
         divisor = ops.clamp_min(total - lost, 0)
-        found = ops.matmul(x * weights, ops.conj(ops.transpose(x, 0, 1)))
+        found = ops.matmul(x * weights, ops.conjugate(ops.transpose(x, 0, 1)))
     return ops.squeeze(found / divisor)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.core.errors import OperatorError
+from pullback.core.errors import LinAlgError, OperatorError
 from pullback.ops.composite.decompositions.results import SlogDet
 
 __all__ = [
@@ -62,6 +62,8 @@ def linalg_matrix_rank(self, tol=None, hermitian=False, *, atol=None, rtol=None,
     values = ops.abs(ops.linalg_eigvalsh(self)) if hermitian else ops.linalg_svdvals(self)
     if not values.shape[-1]:
         return ops.zeros(list(values.shape[:-1]), dtype=np.dtype(np.int64))
+    if ops.any(ops.isnan(values)):
+        raise LinAlgError("linalg.matrix_rank: a matrix with inf or nan in it has no rank; isfinite(x) shows where")
     atol = tol if atol is None else atol
     if rtol is None:
         rtol = max(self.shape[-2:]) * float(np.finfo(values.dtype).eps)

@@ -1,0 +1,122 @@
+"""What the forward of a custom Function returns and keeps as plain arrays and numbers, made Tensors of the graph.
+
+It is what one writes around SciPy: `return scipy.linalg.expm(x.detach().numpy())`. Passed on as it is, the result would
+leave the graph without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import GradientError, InplaceError, with_article
+from pullback.core.factory import from_numpy
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import counter_of
+from pullback.core.view import memory_of
+
+Pairs = list[tuple[Any, Any]]  # what forward returned, and the Tensor that stands for it
+_NUMBERS = (float, complex, np.floating, np.complexfloating)  # whole numbers have no gradient, and stay as they are
+
+
+def wrapped(name: str, level: int, args: Sequence[Any], output: Any) -> tuple[Any, Pairs]:
+    """(the output with arrays and floating-point numbers as Tensors, which Tensor each has become)."""
+    pairs: Pairs = []
+    if type(output) is not tuple and not isinstance(output, tuple):
+        return _wrapped(name, level, args, output, pairs), pairs
+    results = tuple(_wrapped(name, level, args, x, pairs) for x in output)
+    return (results if pairs else output), pairs
+
+
+def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, pairs: Pairs) -> Any:
+    if isinstance(x, Tensor) or not _is_numeric(name, x):
+        return x
+    _refuse_derivatives_below(name, args, x)
+    if (result := _the_same(x, args)) is None:
+        array: Any = from_numpy(np.asarray(x))._array
+        if any(_share(array, memory_of(y)) for y in (*_tensors(args), *(t for _, t in pairs))):
+            array = array.copy()  # a write into one of two Tensors on the same memory would not be noticed by the other
+        result = wrap(array, level)
+    pairs.append((x, result))
+    return result
+
+
+def _is_numeric(name: str, x: Any) -> bool:
+    """Whether this is an array or a number that can have a gradient; what looks like one and cannot is refused."""
+    if isinstance(x, _NUMBERS):
+        return True
+    if isinstance(x, np.ma.MaskedArray) or (isinstance(x, ndarray) and x.dtype.kind == "O"):
+        kind = "a MaskedArray" if isinstance(x, np.ma.MaskedArray) else "an ndarray of dtype object"
+        raise TypeError(
+            f"{name}: forward returned {kind}, through which no gradient flows; return an array of numbers "
+            "(x.filled(value), x.astype(float))."
+        )
+    if not isinstance(x, ndarray) and hasattr(x, "__array__") and not isinstance(x, np.generic):
+        raise TypeError(
+            f"{name}: forward returned {with_article(x)}, through which no gradient flows; return np.asarray(...) of "
+            "it, or a Tensor."
+        )
+    return isinstance(x, ndarray) and x.dtype.kind in "biufc"
+
+
+def _refuse_derivatives_below(name: str, args: Sequence[Any], x: Any) -> None:
+    """Raise where an outer transform differentiates too: of the plain values it knows nothing."""
+    for i, arg in enumerate(args):
+        raw: Any = arg._array if isinstance(arg, Tensor) else None
+        while isinstance(raw, Tensor):
+            if raw._requires_grad:
+                break
+            raw = raw._array
+        if isinstance(raw, Tensor) or (hasattr(raw, "carries_derivative") and raw.carries_derivative()):
+            raise GradientError(
+                f"{name}: forward returned {with_article(x)}, but argument {i} is being differentiated by several "
+                "transforms at once, of which the outer ones would lose their derivative. Compute forward with Tensor "
+                "operations, or differentiate once."
+            )
+
+
+def _the_same(x: Any, args: Sequence[Any]) -> Tensor | None:
+    """The argument whose own array this is."""
+    return next((a for a in _tensors(args) if memory_of(a) is x), None)
+
+
+def _tensors(args: Sequence[Any]) -> Iterator[Tensor]:
+    return (a for a in args if isinstance(a, Tensor))
+
+
+def _share(a: Any, b: Any) -> bool:
+    return type(b) is ndarray and np.may_share_memory(a, b)
+
+
+def named(
+    name: str, level: int, args: Sequence[Any], pairs: Pairs, tensors: Sequence[Any], method: str
+) -> tuple[Any, ...]:
+    """The Tensors for what forward gave to `ctx.<method>`, arrays and numbers among it."""
+    ready = (Tensor, type(None))
+    return tuple(x if isinstance(x, ready) else _named(name, level, args, pairs, x, method) for x in tensors)
+
+
+def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, method: str) -> Tensor:
+    found = next((t for given, t in pairs if given is x), None)
+    if found is None:
+        found = _the_same(x, args)
+    if found is not None:
+        return found
+    if method == "mark_dirty":
+        raise InplaceError(
+            f"{name}: mark_dirty was given {with_article(x)} that is the memory of no argument; give it the Tensor "
+            "that forward modified."
+        )
+    if method == "mark_non_differentiable":
+        raise GradientError(
+            f"{name}: mark_non_differentiable was given {with_article(x)} that forward does not return; give it the "
+            "output itself."
+        )
+    kept = wrap(from_numpy(np.asarray(x))._array, level)
+    for owner in (*_tensors(args), *(t for _, t in pairs)):
+        if _share(x, memory_of(owner)):
+            kept._counter = counter_of(owner)  # a write into that tensor is one into what was saved
+            break
+    return kept

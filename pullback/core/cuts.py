@@ -1,0 +1,150 @@
+"""What took values out of the graph while a transform ran, to explain a derivative that is zero because of it.
+
+A transform is watched while it runs the user's function. What leaves for Python and NumPy (`item`, `detach`, a copy, a
+comparison, ...) asks whether anything is watched, which is all that it costs otherwise, and leaves its name and the
+line of the user's program.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+from pullback.core.errors import IndependentResultWarning
+
+# Frames that are not the user's; by os.path, because pathlib takes long to import.
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
+_DEMO = _PACKAGE + "demo" + os.sep  # programs that use the public face, as a user's would
+_LIBRARY = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
+_BETWEEN = tuple(_LIBRARY + name for name in ("copy.py", "pickle.py", "copyreg.py", "contextlib.py", "functools.py"))
+_NUMPY = os.sep + "numpy" + os.sep
+
+WATCHED: list[Run] = []  # empty unless a transform runs, in whatever thread
+_SHOWN = 4  # cuts that a message has room for
+
+
+class Run:
+    """One run of a function that is being differentiated at `level`."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.thread = threading.get_ident()
+        self.cuts: dict[str, tuple[str, int]] = {}  # name -> the user's line: what says that it leaves the graph
+        self.operators: dict[str, tuple[str, int]] = {}  # the same of operators that have no derivative
+        self.warned = False  # whether an inner transform has said so already
+        self.derived = False  # whether a derivative was taken inside: that of a linear function is constant
+
+    def __enter__(self) -> Run:
+        WATCHED.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        WATCHED.remove(self)
+
+    @property
+    def explained(self) -> bool:
+        """Whether a result that depends on nothing is right as it is: it may be a derivative, which is constant."""
+        return self.warned or (self.derived and not self.cuts)
+
+
+def note(what: str, *tensors: Any, by_user: bool = False) -> None:
+    """Note that `what` was done to these tensors; with `by_user` only where the user's own code did it."""
+    if by_user and not _is_users(sys._getframe(2)):
+        return
+    for run in _runs():
+        if what not in run.cuts and any(_depends(t, run.level) for t in tensors):
+            run.cuts[what] = _place()
+
+
+def note_operator(name: str, *tensors: Any) -> None:
+    """Note that an operator without derivative ran on these tensors."""
+    for run in _runs():
+        if name not in run.operators and any(_depends(t, run.level) for t in tensors):
+            run.operators[name] = _place()
+
+
+def note_block(name: str, level: int) -> None:
+    """Note that recording was switched off at `level`."""
+    for run in _runs():
+        if run.level == level:
+            run.cuts.setdefault(name, _place())
+
+
+def note_derivative(tensors: Iterable[Any]) -> None:
+    """Note that a derivative is taken with respect to what depends on these."""
+    for run in _runs():
+        run.derived = run.derived or any(_depends(t, run.level) for t in tensors)
+
+
+def warn(run: Run, transform: str, function: Callable[..., Any], arguments: Iterable[str]) -> None:
+    """Say that the result of a function does not depend on some of its arguments, and why, if that is known."""
+    for outer in _runs():
+        outer.warned = True
+    found = list((run.cuts or run.operators).items())[:_SHOWN]
+    if found:
+        places = ", ".join(f"{what} at {file}:{line}" for what, (file, line) in found)
+        why = f": {places} left the graph. Compute with NumPy's or pullback's functions on the Tensor itself."
+    else:
+        why = ". Does the function use another variable (a captured array, say) where it should use its argument?"
+    named = getattr(function, "__qualname__", None) or type(function).__name__
+    warnings.warn(
+        f"{transform}: the result of {named} does not depend on {' and '.join(arguments)}, so the derivative is zero"
+        f"{why} Where zero is meant: warnings.simplefilter('ignore', pullback.extend.IndependentResultWarning).",
+        IndependentResultWarning,
+        stacklevel=_frames_to_user(),
+    )
+
+
+def argument_name(function: Callable[..., Any], position: int, count: int) -> str:
+    """What the user calls a positional argument."""
+    position %= count
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    if position < len(parameters) and parameters[position].kind in (0, 1):
+        return f"{parameters[position].name!r}"
+    return f"argument {position}"
+
+
+def _runs() -> list[Run]:
+    thread = threading.get_ident()
+    return [run for run in WATCHED if run.thread == thread]
+
+
+def _depends(tensor: Any, level: int) -> bool:
+    """Whether the tensor, or what it is around, is being differentiated at `level`."""
+    while hasattr(tensor, "_level"):
+        data = tensor._array
+        if tensor._level == level:
+            return bool(tensor._requires_grad or (hasattr(data, "carries_derivative") and data.carries_derivative()))
+        tensor = data
+    return False
+
+
+def _is_users(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    return (not file.startswith(_PACKAGE) or file.startswith(_DEMO)) and _NUMPY not in file and file not in _BETWEEN
+
+
+def _place() -> tuple[str, int]:
+    """File and line of the innermost frame that is the user's."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not _is_users(frame):
+        frame = frame.f_back
+    return ("<pullback>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _frames_to_user() -> int:
+    """The stacklevel, for a warning of the caller's, of the innermost frame that is the user's."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and not _is_users(frame):
+        frame, level = frame.f_back, level + 1
+    return level

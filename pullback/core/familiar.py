@@ -1,0 +1,148 @@
+"""PyTorch's well-known phrases for what NumPy refuses in words of its own: people search and test for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+_Found: TypeAlias = "re.Match[str]"
+
+
+def familiar(text: str, shapes: list[Any]) -> str:
+    """What PyTorch says where NumPy (or a kernel) says `text`, with a colon behind it; "" where that is not known.
+
+    `shapes`: those of the tensors among the operator's arguments.
+    """
+    for pattern, phrase in _PHRASES:
+        found = re.search(pattern, text)
+        if found:
+            said = phrase(found, shapes) if callable(phrase) else found.expand(phrase)
+            return "" if not said or said in text else f"{said}: "
+    return ""
+
+
+def sizes_differ(shapes: list[Any]) -> str:
+    """The first two of these shapes that do not broadcast, as PyTorch puts it."""
+    for i, a in enumerate(shapes):
+        for b in shapes[i + 1 :]:
+            ndim = max(len(a), len(b))
+            for back in range(1, min(len(a), len(b)) + 1):
+                if a[-back] != b[-back] and 1 not in (a[-back], b[-back]):
+                    return (
+                        f"The size of tensor a ({a[-back]}) must match the size of tensor b ({b[-back]}) at "
+                        f"non-singleton dimension {ndim - back}"
+                    )
+    return ""
+
+
+def as_list(shape: Any) -> str:
+    """(2, 3) as PyTorch writes it: [2, 3]."""
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def out_of_range(dim: int, ndim: int) -> str:
+    """What PyTorch says of a dimension that is not there."""
+    last = max(ndim, 1)
+    return f"Dimension out of range (expected to be in range of [{-last}, {last - 1}], but got {dim})"
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"-?\d+", text)))
+
+
+def _not_broadcast(found: _Found, shapes: list[Any]) -> str:
+    named = [_numbers(shape) for shape in re.findall(r"\(([\d, ]*)\)", found.string[found.start() :])]
+    return sizes_differ(shapes) or sizes_differ(named)
+
+
+def _products(found: _Found, shapes: list[Any]) -> str:
+    a: Any
+    b: Any
+    a, b = shapes[-2:] if len(shapes) > 1 else ((), ())
+    if len(a) == 2 and len(b) == 2:
+        return f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})"
+    if len(a) == 2 and len(b) == 1:
+        return f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})"
+    if len(a) == 1 and len(b) == 1:
+        return _dot(found, shapes)
+    if len(a) == 3 and len(b) == 3:
+        return (
+            f"Expected size for first two dimensions of batch2 tensor to be: {as_list((a[0], a[2]))} but got: "
+            f"{as_list(b[:2])}"
+        )
+    return ""
+
+
+def _dot(_: _Found, shapes: list[Any]) -> str:
+    a, b = shapes[0], shapes[1]
+    return (
+        f"inconsistent tensor size, expected tensor {as_list(a)} and src {as_list(b)} to have the same number of "
+        f"elements, but got {a[0]} and {b[0]} elements respectively"
+    )
+
+
+_Phrase: TypeAlias = str | Callable[[_Found, list[Any]], str]
+_PHRASES: list[tuple[str, _Phrase]] = [
+    (r"could not be broadcast together|cannot be broadcast to a single shape", _not_broadcast),
+    (r"mismatch in its core dimension", _products),
+    (r"shapes \(\d+,\) and \(\d+,\) not aligned", _dot),
+    (
+        r"axis (-?\d+) is out of bounds for array of dimension (\d+)",
+        lambda found, _: out_of_range(int(found[1]), int(found[2])),
+    ),
+    (
+        r"dim (-?\d+) is out of range for (\d+) dimensions",
+        lambda found, _: out_of_range(int(found[1]), int(found[2])),
+    ),
+    (
+        r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)",
+        r"index \1 is out of bounds for dimension \2 with size \3",
+    ),
+    (
+        r"cannot reshape array of size (\d+) into shape \(([-\d, ]*)\)",
+        lambda found, _: f"shape '{as_list(_numbers(found[2]))}' is invalid for input of size {found[1]}",
+    ),
+    (r"only specify one unknown dimension", "only one dimension can be inferred"),
+    (r"array is 0-dimensional", "invalid index of a 0-dim tensor. Use `tensor.item()` for its number"),
+    (r"too many indices for array: array is (\d+)-", r"too many indices for tensor of dimension \1"),
+    (
+        r"along axis (\d+); size of axis is (\d+) but size of corresponding boolean axis is (\d+)",
+        r"The shape of the mask [\3] at index \1 does not match the shape of the indexed tensor [\2] at index \1",
+    ),
+    (r"duplicate value in 'axis'", "a dim appears multiple times in the list of dims"),
+    (r"repeated axis in transpose", "permute(): duplicate dims are not allowed"),
+    (
+        r"could not broadcast input array from shape \(([\d, ]*)\) into shape \(([\d, ]*)\)",
+        lambda found, _: (
+            f"shape mismatch: value tensor of shape {as_list(_numbers(found[1]))} cannot be broadcast to indexing "
+            f"result of shape {as_list(_numbers(found[2]))}"
+        ),
+    ),
+    (
+        r"array at index 0 has size (\d+) and the array at index (\d+) has size (\d+)",
+        (
+            r"Sizes of tensors must match except in dimension `dim`. Expected size \1 but got size \3 for "
+            r"tensor number \2 in the list."
+        ),
+    ),
+    (
+        r"array at index 0 has (\d+) dimension\(s\) and the array at index \d+ has (\d+)",
+        r"Tensors must have same number of dimensions: got \1 and \2",
+    ),
+    (r"negative dimensions are not allowed", "Trying to create tensor with negative dimension"),
+    (
+        r"boolean subtract",
+        (
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        ),
+    ),
+    (
+        r"boolean negative",
+        (
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        ),
+    ),
+]

@@ -1,0 +1,33 @@
+"""Public functions that no declaration describes: their errors name them as the operators' errors do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def named(name: str, signature: str = "") -> Callable[[Function], Function]:
+    """Decorate a function whose time does not count: errors of a call name it, and what it was given.
+
+    `signature` has the types of its arguments, as a declaration would: see core.misuse. Errors in code of the user's
+    that it calls stay as they are.
+    """
+
+    def decorate(function: Function) -> Function:
+        function.__qualname__ = name  # which Python's own errors show
+
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - raised again, with what was called
+                from pullback.core import misuse
+
+                raise misuse.explained_call(name, function, args, kwargs, error, signature)  # noqa: B904
+
+        return called  # type: ignore[return-value]
+
+    return decorate

@@ -1,0 +1,40 @@
+"""What a node keeps of arguments that are no tensors: as they are now, whatever the caller does with them later.
+
+An index ndarray that is filled anew in a loop, or a list of dimensions, has no version counter that could tell a node
+of the change. So nodes keep copies: an index is small beside what is read by it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.tensor import Tensor
+
+# What nobody can change. Nodes ask for it in a row, and call `snapshot` for the rest.
+FIXED = frozenset([int, type(None), type(Ellipsis), float, complex, bool, str])
+
+
+def snapshot(x: Any) -> Any:
+    """`x`, with copies or numbers for the arrays in it and tuples for the lists: nothing that could change."""
+    kind = type(x)
+    if kind is slice:
+        fixed = type(x.start) in FIXED and type(x.stop) in FIXED and type(x.step) in FIXED
+        return x if fixed else slice(*[end if end is None else end.__index__() for end in (x.start, x.stop, x.step)])
+    if kind is np.ndarray:
+        return copy_of(x) if x.ndim else x.item()
+    if kind is tuple or kind is list:
+        return tuple([item if type(item) in FIXED else snapshot(item) for item in x])
+    if isinstance(x, Tensor):
+        return snapshot(x.numpy(force=True))
+    return x
+
+
+def copy_of(array: Any) -> Any:
+    """A copy that is read-only: a later node that keeps the same need not copy it again."""
+    if array.base is None and not array.flags.writeable:
+        return array
+    made = array.copy()
+    made.flags.writeable = False
+    return made

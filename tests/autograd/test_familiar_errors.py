@@ -1,0 +1,352 @@
+"""Where PyTorch raises for the same reason, our error holds its well-known phrase and can be caught as PyTorch's.
+
+Each line was provoked in PyTorch 2.13 too; the phrase is what people search for, and what their tests match.
+"""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.autograd import forward_ad
+from pullback.utils import checkpoint
+
+F = pb.nn.functional
+
+
+def leaf(*shape, dtype=None):
+    return pb.ones(*(shape or (3,)), dtype=dtype, requires_grad=True)
+
+
+class Base(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class WrongCount(Base):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+
+
+class WrongShape(Base):
+    @staticmethod
+    def backward(ctx, grad):
+        return pb.ones(2)
+
+
+class OldStyle(pb.autograd.Function):
+    def forward(self, x):
+        return x
+
+
+class NoBackward(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+class View(Base):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(3)
+
+
+class SavesANumber(Base):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(1)
+        return x * 2
+
+
+class DirtyButNotReturned(Base):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.add_(1)
+        return x * 2
+
+
+class Triple(Base):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3
+
+
+def modified():
+    x = leaf()
+    y = x.exp()
+    y += 1
+    y.sum().backward()
+
+
+def twice():
+    y = (leaf() ** 2).sum()
+    y.backward()
+    y.backward()
+
+
+def viewed_under_no_grad():
+    y = leaf() * 1
+    with pb.no_grad():
+        v = y[:2]
+    v.mul_(2)
+
+
+def inference():
+    with pb.inference_mode():
+        return pb.ones(3)
+
+
+def nan_in_backward():
+    with pb.autograd.detect_anomaly():
+        ((leaf() * 0).sqrt() * 0).sqrt().sum().backward()
+
+
+def hooked(hook):
+    x = leaf()
+    x.register_hook(hook)
+    x.sum().backward()
+
+
+def node_hooked(register, hook):
+    y = leaf() * 2
+    getattr(y.grad_fn, register)(hook)
+    y.sum().backward()
+
+
+def dual(*args):
+    with forward_ad.dual_level():
+        return forward_ad.make_dual(*args)
+
+
+def dual_of_dual():
+    with forward_ad.dual_level():
+        forward_ad.make_dual(pb.ones(3), forward_ad.make_dual(pb.ones(3), pb.ones(3)))
+
+
+def applied_to_dual(function):
+    with forward_ad.dual_level():
+        return function(forward_ad.make_dual(pb.ones(3), pb.ones(3)))
+
+
+def wrong_level():
+    forward_ad.enter_dual_level()
+    try:
+        forward_ad.exit_dual_level(level=2)
+    finally:
+        forward_ad.exit_dual_level()
+
+
+def changing():
+    calls = []
+
+    def function(x):
+        calls.append(1)
+        return x * x if len(calls) == 1 else pb.cat([x, x]) * pb.cat([x, x])
+
+    checkpoint.checkpoint(function, leaf(), use_reentrant=False).sum().backward()
+
+
+def hooks_twice():
+    saved = (leaf() ** 2).grad_fn._raw_saved_self
+    saved.register_hooks(lambda x: x, lambda x: x)
+    saved.register_hooks(lambda x: x, lambda x: x)
+
+
+def unpacked_as(value):
+    with pb.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: value):
+        y = leaf() ** 2
+    y.sum().backward()
+
+
+grad, functional = pb.autograd.grad, pb.autograd.functional
+RuntimeAndType = (RuntimeError, TypeError)
+GRAPHS = [
+    (modified, "one of the variables needed for gradient computation has been modified by an inplace operation"),
+    (twice, "Trying to backward through the graph a second time"),
+    (lambda: pb.ones(3).sum().backward(), "element 0 of tensors does not require grad and does not have a grad_fn"),
+    (lambda: leaf().backward(), "grad can be implicitly created only for scalar outputs"),
+    (lambda: leaf(dtype=pb.complex128).sum().backward(), "grad can be implicitly created only for real scalar outputs"),
+    (lambda: grad(leaf().sum(), pb.ones(3)), "One of the differentiated Tensors does not require grad"),
+    (
+        lambda: grad(leaf().sum(), leaf()),
+        "One of the differentiated Tensors appears to not have been used in the graph",
+    ),
+    (lambda: grad(leaf().sum(), leaf()), "The differentiated Tensor at index 0 appears to not have been used"),
+    (lambda: grad(leaf().sum(), []), "`inputs` argument to `grad()` cannot be empty"),
+    (lambda: (leaf() * 2).backward(pb.ones(2)), "Mismatch in shape: grad_output[0] has a shape of"),
+    (lambda: (leaf() * 2).backward("a"), "gradients can be either Tensors or None, but got str", TypeError),
+    (lambda: leaf().add_(1), "a leaf Variable that requires grad is being used in an in-place operation"),
+    (lambda: leaf()[:2].add_(1), "a view of a leaf Variable that requires grad is being used in an in-place operation"),
+    (lambda: (leaf() * 1).unbind(0)[0].add_(1), "is a view and is being modified inplace"),
+    (lambda: (leaf() * 1).split(2)[0].add_(1), "Output 0 of split is a view and is being modified inplace"),
+    (lambda: View.apply(leaf() * 1).add_(1), "is a view and is being modified inplace"),
+    (viewed_under_no_grad, "A view was created in no_grad mode and is being modified inplace with grad mode enabled"),
+    (lambda: pb.ones(1).expand(3).add_(1), "more than one element of the written-to tensor refers to a single memory"),
+    (lambda: leaf().resize_(2), "cannot resize variables that require grad"),
+    (lambda: leaf().numpy(), "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead"),
+    (
+        lambda: np.asarray(leaf()),
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead",
+    ),
+    (lambda: (leaf() * 2).requires_grad_(False), "you can only change requires_grad flags of leaf variables"),
+    (lambda: pb.tensor([1]).requires_grad_(), "nly Tensors of floating point and complex dtype can", RuntimeAndType),
+    (lambda: pb.tensor([1], requires_grad=True), "floating point and complex dtype can require", RuntimeAndType),
+    (lambda: setattr(leaf(), "grad", pb.ones(2)), "attempting to assign a gradient of size '[2]' to a tensor of size"),
+    (lambda: setattr(leaf(), "grad", 1), "assigned grad expected to be a Tensor or None but got grad of", TypeError),
+    (lambda: hooked(lambda g: 1), "expected Variable, but hook returned 'int'", TypeError),
+    (lambda: hooked(lambda g: pb.ones(2)), "has changed the size of value"),
+    (lambda: node_hooked("register_prehook", lambda g: 1), "expected tuple, but hook returned 'int'", TypeError),
+    (
+        lambda: node_hooked("register_prehook", lambda g: (g, g)),
+        "has returned an incorrect number of values (got 2, but",
+    ),
+    (nan_in_backward, "returned nan values in its 0th output"),
+    (hooks_twice, "Calling register_hooks on a saved tensor whose hooks have already been set"),
+    (lambda: unpacked_as(1), "Output of saved tensor unpack_hook expected to be a Tensor but got result of", TypeError),
+    (lambda: inference().add_(1), "Inplace update to inference tensor outside InferenceMode is not allowed"),
+    (
+        lambda: inference().requires_grad_(),
+        "Setting requires_grad=True on inference tensor outside InferenceMode is not",
+    ),
+]
+FUNCTIONS = [
+    (
+        lambda: WrongCount.apply(leaf()).sum().backward(),
+        "returned an incorrect number of gradients (expected 1, got 2)",
+    ),
+    (
+        lambda: WrongShape.apply(leaf()).sum().backward(),
+        "WrongShapeBackward returned an invalid gradient at index 0 - got [2] but expected shape compatible with [3]",
+    ),
+    (lambda: OldStyle()(leaf()), "Legacy autograd function with non-static forward method is deprecated", TypeError),
+    (lambda: Base().forward, "Legacy autograd function with non-static forward method is deprecated", TypeError),
+    (
+        lambda: NoBackward.apply(leaf()).sum().backward(),
+        "You must implement either the backward or vjp method for your custom autograd.Function to use it with",
+        NotImplementedError,
+    ),
+    (lambda: SavesANumber.apply(leaf()), "save_for_backward can only save variables, but argument 0 is of", TypeError),
+    (lambda: DirtyButNotReturned.apply(leaf() * 1), "Some elements marked as dirty during the forward method were not"),
+    (
+        lambda: dual(pb.ones(3), pb.ones(2)),
+        "Trying to set a forward gradient that has a different size than that of the",
+    ),
+    (
+        lambda: forward_ad.make_dual(pb.ones(3), pb.ones(3)),
+        "Trying to create a dual Tensor for forward AD but no level",
+    ),
+    (dual_of_dual, "Setting a forward grad that itself has a forward gradient at the same level"),
+    (wrong_level, "Trying to exit a forward AD level that was not the last one that was created"),
+    (lambda: forward_ad.exit_dual_level(), "Dual level must be a positive number"),
+    (
+        lambda: applied_to_dual(Base.apply),
+        "You must implement the jvp function for custom autograd.Function to use it with forward mode AD",
+        NotImplementedError,
+    ),
+    (
+        lambda: applied_to_dual(lambda x: pb.add(x, x, out=pb.ones(3))),
+        "Trying to use forward AD with add_out that does",
+    ),
+    (lambda: pb.autograd.gradcheck(Triple.apply, leaf()), "Jacobian mismatch for output 0 with respect to input 0"),
+    (
+        lambda: pb.autograd.gradcheck(Base.apply, pb.ones(3)),
+        "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True",
+        ValueError,
+    ),
+    (
+        lambda: functional.hessian(lambda x: x, pb.ones(2)),
+        "The Tensor returned by the function given to hessian should",
+    ),
+    (lambda: functional.vjp(lambda x: x, pb.ones(2)), "The vector v can only be None if the user-provided function"),
+    (lambda: functional.jacobian(lambda x: x, pb.tensor([1])), "floating point and complex dtype", RuntimeAndType),
+    (
+        lambda: functional.jacobian(lambda x: pb.ones(2), pb.ones(2), strict=True),
+        "Output 0 of the user-provided function does not require gradients",
+    ),
+    (lambda: pb.func.grad(lambda x: x.sum())(pb.tensor([1])), "Tensors of floating point dtype can", RuntimeAndType),
+    (changing, "Recomputed values for the following tensors have different metadata than during the forward pass"),
+    (
+        lambda: grad(checkpoint.checkpoint(pb.sin, x := leaf(), use_reentrant=True).sum(), x),
+        "is incompatible with .grad() or passing an `inputs` parameter to .backward()",
+    ),
+]
+OPERATORS = [
+    (
+        "pb.ones(2) + pb.ones(3)",
+        "The size of tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0",
+    ),
+    (
+        "pb.ones(2, 3) * pb.ones(4)",
+        "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1",
+    ),
+    ("pb.ones(2).maximum(pb.ones(3))", "The size of tensor a (2) must match the size of tensor b (3)"),
+    ("pb.ones(2, 3) @ pb.ones(2, 3)", "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+    ("pb.mm(pb.ones(2, 3), pb.ones(2, 3))", "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+    ("pb.addmm(pb.ones(2), pb.ones(2, 3), pb.ones(2, 3))", "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+    ("pb.mv(pb.ones(2, 3), pb.ones(2))", "size mismatch, got input (2), mat (2x3), vec (2)"),
+    (
+        "pb.dot(pb.ones(2), pb.ones(3))",
+        "inconsistent tensor size, expected tensor [2] and src [3] to have the same number",
+    ),
+    (
+        "pb.bmm(pb.ones(2, 2, 3), pb.ones(2, 2, 3))",
+        "Expected size for first two dimensions of batch2 tensor to be: [2, 3]",
+    ),
+    ("pb.ones(2, 3).reshape(4)", "shape '[4]' is invalid for input of size 6"),
+    ("pb.ones(2, 3).view(-1, -1)", "only one dimension can be inferred"),
+    ("pb.ones(2).sum(2)", "Dimension out of range (expected to be in range of [-1, 0], but got 2)", IndexError),
+    (
+        "pb.ones(2, 3).unsqueeze(5)",
+        "Dimension out of range (expected to be in range of [-3, 2], but got 5)",
+        IndexError,
+    ),
+    ("pb.ones(2, 3).transpose(0, 2)", "Dimension out of range (expected to be in range of [-2, 1], but", IndexError),
+    ("pb.ones(2, 3).sum((0, 0))", "appears multiple times in the list of dims"),
+    ("pb.ones(3)[5]", "index 5 is out of bounds for dimension 0 with size 3", IndexError),
+    ("pb.ones(3)[pb.tensor([5])]", "index 5 is out of bounds for dimension 0 with size 3", IndexError),
+    ("pb.ones(3)[0, 0]", "too many indices for tensor of dimension 1", IndexError),
+    ("pb.tensor(1.0)[0]", "invalid index of a 0-dim tensor", IndexError),
+    ("pb.cat([pb.ones(2, 2), pb.ones(2, 3)])", "Sizes of tensors must match except in dimension"),
+    ("pb.cat([pb.ones(2, 2), pb.ones(2)])", "Tensors must have same number of dimensions: got 2 and 1"),
+    ("bool(pb.ones(3))", "Boolean value of Tensor with more than one value is ambiguous"),
+    ("bool(pb.ones(0))", "Boolean value of Tensor with no values is ambiguous"),
+    ("pb.ones(3).item()", "a Tensor with 3 elements cannot be converted to Scalar"),
+    ("float(pb.ones(3))", "only one element tensors can be converted to Python scalars", (RuntimeError, ValueError)),
+    ("pb.ones(-1)", "Trying to create tensor with negative dimension"),
+    ("pb.tensor([1, 2]).mean()", "could not infer output dtype. Input dtype must be either a floating", RuntimeAndType),
+    ("pb.tensor([1, 2]).std()", "std and var only support floating point and complex dtypes", RuntimeAndType),
+    ("pb.tensor([1, 2]).add_(0.5)", "can't be cast to the desired output type", RuntimeAndType),
+    ("pb.tensor([True]) - pb.tensor([True])", "Subtraction, the `-` operator, with two bool tensors", RuntimeAndType),
+    ("-pb.tensor([True])", "Negation, the `-` operator, on a bool tensor is not supported", RuntimeAndType),
+    ("pb.tensor([1.0]) & pb.tensor([1.0])", "not supported for the input types", RuntimeAndType),
+]
+
+
+def check(provoke, phrase, classes=RuntimeError):
+    with pytest.raises(Exception, match=r"(?s).") as raised:
+        provoke()
+    for kind in classes if isinstance(classes, tuple) else (classes,):
+        assert isinstance(raised.value, kind), repr(raised.value)
+    assert phrase in str(raised.value)
+
+
+@pytest.mark.parametrize("case", [*GRAPHS, *FUNCTIONS], ids=lambda case: case[1][:50])
+def test_the_phrase_of_pytorch(case):
+    check(*case)
+
+
+@pytest.mark.parametrize("case", OPERATORS, ids=lambda case: case[0])
+def test_the_phrase_of_an_operator(case):
+    code, *expected = case
+    check(lambda: eval(code, {"pb": pb}), *expected)
+
+
+def test_the_error_still_names_culprit_and_operands():
+    with pytest.raises(RuntimeError, match=r"add\(input: float64\(2,\), other: float64\(3,\)\): The size of tensor a"):
+        pb.ones(2) + pb.ones(3)

@@ -1,0 +1,81 @@
+"""Names of PyTorch that pullback has not say what to write instead, however one comes by them."""
+
+import importlib
+import importlib.util
+
+import pytest
+
+import pullback as pb
+from pullback.core.absent import INSTEAD
+
+ATTRIBUTES = {
+    "nn.Linear": "call pullback.nn.functional.linear",
+    "nn.CrossEntropyLoss": "call pullback.nn.functional.cross_entropy",
+    "nn.BatchNorm2d": "call pullback.nn.functional.batch_norm",
+    "nn.Module": "functions and no modules",
+    "nn.Parameter": r"pullback\.tensor\(data, requires_grad=True\)",
+    "nn.functional.sin": r"it is pullback\.sin",
+    "optim": "no optimizers: write the step",
+    "jit": "nothing to compile",
+    "cuda": "leave devices out",
+    "save": "use pickle",
+    "relu6": r"it is pullback\.nn\.functional\.relu6",
+    "linalg.relu": r"it is pullback\.relu",
+    "special.matmul": r"it is pullback\.matmul",
+    "fft.sin": r"it is pullback\.sin",
+    "masked.sin": r"it is pullback\.sin",
+    "random.randn": r"it is pullback\.randn",
+    "signal.stft": r"it is pullback\.stft",
+    "func.vmap": "whole arrays",
+    "func.jacrev": r"pullback\.autograd\.functional\.jacobian",
+    "utils.data": "slice arrays",
+    "FloatTensor": "dtype=",
+}
+
+
+@pytest.mark.parametrize(("path", "said"), ATTRIBUTES.items())
+def test_attributes(path, said):
+    home, _, name = path.rpartition(".")
+    module = importlib.import_module(f"pullback.{home}" if home else "pullback")
+    with pytest.raises(
+        AttributeError, match=f"module 'pullback{'.' if home else ''}{home}' has no attribute '{name}'.*{said}"
+    ):
+        getattr(module, name)
+    assert not hasattr(module, name)
+    with pytest.raises(ImportError, match=f"cannot import name '{name}'.*{said}"):
+        exec(f"from {module.__name__} import {name}")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("import pullback.optim", "write the step"),
+        ("from pullback.optim import Adam", "write the step"),
+        ("import pullback.optim.lr_scheduler", "write the step"),
+        ("from pullback.utils.data import DataLoader", "slice arrays"),
+        ("import pullback.nn.init", "requires_grad_"),
+        ("import pullback.cuda", "leave devices out"),
+    ],
+)
+def test_modules(statement, said):
+    with pytest.raises(ModuleNotFoundError, match=f"No module named 'pullback.*{said}"):
+        exec(statement)
+
+
+def test_names_that_nobody_has_stay_as_python_has_them():
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'pullback\.nothing'$"):
+        importlib.import_module("pullback.nothing")
+    assert importlib.util.find_spec("pullback.nothing") is None
+    for module in (pb, pb.nn, pb.linalg, pb.nn.functional, pb.autograd, pb.func, pb.ops):
+        with pytest.raises(AttributeError, match=rf"^module '{module.__name__}' has no attribute 'nothing'$"):
+            _ = module.nothing
+    with pytest.raises(AttributeError) as caught:
+        _ = pb.logsumexpp
+    assert (caught.value.name, caught.value.obj) == ("logsumexpp", pb)  # Python adds "Did you mean" by these
+
+
+def test_nothing_in_the_table_exists():
+    for path in INSTEAD:
+        home, _, name = path.rpartition(".")
+        if home in ("", "nn", "func", "utils"):
+            assert name not in dir(importlib.import_module(f"pullback.{home}" if home else "pullback"))

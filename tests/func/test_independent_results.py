@@ -1,0 +1,160 @@
+"""A transform of a function whose result does not depend on an argument says so, and what took it out of the graph."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.cuts import WATCHED
+from pullback.extend import IndependentResultWarning
+from pullback.func import grad, jvp, value_and_grad
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def whole(x):
+    with pb.no_grad():
+        return (x**2).sum()
+
+
+def inference(x):
+    with pb.inference_mode():
+        return (x**2).sum()
+
+
+@pb.no_grad()
+def decorated(x):
+    return (x**2).sum()
+
+
+def switched(x):
+    with pb.set_grad_enabled(False):
+        return (x**2).sum()
+
+
+def chosen(x):
+    if x.sum() > 0:
+        return 0.0
+    return x.sum()
+
+
+CUTS = {
+    "item()": lambda x: x.sum().item() * 2,
+    "tolist()": lambda x: sum(x.tolist()),
+    "numpy()": lambda x: np.sum(x.numpy(force=True) ** 2),
+    "detach()": lambda x: (x.detach() ** 2).sum(),
+    "data": lambda x: (x.data**2).sum(),
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)).sum(),
+    "argmax": lambda x: np.array([1.0, 2.0, 3.0])[int(np.argmax(x))],
+    "gt": chosen,
+    "lt": lambda x: (x < 2).sum().astype(float),
+    "np.searchsorted": lambda x: np.searchsorted(X, x).sum().astype(float),
+    "the cast to int64": lambda x: x.astype(int).sum() * 1.0,
+    "sort": lambda x: x.sort().indices.sum() * 1.0,
+    "no_grad": whole,
+    "inference_mode": inference,
+    "set_grad_enabled": switched,
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_what_cut_it_is_named_with_its_line(name):
+    place = rf"{re.escape(name)} at \S*test_independent_results\.py:\d+ left the graph"
+    with pytest.warns(IndependentResultWarning, match=rf"func\.grad: .* does not depend on 'x'.*: {place}") as caught:
+        found = grad(CUTS[name])(X)
+    assert not found.any()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__  # points to the user's call
+
+
+def test_a_decorator_that_switches_recording_off_is_named():
+    with pytest.warns(IndependentResultWarning, match=r"decorated.*no_grad at "):
+        grad(decorated)(X)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: np.sum(X**2), lambda x: 3.0, lambda x: pb.tensor(1.0), lambda x: np.sum(np.zeros_like(x))]
+)
+def test_where_nothing_cut_it_another_variable_is_suspected(f):
+    with pytest.warns(IndependentResultWarning, match=r"does not depend on 'x'.*use another variable"):
+        assert not grad(f)(X).any()
+    with pytest.warns(IndependentResultWarning, match=r"does not depend on 'x'"):
+        value_and_grad(f)(X)
+    with pytest.warns(IndependentResultWarning, match=r"func\.jvp: .* does not depend on 'x'"):
+        jvp(f, (X,), (X,))
+
+
+def test_the_arguments_are_named_as_the_user_calls_them():
+    def loss(w, params, x):
+        return (w * x).sum() + params["a"][1]
+
+    params = {"a": [np.ones(2), 2.0], "b": np.ones(1)}
+    with pytest.warns(IndependentResultWarning, match=r"does not depend on 'params'\['a'\]\[0\] and 'params'\['b'\],"):
+        _, found = grad(loss, argnums=(0, 1))(X, params, X)
+    assert found["a"][1] == 1
+    with pytest.warns(IndependentResultWarning, match="does not depend on 'y',"):
+        grad(lambda x, y: x.sum(), argnums=(0, -1))(X, X)
+    with pytest.warns(IndependentResultWarning, match="does not depend on argument 1,"):
+        grad(lambda *args: args[0].sum(), argnums=(0, 1))(X, X)
+
+
+def test_it_is_said_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(5):
+            grad(lambda x: 3.0)(X)
+    assert len(caught) == 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        grad(grad(lambda x: x.item() * 2))(1.0)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.floor(x).sum(),
+        lambda x: np.sign(x).sum() + np.round(x).sum(),
+        lambda x: (x * 0).sum(),
+        lambda x: np.where(x > 5, x, 0.0).sum(),
+        lambda x: x.detach().sum() + 0 * x.sum(),
+        lambda x: np.sum(copy.deepcopy(x) * 0),
+    ],
+)
+def test_a_derivative_that_is_zero_is_none_of_this(f):
+    assert not grad(f)(X).any()
+    jvp(f, (X,), (X,))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: grad(lambda y: np.sum(3 * y))(x).sum(),
+        lambda x: jvp(lambda y: 3 * y, (x,), (X,))[1].sum(),
+        lambda x: pb.autograd.grad((3 * x).sum(), x, create_graph=True)[0].sum(),
+    ],
+)
+def test_the_second_derivative_of_what_is_linear_is_zero_without_a_word(f):
+    assert not grad(f)(X).any()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: copy.deepcopy([x])[0]])
+def test_a_copy_inside_a_transform_keeps_the_derivative(copied):
+    assert grad(lambda x: (copied(x) ** 2).sum())(X).tolist() == [2, 4, 6]
+    assert grad(lambda x: (copied(x * 2) ** 2).sum())(X).tolist() == [8, 16, 24]
+    assert jvp(lambda x: (copied(x) ** 2).sum(), (X,), (X,))[1] == 28
+    second = grad(grad(lambda x: copied(x) ** 3))(2.0)
+    assert second == 12
+    with pb.autograd.forward_ad.dual_level():
+        dual = pb.autograd.forward_ad.make_dual(pb.tensor(X), pb.tensor(X))
+        assert pb.autograd.forward_ad.unpack_dual(copied(dual)).tangent.tolist() == [1, 2, 3]
+
+
+def test_nothing_is_watched_afterwards():
+    with pytest.raises(ZeroDivisionError):
+        grad(lambda x: 1 / 0)(X)
+    assert not WATCHED

@@ -1,0 +1,121 @@
+"""In-place writes inside nested transforms, of values that outer ones differentiate: as the program without them."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.testing import assert_close
+
+A = np.array([1.0, 2.0, 3.0])
+FIRST = np.array([1.0, 0.0, 0.0])
+INDEX = np.array([0])
+
+
+def set_item(z, x, y):
+    z[0] = x[0] * y[0]
+
+
+def add_to_view(z, x, y):
+    part = z[1:]
+    part += x[1:]
+
+
+def mul_view_of_view(z, x, y):
+    z[1:][:1].mul_(x[0])
+
+
+def twice(z, x, y):
+    z[0] = 1.0
+    z *= x
+    z[1] = x[2] + z[0]
+
+
+# What is written in place, and the same program without.
+WRITES = {
+    "setitem": (set_item, lambda z, x, y: z * (1 - FIRST) + FIRST * x[0] * y[0]),
+    "mask": (lambda z, x, y: z.__setitem__(np.array([True, False, True]), x[1]),
+             lambda z, x, y: z * np.array([0, 1, 0]) + x[1] * np.array([1, 0, 1])),
+    "mul": (lambda z, x, y: z.mul_(x), lambda z, x, y: z * x),
+    "copy": (lambda z, x, y: z.copy_(x * y), lambda z, x, y: x * y),
+    "index_add": (lambda z, x, y: z.index_add_(0, INDEX, x[:1]), lambda z, x, y: z + FIRST * x[0]),
+    "index_put": (lambda z, x, y: z.index_put_((pb.tensor(INDEX),), x[:1]),
+                  lambda z, x, y: z * (1 - FIRST) + x[0] * FIRST),
+    "addcmul": (lambda z, x, y: z.addcmul_(x, y), lambda z, x, y: z + x * y),
+    "view": (add_to_view, lambda z, x, y: z + x * (1 - FIRST)),
+    "view of a view": (mul_view_of_view, lambda z, x, y: z * (1 + (x[0] - 1) * np.array([0, 1, 0]))),
+    "several": (twice, lambda z, x, y: np.stack([x[0], x[2] + x[0], z[2] * x[2]])),
+}  # fmt: skip
+
+
+def nested(write, inner, outer, in_place):
+    """d/dx of the sum of d/dy of a program with z = 2 y, into which a function of x and y is written."""
+
+    def f(x):
+        def g(y):
+            z = y * 2
+            if in_place:
+                write(z, x, y)
+            else:
+                z = write(z, x, y)
+            return (z * z * y).sum()
+
+        return (pb.func.grad(g)(inner) * np.arange(1, 4)).sum()
+
+    return pb.func.grad(f)(outer)
+
+
+@pytest.mark.parametrize("outer", [A, pb.tensor(A)], ids=["ndarray", "Tensor"])
+@pytest.mark.parametrize("written", WRITES.values(), ids=WRITES)
+def test_written_values_keep_the_derivative_of_the_outer_level(written, outer):
+    in_place, without = written
+    inner = A + 0.5
+    expected = nested(without, inner, outer, in_place=False)
+    assert_close(nested(in_place, inner, outer, in_place=True), expected, rtol=1e-14, atol=0)
+    assert inner.tolist() == (A + 0.5).tolist()
+
+
+def test_constants_of_lower_levels_are_written_as_they_are():
+    b = pb.tensor([5.0, 6.0])
+
+    def f(x, y):
+        z = x * 2
+        z[0] = y[0]
+        z[1] += b[1]
+        return (z * x).sum()
+
+    dx, dy = pb.func.grad(f, argnums=(0, 1))(np.array([1.0, 2.0]), pb.tensor([3.0, 4.0]))
+    assert_close((dx, dy), (np.array([3.0, 14.0]), pb.tensor([1.0, 0.0])), rtol=0, atol=0)
+
+
+SHARED = {
+    "detached": lambda z: z.detach(),
+    "numpy": lambda z: z.numpy(force=True),
+    "view that nobody remembers": lambda z: z[1:],
+}
+
+
+@pytest.mark.parametrize("share", SHARED.values(), ids=SHARED)
+def test_memory_that_others_share_is_not_written_into(share):
+    def f(x):
+        def g(y):
+            z = y * 2
+            other = share(z)
+            z.mul_(x)
+            return (z * y).sum() + other.sum()
+
+        return pb.func.grad(g)(A).sum()
+
+    with pytest.raises(RuntimeError, match=r"mul_ would write .* into memory that others share .* t.clone\(\)"):
+        pb.func.grad(f)(A)
+
+
+def test_whole_numbers_take_no_such_value():
+    def f(x):
+        def g(y):
+            (y > 0).long()[0] = x[0]
+            return y.sum()
+
+        return pb.func.grad(g)(A).sum()
+
+    with pytest.raises(RuntimeError, match="__setitem__ would write a value"):
+        pb.func.grad(f)(A)

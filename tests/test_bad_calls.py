@@ -1,0 +1,133 @@
+"""Bad calls of public functions end in errors that name the function and the argument: see tests/bad_calls.py."""
+
+import os
+
+import numpy as np
+import pytest
+
+import pullback as pb
+import pullback.nn.functional as F
+from tests import bad_calls
+
+LONG = os.environ.get("PULLBACK_LONG") == "1"
+
+
+def judged(count, seed):
+    with bad_calls.careful():
+        outcomes, findings = bad_calls.run(count, seed)
+    assert not findings, bad_calls.report(outcomes, findings)
+    return outcomes
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_bad_calls_end_in_clear_errors(seed):
+    outcomes = judged(2500, seed)
+    assert outcomes["result"] > 100
+    assert outcomes["TypeError"] > 500
+
+
+@pytest.mark.skipif(not LONG, reason="takes ten minutes: PULLBACK_LONG=1")
+@pytest.mark.parametrize("seed", range(7))
+def test_many_bad_calls_end_in_clear_errors(seed):
+    judged(20_000, 100 + seed)
+
+
+X = pb.ones(2, 3)
+WEIGHT = pb.tensor(0.5, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: pb.sin(None), TypeError, r"^sin\(\): argument 'input' must be a Tensor.*got None"),
+        (lambda: X.sum(dim=2), IndexError, r"^sum\(.*expected to be in range of \[-2, 1\], but got 2\)"),
+        (lambda: np.sum(X, axis=2), IndexError, r"sum\(.*expected to be in range of \[-2, 1\], but got 2\)"),
+        (lambda: X.stride(5), IndexError, r"stride\(\).*in range of \[-2, 1\], but got 5"),
+        (lambda: X.size(5), IndexError, r"size\(\).*in range of \[-2, 1\], but got 5"),
+        (lambda: F.glu(X, dim=2), IndexError, r"glu\(.*in range of \[-2, 1\], but got 2"),
+        (lambda: pb.tensor_split(X, 2, dim=2), IndexError, r"tensor_split\(.*dim: 2.*in range of \[-2, 1\], but got 2"),
+        (lambda: pb.fft.fftshift(X, 2), IndexError, r"fft\.fftshift\(.*in range of \[-2, 1\], but got 2"),
+        (lambda: pb.fft.fft([1, 2]), TypeError, r"^fft\.fft\(\): argument 'input' must be a Tensor.*got a list"),
+        (lambda: pb.lu_solve([1], 2, 3), TypeError, r"^lu_solve\(\): argument .* must be a Tensor"),
+        (lambda: pb.einsum("ij", [1]), RuntimeError, r"^einsum\(equation: 'ij', tensors: \[1\]\)"),
+        (lambda: pb.is_same_size(X, 3), TypeError, r"^is_same_size\(\): argument 'other' must be a Tensor"),
+        (lambda: pb.special.chebyshev_polynomial_v(X, None), TypeError, r"chebyshev_polynomial_v\(\): argument 'n'"),
+        (lambda: pb.tensordot(X, X, 3), RuntimeError, r"^tensordot\(.*dims must be between 0 and 2, got 3"),
+        (lambda: X @ X, RuntimeError, r"^matmul\(.*float64\(2, 3\).*cannot be multiplied: .* size 2 where 3 is needed"),
+        (lambda: pb.isclose(X, X, rtol=X), TypeError, r"^isclose\(\): argument 'rtol' must be a number"),
+        (lambda: pb.allclose(X, X, rtol=X), TypeError, r"^allclose\(\): argument 'rtol' must be a number"),
+        (lambda: pb.cumsum(X, None), TypeError, r"^cumsum\(\): argument 'dim' must be an int, got None"),
+        (lambda: pb.abs_(X, 1, 2), TypeError, r"^abs_\(\) takes 1 positional argument but 3 were given"),
+        (lambda: X.__rsub__(), TypeError, r"^Tensor\.__rsub__\(\) missing 1 required positional argument: 'other'"),
+        (lambda: X.pow_("a"), TypeError, r"^pow_\(\): argument 'exponent' must be a Tensor.*got str"),
+        (lambda: X.half(3), TypeError, r"^Tensor\.half\(\): argument 'memory_format'"),
+        (lambda: np.einsum_path(X, X), TypeError, r"np\.einsum_path: argument 'subscripts'"),
+        (lambda: pb.broadcast_tensors(X, None), TypeError, r"^broadcast_tensors\(\): argument 'tensors'"),
+    ],
+)
+def test_errors_name_function_and_argument(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+@pytest.mark.parametrize("make", [pb.tensor, pb.zeros, pb.rand, pb.asarray, pb.arange])
+def test_a_misspelt_keyword_is_asked_for(make):
+    with pytest.raises(TypeError, match=rf"^{make.__qualname__}\(\).*'require_grad'; did you mean 'requires_grad'"):
+        make(3.0 if make is pb.tensor else 3, require_grad=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: F.leaky_relu(X, WEIGHT),
+        lambda: F.softplus(X, beta=WEIGHT),
+        lambda: pb.full((2,), WEIGHT),
+        lambda: F.dropout(X, WEIGHT),
+        lambda: pb.addmm(X, X, X.T, beta=WEIGHT),
+    ],
+)
+def test_a_number_that_requires_grad_is_refused_where_no_gradient_would_reach_it(call):
+    with pytest.raises(TypeError, match="no gradient goes to it"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X.sum(0, keepdim="no"),
+        lambda: F.dropout(X, training="eval"),
+        lambda: pb.sort(X, descending="no"),
+        lambda: pb.tril(X, 1.5),
+        lambda: pb.unsqueeze(X, True),
+        lambda: pb.squeeze(X, True),
+        lambda: pb.roll(X, "1"),
+        lambda: pb.zeros(2, requires_grad="no"),
+        lambda: pb.full((2,), "1"),
+    ],
+)
+def test_what_python_would_take_for_something_else_is_refused(call):
+    with pytest.raises(TypeError, match=r"must be .*got"):
+        call()
+
+
+def test_permute_takes_one_dim_as_it_takes_several():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    x.permute(dims=-1).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_errors_of_users_code_stay_as_they_are():
+    def wrong(x):
+        return x.no_such_attribute
+
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        np.apply_along_axis(wrong, 0, X)
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        pb.autograd.functional.jacobian(wrong, X)
+
+
+def test_public_functions_can_be_pickled():
+    import pickle
+
+    for function in (pb.sum, pb.add, pb.abs_, pb.fft.fft, F.relu, pb.linalg.inv, pb.Tensor.view_as, pb.stack):
+        assert pickle.loads(pickle.dumps(function)) is function
