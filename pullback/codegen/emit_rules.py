@@ -35,10 +35,14 @@ def _rule(native: NativeFunction, derivative: Derivative | None) -> str:
         "returns_list": schema.returns_list,
         "mutates": native.is_mutating,
         "pointwise": "pointwise" in native.tags,
+        "structural": bool(native.tags & {"masking", "structural", "view"}),
+        "masking": "masking" in native.tags and "view" not in native.tags,
+        "placing": "structural" in native.tags and "view" not in native.tags,
         "underived": tuple((i, arg.name) for i, arg in enumerate(schema.args) if _is_underived(arg, emitter)),
     }
     usual: dict[str, object] = {
         "underived": (), "outputs": 1, "moving": (0,), "returns_list": False, "mutates": False, "pointwise": False,
+        "structural": False, "masking": False, "placing": False,
     }  # fmt: skip
     told = [f"{name}={value!r}" for name, value in options.items() if usual.get(name) != value]
     return f"Rule({', '.join([start, f'{schema.unique_name}_tangent', str(len(schema.args)), *told])})"

@@ -25,6 +25,9 @@ class Rule(NamedTuple):
     returns_list: bool = False
     mutates: bool = False  # whether the kernel writes into its first argument
     pointwise: bool = False
+    structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.untouched
+    masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
+    placing: bool = False  # whether it may set elements that stand still beside those that move, as cat does
     underived: tuple[tuple[int, str], ...] = ()  # positions and names of inputs whose tangents the function ignores
 
 
