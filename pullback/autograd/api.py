@@ -58,6 +58,24 @@ def backward(
     if grad_variables is not None:
         grad_tensors = _by_old_name(grad_tensors, grad_variables)
     tensors = tensors_of(tensors, "tensors")
+    if any(t._level and t._level in modes.current().differentiated for t in tensors):
+        raise GradientError(
+            "backward() called inside a function that func.grad, or another transform, is differentiating: .grad would "
+            "get numbers that the transform knows nothing of. Take the inner gradient with pullback.func.grad or "
+            "autograd.grad, which return it."
+        )
+    run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
+
+
+def run_backward(
+    tensors: Tensors,
+    grad_tensors: Cotangents = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | Mapping[Any, Tensor | GradientEdge] | None = None,
+) -> None:
+    """What `backward` does, inside of transforms too."""
+    tensors = tensors_of(tensors, "tensors")
     roots, level = roots_of(tensors, grad_tensors, "grad_tensors", create_graph)
     if any(isinstance(g, Tensor) and g._level > level for _, g in roots):
         raise GradientError(
@@ -142,6 +160,8 @@ def grad(
         return dict(zip(inputs, found, strict=True))
     outputs = tensors_of(outputs, "outputs")
     inputs = tensors_of(inputs, "inputs")
+    # What a transform differentiates must not lose its history here: its own gradient would be zeros.
+    create_graph = create_graph or is_differentiated(outputs)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False. "
@@ -149,6 +169,27 @@ def grad(
         )
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    return gradients_of(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+
+
+def is_differentiated(tensors: Sequence[Tensor]) -> bool:
+    """Whether a transform is at present running the function in which these were computed, and records it."""
+    state = modes.current()
+    return bool(state.differentiated) and any(
+        t._level in state.differentiated and state.records(t._level) for t in tensors
+    )
+
+
+def gradients_of(
+    outputs: tuple[Tensor, ...],
+    inputs: tuple[Tensor, ...],
+    grad_outputs: Cotangents = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """What `grad` gives, recorded or not as `create_graph` says, inside of transforms too."""
     if WATCHED:
         note_derivative(inputs)
     roots, level = roots_of(outputs, grad_outputs, "grad_outputs", create_graph)
@@ -283,6 +324,7 @@ def tensor_backward(
     plain = (
         gradient is None and inputs is None and create_graph is False and self._extra is None and self._fn is not None
     )
+    plain = plain and not self._level
     if plain and type(data) is ndarray and data.shape == () and data.dtype.kind == "f":  # a loss: nothing to check
         if retain_graph is not None and retain_graph is not False and retain_graph is not True:
             retain_graph = a_flag("backward", "retain_graph", retain_graph)  # type: ignore[unreachable]

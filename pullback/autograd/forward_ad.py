@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from pullback.arrays import dual
 from pullback.arrays.dual import DualArray, ForwardLevel
+from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
+from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core.blocks import Block, Steps
 from pullback.core.errors import GradientError, type_name
@@ -170,8 +172,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         counter_of(tensor)
         make_view(out, tensor)._extra.made_by = Origin("function", "make_dual")  # type: ignore[union-attr]
     made = at_level(out, at)
-    if made is not None and made.tangent is tangent._array:
-        made.given = tangent
+    if made is not None:
+        if made.tangent is tangent._array:
+            counter_of(tangent)  # a write into it is one into the dual's tangent
+            made.given, made.kin = tangent, Kin(tangent)
+        made.untouched = zeros_in(tangent)
     return out
 
 
@@ -215,6 +220,12 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     at = _level(level)
     found = None if at is None or not isinstance(tensor, Tensor) else _dual_in(tensor, at)
     if at is None or found is None:
+        if at is not None and isinstance(tensor, Tensor) and _holds(tensor, at):
+            raise GradientError(
+                "unpack_dual: the tangent of this level is inside another transform's, such as that of a func.jvp "
+                "around whose argument was combined with a dual Tensor of this level. Make the dual Tensor of what "
+                "that transform differentiates, or write func.jvp for both."
+            )
         return UnpackedDualTensor(tensor, None)
     primal = dual.primal_of(tensor, at)
     primal._counter = counter_of(tensor)
@@ -232,6 +243,15 @@ def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:
     while isinstance(array, Tensor):
         array = array._array
     return at_level(array, level)
+
+
+def _holds(array: Any, level: ForwardLevel) -> bool:
+    """Whether something of a forward level is anywhere in an array."""
+    if isinstance(array, Tensor):
+        return _holds(array._array, level)
+    if type(array) is not DualArray:
+        return False
+    return array.level.number == level.number or _holds(array.primal, level) or _holds(array.tangent, level)
 
 
 def _level(number: int | None) -> ForwardLevel | None:

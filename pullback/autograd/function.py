@@ -20,7 +20,15 @@ from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.instruments import run_operator
 from pullback.core.node import Edge, MultiNode, Port, Unpack, port
 from pullback.core.packed import Packed
-from pullback.core.saved import Released, checked, output_again, unpack_raw, version_when_saved, watch_output
+from pullback.core.saved import (
+    Released,
+    checked,
+    output_again,
+    unpack_nested,
+    unpack_raw,
+    version_when_saved,
+    watch_output,
+)
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient, Version
@@ -101,7 +109,7 @@ class FunctionNode(MultiNode):
 
     # -- as a node -------------------------------------------------------------------------------------------
     def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> Sequence[Gradient]:
-        raw = unpack is unpack_raw
+        raw = unpack is unpack_raw or unpack is unpack_nested
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
         results = users_code.call(self._function.backward, (self, *tensors), not raw, self._level)

@@ -10,6 +10,7 @@ from pullback.arrays.dual.array import plain_part
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.kernels import overlap
 from pullback.arrays.dual.lifting import innermost, lift_plain, settle_all
+from pullback.arrays.dual.untouched import relate
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
 from pullback.core import modes
@@ -148,7 +149,10 @@ def _dual(
         raw = raw.copy()  # jvp may return what others hold
     elif raw is not None and any(overlap(plain_part(raw), plain_part(t)) for t in directions if t is not None):
         raw = wrap(raw, ctx._level).clone()._array
-    result = wrap(DualArray(out._array if out._level == ctx._level else out, raw, top), ctx._level)
+    made = DualArray(out._array if out._level == ctx._level else out, raw, top)
+    if shared is not None and (held := at_level(given[shared], top)) is not None:
+        relate(made, held)
+    result = wrap(made, ctx._level)
     result._counter = counter_of(out)
     if of is None and out._extra is not None and out._extra.base is not None:
         of = next((i for i, p in enumerate(primals) if out._extra.base is p), None)

@@ -136,11 +136,7 @@ def is_elementwise(name: str) -> bool:
     if op is None:
         return False
     kernel = NUMPY.kernels.get(op.kernel)
-    return (isinstance(kernel, np.ufunc) and kernel.signature is None) or _is_pointwise(op.record)
-
-
-def _is_pointwise(made_by: Any) -> bool:
-    return getattr(made_by, "__module__", "").endswith(".pointwise")
+    return (isinstance(kernel, np.ufunc) and kernel.signature is None) or "pointwise" in op.tags
 
 
 def saved_values(node: Node) -> dict[str, Any]:
@@ -183,7 +179,7 @@ def finding_in_backward(
     what = " and ".join(sorted(new, reverse=True))
     number, array = next((i, a) for i, x in enumerate(grads) for a in arrays_in(x) if kinds([a]) & new)
     mask = _offending(array, new)
-    entries = _entries(array, mask, inputs) if _is_pointwise(type(node)) else []
+    entries = _entries(array, mask, inputs) if node.pointwise else []
     adjective = _adjective(x for name, x in inputs.items() if not name.startswith("saved "))
     given = f"a {adjective} gradient" if node.outputs == 1 else f"{adjective} gradients"
     of = f"{_part(mask)} of the gradient of its input {number} ({_shape(array)})"

@@ -12,7 +12,7 @@ from pullback.core import modes
 from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.instruments import run_node
 from pullback.core.node import Edge, Node, Unpack
-from pullback.core.saved import tensor_unpacker, unpack_raw
+from pullback.core.saved import tensor_unpacker, unpack_nested, unpack_raw
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 
@@ -61,7 +61,7 @@ class Run:
         self.replaced: list[tuple[Tensor, Tensor | None, Tensor]] | None = None
         plain = len(roots) == 1 and type(roots[0][1]) in CONSTANTS
         self.ops: OperatorTable = TENSOR if create_graph else NUMPY if plain else table_of([g for _, g in roots])
-        self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_raw
+        self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_nested if level else unpack_raw
 
     def apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
         """What a node makes of its gradient; instruments look on, who see it clean."""

@@ -60,22 +60,12 @@ class OverloadsEmitter:
         for k in range(len(self.overloads)):
             conditions = self._conditions(k, shared, least)
             call = f"return form{k}({', '.join(self._values(k, shared))})"
-            lines += (
-                [f"        if {' and '.join(conditions)}:", f"            {call}"]
-                if conditions
-                else [f"        {call}"]
-            )
-        rest = ", ".join(
-            [
-                *shared[:least],
-                "**given({" + ", ".join(f'"{n}": {n}' for n in self._optional(shared, others, least)) + "})",
-            ]
-        )
+            lines += [f"        if {' and '.join(conditions) or True}:", f"            {call}"]
+        optional = [*shared[least:], *others, *(["out"] if any(self.has_out) else [])]
+        entries = ", ".join(f'"{n}": {n}' for n in optional)
+        rest = ", ".join([*shared[:least], f"**given({{{entries}}})"])
         lines += [f"        return otherwise({rest})", "", f"    return {name}"]
         return "\n".join(lines)
-
-    def _optional(self, shared: list[str], others: list[str], least: int) -> list[str]:
-        return [*shared[least:], *others, *(["out"] if any(self.has_out) else [])]
 
     def _names(self) -> list[str]:
         """Every parameter's name, once."""

@@ -72,47 +72,45 @@ class RowEmitter:
 
     # -- primitives ------------------------------------------------------------------------------------------
     def _primitive(self) -> list[str]:
-        native, returns = self.native, self.schema.returns
         derivative = self.registry.derivatives.get(self.schema.unique_name)
-        options = []
+        node = node_class(self.native, self.registry) if derivative is not None else "None"
+        call, signature = self._call(), self.signature_text()
+        head = [self._title(), f"kernels.{self.native.kernel}", node, call or "None"]
+        head.append(f"<{signature}>" if signature else "None")
+        while head[-1] == "None":
+            head.pop()
+        return ["primitive", *head, *self._returned(), *self._options(derivative is not None), *self._facts()]
+
+    def _returned(self) -> list[str]:
+        """What says that the result is no single array, or a view."""
+        returns = self.schema.returns
+        if returns[0].type.base != "Tensor":
+            return ['returns="value"']
+        view = ["view=True"] if self.native.is_view else []
+        if self.schema.returns_list:
+            return ['returns="list"', *view]
+        return [f"outputs={self.schema.output_names!r}", *view] if len(returns) > 1 else view
+
+    def _options(self, derived: bool) -> list[str]:
+        """What is not as with most primitives."""
+        native, options = self.native, []
         if self._positions(self.tensors) != '((0, "input"),)':
             options.append(f"tensors={self._positions(self.tensors)}")
         if self.lists:
             options.append(f"lists={self._positions(self.lists)}")
         if native.kernel != self.schema.name:
             options.append(f'kernel_name="{native.kernel}"')
-        if returns[0].type.base != "Tensor":
-            options.append('returns="value"')
-        elif self.schema.returns_list:
-            options.append('returns="list"')
-        elif len(returns) > 1:
-            options.append(f"outputs={self.schema.output_names!r}")
-        if native.is_view:
-            options.append("view=True")
-        if derivative is None and self.records:
+        if not derived and self.records:
             options.append("underived=True")
-        if self.takes_dtype and derivative is not None and len(returns) == 1 and not self.schema.returns_list:
+        if self.takes_dtype and derived and self.returns_tensor:
             options.append("takes_dtype=True")
-        if "pointwise" in native.tags:
-            options.append("pointwise=True")
-        if "floating" in native.tags:
-            options.append("floating=True")
+        if tags := sorted(native.tags & _KEPT_TAGS):
+            options.append(f'tags="{" ".join(tags)}"')
         if sum(other.kernel == native.kernel for other in self.registry.natives) > 1:
             options.append(f"arity={len(self.schema.args)}")
         if self.registry.namespace is not None:
             options.append(f'namespace="{self.registry.namespace}"')
-        node = node_class(native, self.registry) if derivative is not None else "None"
-        call, signature = self._call(), self.signature_text()
-        head = [
-            self._title(),
-            f"kernels.{native.kernel}",
-            node,
-            call or "None",
-            f"<{signature}>" if signature else "None",
-        ]
-        while head[-1] == "None":
-            head.pop()
-        return ["primitive", *head, *options, *self._facts()]
+        return options
 
     def _call(self) -> str:
         """The factory of the common case; "" for none."""
@@ -170,6 +168,7 @@ class RowEmitter:
         return facts
 
 
+_KEPT_TAGS = frozenset({"floating", "masking", "pointwise", "structural", "view"})  # what operators do by them
 _OWN_SIGNATURES = [
     ("one_tensor_0", ["input", "*", "out=None"]),
     ("two_tensors_0", ["input", "other", "*", "out=None"]),

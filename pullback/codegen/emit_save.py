@@ -9,7 +9,7 @@ from pullback.codegen.model import Marker
 from pullback.codegen.naming import parameter
 from pullback.codegen.node_layout import NodeLayout, Slot
 
-# The classes of core.saving_nodes: the positions of their inputs, and what they keep, with its condition if there is one.
+# The classes of core.saving_nodes: the positions of their inputs, and what they keep, with its condition if any.
 SAVING_PATTERNS: Mapping[str, tuple[tuple[int, ...], tuple[str, ...]]] = MappingProxyType({
     "SavesSelf": ((0,), ("self",)),
     "SavesResult": ((0,), ("result",)),

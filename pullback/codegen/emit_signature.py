@@ -99,7 +99,7 @@ class SignatureEmitter:
         return f"refuse_keyword(run.__name__, {MISSPELT}, {known!r}) if {MISSPELT} else {call}"
 
     def value(self, arg: Arg) -> str:
-        """The expression for one of the schema's arguments, in whatever spelling it was given, once it was looked at."""
+        """The expression for one of the schema's arguments, looked at, in whatever spelling it was given."""
         name = parameter(arg.name)
         given, missing = name, f'missing_argument(run.__name__, "{name}")' if arg in self._checked_late() else ""
         if arg is self.varargs:

@@ -24,14 +24,19 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Modes:
     """level: the innermost level in use; off: the levels that do not record; inference: inside inference_mode.
 
-    instruments: what looks on, the one switched on last at the end. plain: nothing but recording may be switched;
-    records_all: and it is on at every level.
+    differentiated: the levels at which func.grad and its like run the user's function at present. instruments: what
+    looks on, the one switched on last at the end. plain: nothing but recording may be switched; records_all: and it is
+    on at every level.
     """
 
-    __slots__ = ("_deeper", "_off_here", "inference", "instruments", "level", "off", "plain", "records_all")
+    __slots__ = (
+        "_deeper", "_differentiating", "_off_here", "differentiated", "inference", "instruments", "level", "off",
+        "plain", "records_all",
+    )  # fmt: skip
 
     _off_here: Modes | None
     _deeper: Modes | None
+    _differentiating: Modes | None
 
     def __init__(
         self,
@@ -39,12 +44,14 @@ class Modes:
         off: frozenset[int] = frozenset(),
         inference: bool = False,
         instruments: tuple[Instrument, ...] = (),
+        differentiated: frozenset[int] = frozenset(),
     ) -> None:
         self.level = level
+        self.differentiated = differentiated
         self.off = off
         self.inference = inference
         self.instruments = instruments
-        self._off_here = self._deeper = None
+        self._off_here = self._deeper = self._differentiating = None
         self.plain = not inference and not instruments
         self.records_all = not off
 
@@ -59,15 +66,15 @@ class Modes:
             return self
         if not enabled and level == self.level:
             if self._off_here is None:  # kept: every backward and every no_grad block asks for it
-                self._off_here = Modes(self.level, self.off | {level}, self.inference, self.instruments)
+                self._off_here = self._with(self.off | {level}, self.inference)
             return self._off_here
         off = self.off - {level} if enabled else self.off | {level}
-        return Modes(self.level, off, self.inference, self.instruments)
+        return self._with(off, self.inference)
 
     def with_inference(self, enabled: bool) -> Modes:
         """The state inside (or outside) inference mode, which never records."""
         modes = self.with_recording(not enabled)
-        return Modes(modes.level, modes.off, enabled, self.instruments)
+        return self._with(modes.off, enabled)
 
     def with_instrument(self, instrument: Instrument) -> Modes:
         """The state in which this instrument looks on as well."""
@@ -75,13 +82,26 @@ class Modes:
 
     def with_instruments(self, instruments: tuple[Instrument, ...]) -> Modes:
         """The state in which these look on and no others."""
-        return Modes(self.level, self.off, self.inference, instruments)
+        return Modes(self.level, self.off, self.inference, instruments, self.differentiated)
 
     def deeper(self) -> Modes:
         """The state one level further in, where everything records anew."""
         if self._deeper is None:
-            self._deeper = Modes(self.level + 1, self.off, False, self.instruments)
+            self._deeper = Modes(self.level + 1, self.off, False, self.instruments, self.differentiated)
         return self._deeper
+
+    def differentiating(self, level: int | None = None) -> Modes:
+        """The state in which a function is differentiated at a level (default: the innermost)."""
+        level = self.level if level is None else level
+        if level in self.differentiated:
+            return self
+        if self._differentiating is None or level not in self._differentiating.differentiated:
+            levels = self.differentiated | {level}
+            self._differentiating = Modes(self.level, self.off, self.inference, self.instruments, levels)
+        return self._differentiating
+
+    def _with(self, off: frozenset[int], inference: bool) -> Modes:
+        return Modes(self.level, off, inference, self.instruments, self.differentiated)
 
 
 _state = contextvars.ContextVar("pullback_modes", default=Modes())  # noqa: B039 - never changed once made

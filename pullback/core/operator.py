@@ -6,7 +6,7 @@ for each shape of operators; everything else in `core.dispatch`, `core.mutation`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi, start_node
@@ -56,18 +56,16 @@ class Operator:
         Whether the caller may ask for a dtype, which may be one without derivative.
     mutates : bool
         Whether the kernel writes into its first argument.
-    pointwise : bool
-        Whether each element of the result comes from the elements at its place.
-    floating : bool
-        Whether whole numbers go into the kernel as float64.
+    tags : collection of str
+        Those of native_functions.yaml that say how it runs and how tangents go through it.
     arity : int
         The number of arguments, 0 if no other operator has the same kernel.
     """
 
     __slots__ = (
-        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "pointwise", "quick",
-        "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "takes_dtype", "tensors",
-        "view",
+        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "quick", "record",
+        "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
+        "tensors", "view",
     )  # fmt: skip
 
     def __init__(
@@ -81,14 +79,13 @@ class Operator:
         node: type[Node] | None = None,
         record: Callable[..., None] | None = None,
         underived: bool = False,
-        multi: Callable[..., Any] | None = None,
+        multi: Any = None,
         returns_list: bool = False,
         returns_value: bool = False,
         view: bool = False,
         takes_dtype: bool = False,
         mutates: bool = False,
-        pointwise: bool = False,
-        floating: bool = False,
+        tags: Collection[str] = (),
         arity: int = 0,
     ) -> None:
         self.name, self.kernel, self.tensors, self.lists = name, kernel, tensors, lists
@@ -97,7 +94,7 @@ class Operator:
         self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
         self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity
-        self.pointwise, self.floating = pointwise, floating
+        self.tags, self.floating = frozenset(tags), "floating" in tags
         self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
         self.quick = not (lists or multi or returns_list or returns_value or view)
         # (out or outs, *arguments) -> None: makes a node the function of what was computed

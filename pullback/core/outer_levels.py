@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.dispatch import Operator, has_table
+from pullback.core.dispatch import has_table
 from pullback.core.errors import InplaceError
+from pullback.core.operator import Operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.view import base_of, live_views, make_view
 

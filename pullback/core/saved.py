@@ -82,6 +82,12 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
     return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._array
 
 
+def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
+    """The same for the graph of a transform, where what is inside may be a Tensor with a tangent of a closed level."""
+    raw = unpack_raw(saved, version, node)
+    return slots.saved_again(raw) if isinstance(raw, Tensor) else raw
+
+
 def _is_output(version: Version) -> bool:
     """Whether the saved thing is an output of the node, kept as data: beside it stands a counter, not a number."""
     return type(version) is Counter or type(version) is tuple

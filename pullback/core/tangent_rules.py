@@ -26,6 +26,9 @@ class Rule(NamedTuple):
     returns_list: bool = False
     mutates: bool = False  # whether the kernel writes into its first argument
     pointwise: bool = False
+    structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.untouched
+    masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
+    placing: bool = False  # whether it may set elements that stand still beside those that move, as cat does
     underived: tuple[tuple[int, str], ...] = ()  # positions and names of inputs whose tangents the function ignores
 
 
@@ -50,7 +53,7 @@ def _made(op: Operator, arity: int) -> Rule:
     function, node = tangents.get(op.name), op.node
     if function is None or node is None:
         return Rule(op.name, None, arity)
-    names = op.multi._fields if op.multi is not None else ("result",)
+    names: tuple[str, ...] = op.multi._fields if op.multi is not None else ("result",)
     differentiable = getattr(node, "differentiable_outputs", ()) or (True,) * len(names)
     return Rule(
         op.name,
@@ -62,6 +65,9 @@ def _made(op: Operator, arity: int) -> Rule:
         moving=tuple(i for i, moves in enumerate(differentiable) if moves),
         returns_list=op.returns_list,
         mutates=op.mutates,
-        pointwise=op.pointwise,
+        pointwise="pointwise" in op.tags,
+        structural=node.structural,
+        masking="masking" in op.tags and "view" not in op.tags,
+        placing="structural" in op.tags and "view" not in op.tags,
         underived=underived.get(op.name, ()),
     )

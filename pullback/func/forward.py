@@ -4,6 +4,7 @@ import numpy as np
 
 from pullback.arrays.dual import DualArray, ForwardLevel
 from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
+from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
 from pullback.core.errors import GradientError, explained, refusals, with_article
@@ -62,7 +63,7 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     level, forward = state.level + 1, ForwardLevel()
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
-        duals = [wrap(pack(p, t, forward, False), level) for p, t in leaves]
+        duals = [wrap(_dual(p, t, forward), level) for p, t in leaves]
         with cuts.Run(level) as run:
             output = function(*unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
@@ -82,6 +83,13 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
         names = [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
         cuts.warn(run, "func.jvp", function, names)
     return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+def _dual(primal, tangent, forward):
+    """A dual array; the zeros of the direction that the user gave stand still, however steep the function is."""
+    dual = pack(primal, tangent, forward, False)
+    dual.untouched = zeros_in(tangent)
+    return dual
 
 
 def _paired(primals, tangents):

@@ -86,7 +86,7 @@ def value_and_grad(function, argnums=0, has_aux=False):
         given = args
         state = modes.current()
         level = state.level + 1
-        before, refused = modes.set_modes(state.deeper()), refusals.last
+        before, refused = modes.set_modes(state.deeper().differentiating()), refusals.last
         try:
             args, leaves, structures = _enter(args, numbers, level)
             with cuts.Run(level) as run:

@@ -77,8 +77,8 @@ def document(overloads, docs):
 
 def primitive(
     name, kernel, node=None, call=None, signature=None, *, tensors=((0, "input"),), lists=(), inplace=False,
-    kernel_name=None, outputs=None, returns="tensor", view=False, underived=False, takes_dtype=False, pointwise=False,
-    floating=False, arity=0, namespace=None, **facts,
+    kernel_name=None, outputs=None, returns="tensor", view=False, underived=False, takes_dtype=False, tags="",
+    arity=0, namespace=None, **facts,
 ):  # fmt: skip
     """The overload of a primitive.
 
@@ -98,9 +98,9 @@ def primitive(
     kernel_name = kernel_name or row.name
     qualified = [name, kernel_name] if namespace is None else [f"{namespace}.{name}", f"{namespace}.{kernel_name}"]
     row.operator = op = Operator(
-        *qualified, tensors, shown=".".join(filter(None, (namespace, row.home, row.shown))), lists=lists, node=node, underived=underived, returns_list=returns == "list",
-        multi=None if outputs is None else namedtuple(row.name, outputs), returns_value=returns == "value", view=view,
-        takes_dtype=takes_dtype, mutates=call is writing, pointwise=pointwise, floating=floating, arity=arity,
+        *qualified, tensors, shown=".".join(filter(None, (namespace, row.home, row.shown))), lists=lists, node=node,
+        underived=underived, returns_list=returns == "list", returns_value=returns == "value", view=view,
+        multi=None if outputs is None else namedtuple(row.name, outputs), takes_dtype=takes_dtype, mutates=call is writing, tags=tags.split(), arity=arity,
     )  # fmt: skip
     run = runner((call or in_general)(op, kernel), row.called)
     row.raw, row.function = kernel, row.named(run if signature is None else signature(run))
@@ -124,8 +124,8 @@ def _composite(raw, row):
         try:
             result = raw(*args, **named, ops=TENSOR)
             return result if out is None else assign_out(out, result, row.called)
-        except Exception as error:
-            raise explained(row.called, row.schema, (*args, *named.values()), error)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explained(row.called, row.schema, (*args, *named.values()), error)  # noqa: B904
 
     return run
 
@@ -135,8 +135,8 @@ def _creating_composite(raw, row):
         try:
             result = raw(*args, **named, ops=TENSOR)
             return created(result, device, requires_grad) if out is None else assign_out(out, result, row.called)
-        except Exception as error:
-            raise explained(row.called, row.schema, (*args, *named.values()), error)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explained(row.called, row.schema, (*args, *named.values()), error)  # noqa: B904
 
     return run
 
@@ -160,8 +160,8 @@ def creating(op, kernel):
         try:
             result = dispatch(op, args) if op.tensors else kernel(*args)
             return created(result, device, requires_grad)
-        except Exception as error:
-            raise explain(op, args, error)
+        except Exception as error:  # noqa: BLE001 - as above
+            raise explain(op, args, error)  # noqa: B904
 
     return run
 
@@ -183,8 +183,8 @@ def _inplace(row, signature):
         def becoming(input, *args, **kwargs):
             try:
                 return become_view(input, row.called, function, *args, **kwargs)
-            except Exception as error:
-                raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)
+            except Exception as error:  # noqa: BLE001 - as above
+                raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)  # noqa: B904
 
         return becoming
 
@@ -218,8 +218,8 @@ def _assigning(row):
             _refuse_out(row)
         try:
             return assign(input, function(input, *args, **kwargs), f"{row.called}_")
-        except Exception as error:
-            raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)  # noqa: B904
 
     return assigning
 

@@ -1,6 +1,7 @@
 """Operators of third parties: entered under a namespace of their own, all of a file's or none.
 
-The generated module of a third party calls `enter` at its end. Its functions are in that module; formulas find them as `ops.<namespace>.<name>`, and its kernels stand in the tables as `<namespace>.<kernel>`.
+The generated module of a third party calls `enter` at its end. Its functions are in that module; formulas find them as
+`ops.<namespace>.<name>`, and its kernels stand in the tables as `<namespace>.<kernel>`.
 """
 
 import types

@@ -110,12 +110,12 @@ like_brillouin = lambda run: lambda input, spin: run(input, spin)
 like_magnetization = lambda run: lambda field, temperature, spin, g: run(field, temperature, spin, g)
 
 OPERATORS = [
-    primitive("langevin", kernels.langevin, LangevinBackward0, one_tensor_1, like_langevin, pointwise=True,
+    primitive("langevin", kernels.langevin, LangevinBackward0, one_tensor_1, like_langevin, tags="pointwise",
         namespace="paramagnet", inplace=True),
     primitive("inverse_langevin", kernels.inverse_langevin, InverseLangevinBackward0, one_tensor_0,
-        like_inverse_langevin, pointwise=True, namespace="paramagnet", aliases="arc_langevin"),
+        like_inverse_langevin, tags="pointwise", namespace="paramagnet", aliases="arc_langevin"),
     primitive("brillouin", kernels.brillouin, BrillouinBackward0, two_tensors_0, like_brillouin,
-        tensors=((0, "input"), (1, "spin")), pointwise=True, namespace="paramagnet", forms="function"),
+        tensors=((0, "input"), (1, "spin")), tags="pointwise", namespace="paramagnet", forms="function"),
     composite("magnetization", composite_paramagnet.magnetization, like_magnetization, forms="function"),
 ]
 CHOICES = {}

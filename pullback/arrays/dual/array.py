@@ -10,7 +10,22 @@ import numpy as np
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, RawArray, Shape
+from pullback.core.version import version_of
 from pullback.core.view import memory_of
+
+
+class Kin:
+    """What dual arrays in the same memory share: whether one was written into, which none of their masks survives."""
+
+    __slots__ = ("given", "version", "was_written")
+
+    def __init__(self, given: Tensor | None = None) -> None:
+        self.was_written = False
+        self.given, self.version = given, 0 if given is None else version_of(given)
+
+    def is_written(self) -> bool:
+        """Whether a write has come, through one of them or through the Tensor that the user gave for the tangent."""
+        return self.was_written or (self.given is not None and version_of(self.given) != self.version)
 
 
 class DualArray:
@@ -26,20 +41,30 @@ class DualArray:
         number: see `arrays.dual.boundary`. Kernels hand the mark on.
     apart : bool, default False
         Whether the primal is a view of another array's memory and the tangent is not, so that writing would part them.
+    untouched : ndarray of bool, optional
+        Where the tangent is 0 by structure: see `arrays.dual.untouched`.
     """
 
-    __slots__ = ("__weakref__", "apart", "co", "given", "level", "primal", "tangent")
+    __slots__ = ("__weakref__", "apart", "co", "given", "kin", "level", "primal", "tangent", "untouched")
     __array_ufunc__ = None  # ndarray * DualArray leaves the product to the latter
 
     primal: Any
     tangent: Any
+    kin: Kin | None  # what it shares with others in its memory
     given: Tensor | None  # the Tensor that forward_ad.make_dual got for the tangent; only what it makes has one
 
     def __init__(
-        self, primal: RawArray, tangent: RawArray | None, level: ForwardLevel, co: bool = False, apart: bool = False
+        self,
+        primal: RawArray,
+        tangent: RawArray | None,
+        level: ForwardLevel,
+        co: bool = False,
+        apart: bool = False,
+        untouched: Any = None,
     ) -> None:
         self.primal, self.tangent, self.level, self.co, self.apart = primal, tangent, level, co, apart
-        self.given = None
+        self.untouched = untouched
+        self.given = self.kin = None
 
     def beside(self, constant: RawArray) -> DualArray:
         """A constant as a dual of this level and kind, such as the zeros that stand for an undefined gradient."""
@@ -109,12 +134,12 @@ class DualArray:
     def tangents(self) -> DualArray | None:
         """The tangents alone, with nothing in the place of the primal: for `around`."""
         inside: Any = self.primal.tangents() if type(self.primal) is DualArray else None
-        return None if self.co else DualArray(inside, self.tangent, self.level, False, self.apart)
+        return None if self.co else DualArray(inside, self.tangent, self.level, False, self.apart, self._mask())
 
     def around(self, values: RawArray) -> DualArray:
         """These tangents with a primal again."""
         inside = values if self.primal is None else self.primal.around(values)
-        return DualArray(inside, self.tangent, self.level, self.co, self.apart)
+        return DualArray(inside, self.tangent, self.level, self.co, self.apart, self._mask())
 
     def carries_derivative(self) -> bool:
         """Whether something would be lost if the primal were taken alone."""
@@ -137,7 +162,10 @@ class DualArray:
 
     def _each(self, function: Callable[[Any], Any]) -> DualArray:
         tangent = None if self.tangent is None else function(self.tangent)
-        return DualArray(function(self.primal), tangent, self.level, self.co, self.apart)
+        return DualArray(function(self.primal), tangent, self.level, self.co, self.apart, self._mask())
+
+    def _mask(self) -> Any:
+        return None if self.kin is not None and self.kin.is_written() else self.untouched
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         raise TypeError("an array with a tangent belongs to its dual level and cannot be copied out of it.")

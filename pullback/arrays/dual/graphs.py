@@ -51,9 +51,15 @@ def saved_again(saved: Any) -> Any:
     """What a node saved, with the tangents of levels that are closed by now, as a backward needs them."""
     if type(saved) is DualArray:
         return saved.lasting()
-    if type(saved) is not NestedTensor or type(saved._array) is not DualArray or saved._array.level.open:
+    if type(saved) is not NestedTensor:
         return saved
-    again = wrap(saved._array.lasting(), saved._level)
+    inside: Any = saved._array
+    if type(inside) is DualArray and inside.level.open:
+        return saved
+    lasting = saved_again(inside)
+    if lasting is inside:
+        return saved
+    again = wrap(lasting, saved._level)
     again._counter, again._fn = counter_of(saved), port(saved)
     again._requires_grad = saved._requires_grad
     return again

@@ -15,8 +15,8 @@ import numpy as np
 from pullback.arrays.dual.array import DualArray, duals_in, plain_part
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.numpy.quiet import calm, careful, is_careful, restore, silence, warnings
-from pullback.arrays.zero_directions import settled
+from pullback.arrays.dual.untouched import mask_at, pushed, relate, still, written
+from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.core.arguments import spread_lists
 from pullback.core.dispatch import NUMBERS, OperatorTable, register_array_type, table_of
 from pullback.core.mixed import MixedTable
@@ -59,7 +59,10 @@ def _run(name: str, *args: Any) -> Any:
     """What kernel `name` gives for arguments of which at least one is dual."""
     level = highest(args)
     assert level is not None, "a kernel on duals runs where there is one"
-    co = any(dual.co and dual.level.number == level.number for dual in duals_in(args))
+    number, co, masked = level.number, False, False
+    for dual in duals_in(args):
+        if dual.level.number == number:
+            co, masked = co or dual.co, masked or dual.untouched is not None
     if co and name in _SUMS:
         _refuse_mixture(args, level)
     primals = [primal_at(x, level) for x in args]
@@ -78,10 +81,45 @@ def _run(name: str, *args: Any) -> Any:
         if _moves(tangents[i]):
             raise no_forward_derivative(rule.operator, argument)
     outputs = [result] if rule.returns_list or rule.outputs == 1 else list(result)
-    found = _tangents(rule, primals, tangents, outputs)
+    masks = None
+    if masked or rule.masking or (rule.placing and _places(rule, result, tangents)):
+        found, masks = _masked_tangents(rule, args, number, primals, tangents, outputs, co)
+    else:
+        found = _tangents(rule, primals, tangents, outputs, None)
     if rule.mutates:
         return _after_write(args[0], found[0])
-    return _paired(rule, result, found, primals, tangents, level, co)
+    return _paired(rule, result, found, masks, args, primals, tangents, level, co)
+
+
+def _places(rule: Rule, result: Any, tangents: Sequence[Any]) -> bool:
+    """Whether an element of the result may come from nothing that moves."""
+    given = spread_lists([tangents[i] for i in rule.inputs])
+    return any(t is None for t in given) or (
+        type(result) is not list and getattr(result, "size", 0) > sum(t.size for t in given)
+    )
+
+
+def _masked_tangents(
+    rule: Rule,
+    args: Sequence[Any],
+    number: int,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    outputs: Sequence[Any],
+    co: bool,
+) -> tuple[Sequence[Any], list[Any] | None]:
+    """The tangents and their masks, where there are masks, or may be from here on."""
+    if co:  # cotangents, whose masks the backward keeps
+        return _tangents(rule, primals, tangents, outputs, None), None
+    masks = [mask_at(x, number) for x in args]
+    if rule.pointwise or rule.structural:
+        return _tangents(rule, primals, tangents, outputs, masks)
+    moving = [None if still(mask) else t for t, mask in zip(tangents, masks, strict=True)]
+    if any(_moves(moving[i]) for i in rule.inputs):
+        return _tangents(rule, primals, moving, outputs, None), None
+    wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
+    zeros = [table_of((x,)).zeros_like(x) for x in wanted]
+    return ([zeros] if rule.returns_list else zeros), [np.ones(x.shape, bool) for x in wanted]
 
 
 def primal_at(x: Any, level: ForwardLevel) -> Any:
@@ -106,33 +144,36 @@ def _moves(tangent: Any) -> bool:
     return any(t is not None for t in tangent) if type(tangent) is list else tangent is not None
 
 
-def _tangents(rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Call the rule's function with the operators that compute with these components."""
+def _tangents(
+    rule: Rule,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    outputs: Sequence[Any],
+    masks: Sequence[Any] | None,
+) -> Any:
+    """What the rule's function gives with the operators that compute with these components; with masks, masks too."""
+    ops = table_of([*spread_lists(primals), *spread_lists(tangents)])
+    before = warnings()
+    try:
+        hush()
+        if masks is None:
+            return _push(rule, primals, tangents, outputs, ops)
+        return pushed(rule, primals, tangents, masks, outputs, partial(_push, rule), ops)
+    finally:
+        restore(before)
+
+
+def _push(
+    rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any], ops: OperatorTable
+) -> tuple[Any, ...]:
+    """Call the rule's function."""
     values: list[Any] = []
     for i, primal in enumerate(primals):
         values.append(np.asarray(primal) if i in rule.tensors and type(primal) in NUMBERS else primal)
         if i in rule.inputs:
             values.append(tangents[i])
     assert rule.function is not None, "asked before"
-    ops = table_of([*spread_lists(primals), *spread_lists(tangents)])
-    before = warnings()
-    stays = is_careful()
-    try:
-        silence()
-        found = rule.function(*values, *outputs, ops=ops)
-        return _settled(rule, found, tangents, ops) if careful and is_careful() else found
-    finally:
-        restore(before)
-        if careful and not stays:
-            calm()
-
-
-def _settled(rule: Rule, found: tuple[Any, ...], tangents: Sequence[Any], ops: OperatorTable) -> tuple[Any, ...]:
-    """The tangents of an element-by-element operator, 0 where all those of its arguments are."""
-    directions = [t for t in (tangents[i] for i in rule.inputs) if t is not None]
-    if not rule.pointwise or any(t.shape not in ((), f.shape) for t in directions for f in found if f is not None):
-        return found
-    return tuple(None if f is None else settled(f, directions, ops) for f in found)
+    return rule.function(*values, *outputs, ops=ops)
 
 
 def _unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:
@@ -154,6 +195,8 @@ def _paired(
     rule: Rule,
     result: Any,
     found: Sequence[Any],
+    masks: Sequence[Any] | None,
+    args: Sequence[Any],
     primals: Sequence[Any],
     tangents: Sequence[Any],
     level: ForwardLevel,
@@ -161,29 +204,36 @@ def _paired(
 ) -> Any:
     """The results of a kernel with their tangents."""
 
-    def dual(primal: Any, tangent: Any) -> Any:
+    def dual(primal: Any, tangent: Any, mask: Any) -> Any:
         if primal.dtype.kind not in "fc":
             return primal
         primal = _array(primal)
         if tangent is None:
             return DualArray(primal, None, level, co)
-        tangent, apart = _fitted(_array(tangent), primal, primals, tangents)
-        return DualArray(primal, tangent, level, co, apart)
+        tangent, view, apart = _fitted(_array(tangent), primal, primals, tangents)
+        made = DualArray(primal, tangent, level, co, apart, mask)
+        if view:
+            for x in duals_in(args):
+                if x.level.number == level.number:
+                    relate(made, x)
+        return made
 
     if rule.returns_list:
-        return [dual(p, t) for p, t in zip(result, found[0], strict=True)]
+        masks = [None] * len(result) if masks is None else masks
+        return [dual(p, t, m) for p, t, m in zip(result, found[0], masks, strict=True)]
     if rule.outputs == 1:
-        return dual(result, found[0])
-    by_position = dict(zip(rule.moving, found, strict=True))
-    return tuple(dual(p, by_position[i]) if i in by_position else p for i, p in enumerate(result))
+        return dual(result, found[0], None if masks is None else masks[0])
+    masks = [None] * len(found) if masks is None else masks
+    by_position = {i: (t, m) for i, t, m in zip(rule.moving, found, masks, strict=True)}
+    return tuple(dual(p, *by_position[i]) if i in by_position else p for i, p in enumerate(result))
 
 
 def _array(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, np.generic) else x
 
 
-def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, bool]:
-    """(the tangent in the shape, dtype and layout of the primal, whether it is apart from memory the primal shares).
+def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, bool, bool]:
+    """(the tangent in the shape, dtype and layout of the primal, whether that is a view, whether the tangent is none).
 
     A primal that is a view must have a tangent that is one; any other a tangent that nobody else holds. Only then may
     both be written into.
@@ -198,10 +248,10 @@ def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequenc
     view = any(overlap(whole, p if plain else plain_part(p)) for p in spread_lists(primals))
     shared = any(overlap(moved, plain_part(t)) for t in spread_lists(tangents) if t is not None)
     if view:
-        return tangent, plain and not shared
+        return tangent, True, plain and not shared
     if plain and tangent.strides != primal.strides:
-        return like(tangent, primal), False
-    return (ops.clone(tangent) if shared else tangent), False
+        return like(tangent, primal), False, False
+    return (ops.clone(tangent) if shared else tangent), False, False
 
 
 def overlap(a: Any, b: Any) -> bool:
@@ -222,6 +272,7 @@ def _after_write(target: DualArray, tangent: Any) -> DualArray:
     """The target of a kernel that has written into its primal, with the tangent written too."""
     if target.tangent is not None:
         target.tangent[...] = tangent
+    written(target, None)
     return target
 
 

@@ -11,6 +11,7 @@ from pullback.arrays.dual.array import DualArray, plain_part
 from pullback.arrays.dual.boundary import OPERATORS, at_level, make_dual, primal_of
 from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
+from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.mixed import ABOVE
@@ -136,8 +137,14 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
         )
     zeros = tangents.under(memory) if tangents and not isinstance(owner._array, Tensor) else _zeros_like(owner._array)
     become(owner, make_dual(before, wrap(zeros, owner._level), level))
+    base = at_level(owner, level)
+    if base is not None and not views:
+        base.untouched = np.ones(owner.shape, bool)
     for view, tangent in views:
-        view._array, view.__class__ = DualArray(primal_at(view._array, level), tangent, level), NestedTensor
+        made = DualArray(primal_at(view._array, level), tangent, level)
+        view._array, view.__class__ = made, NestedTensor
+        if base is not None:
+            relate(base, made)
 
 
 def _zeros_like(array: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.kernels import DUAL
+from pullback.arrays.dual.untouched import written
 from pullback.core.dispatch import table_of
 from pullback.core.errors import InplaceError
 from pullback.core.mixed import on_wrapped
@@ -67,6 +68,7 @@ def _assign(self: DualArray, name: str, value: Any) -> None:
             f"{name} cannot be followed by forward mode: this view shares the memory of its base, but its tangent does "
             "not share that of the base's tangent. Work on a clone(), or use the out-of-place form."
         )
+    written(self, value.untouched if same else None)
     _write(self.primal, name, primal)
     if self.tangent is not None:
         _write(self.tangent, name, table_of((primal,)).zeros_like(primal) if tangent is None else tangent)

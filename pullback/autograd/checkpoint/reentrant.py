@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from pullback.autograd.api import backward as run_backward
+from pullback.autograd.api import run_backward
 from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
 from pullback.autograd.function import Function, once_differentiable
 from pullback.autograd.run import PARTIAL

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.api import grad
+from pullback.autograd.api import gradients_of
 from pullback.core import cuts, modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import DtypeError, GradientError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import counter_of
 
 Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
 Function: TypeAlias = Callable[..., Any]
@@ -27,13 +28,14 @@ _SCALAR = {
 
 
 class _Recording(modes.ModeSwitch):
-    """Inside, operators of a level record."""
+    """Inside, a function is differentiated at a level: operators of it record."""
 
-    def __init__(self, level: int) -> None:
-        self.level = level
+    def __init__(self, level: int, is_transform: bool) -> None:
+        self.level, self.is_transform = level, is_transform
 
     def _changed(self, modes: modes.Modes) -> modes.Modes:
-        return modes.with_recording(True, self.level)
+        state = modes.deeper() if self.is_transform else modes
+        return state.with_recording(True, self.level).differentiating(self.level)
 
 
 class Bundle(NamedTuple):
@@ -56,19 +58,26 @@ class Point:
                 f"{name}() cannot differentiate inside inference_mode: nothing computed there enters a graph. Leave it "
                 "for this call: `with pullback.inference_mode(False):`."
             )
-        self.name, self.create_graph, self.strict = name, create_graph, strict
+        self.name, self.strict, self.asks_for_graph = name, strict, create_graph
         self.depends = False  # in forward mode: whether an output had a tangent
         given = _tensors(inputs, "inputs", name)
         if not given.tensors:
             raise GradientError(f"the inputs given to {name}() are an empty tuple: there is nothing to differentiate.")
-        # What a transform around this call differentiates is of its level: at that level alone does it meet our inputs.
-        self.level = max(modes.current().level, *(x._level for x in given.tensors))
+        # Inside a transform this call is one more, at a level of its own: what is around differentiates its results
+        # like all else. Beside Tensors of level 0 it has theirs; there create_graph=True is what a call around needs.
+        state = modes.current()
+        self.level = max(state.level, *(x._level for x in given.tensors))
+        self.create_graph = create_graph or self.level in state.differentiated
+        self.is_transform = self.level > 0
+        self.level += self.is_transform
+        if self.is_transform and cuts.WATCHED:
+            cuts.note_derivative(given.tensors)
         with self.recording():
             self.inputs = Bundle(tuple(self._input(x, i) for i, x in enumerate(given.tensors)), given.is_tuple)
 
     def recording(self) -> modes.ModeSwitch:
         """Record here, whatever the caller's mode."""
-        return _Recording(self.level)
+        return _Recording(self.level, self.is_transform)
 
     def _input(self, x: Tensor, i: int) -> Tensor:
         """A new Tensor on the memory of an input: the same Tensor, captured by the function, stays a constant."""
@@ -81,7 +90,7 @@ class Point:
             )
         if self.requires_grad(x) and self.create_graph:
             return TENSOR.alias(x)  # type: ignore[no-any-return]
-        return self.at_level(x.detach() if x._level == self.level else x).requires_grad_()
+        return self.at_level(_without_history(x) if x._level == self.level else x).requires_grad_()
 
     def at_level(self, x: Tensor) -> Tensor:
         """`x` as a tensor of the level at which this call differentiates."""
@@ -98,6 +107,12 @@ class Point:
         with cuts.Run(self.level) as self.run:
             self.function = function
             returned = function(*(self.inputs.tensors if inputs is None else inputs))
+        if any(_has_constant_grad(x) for x in self.inputs.tensors):
+            raise GradientError(
+                f"backward() was called inside the function given to {self.name}(), and left in .grad of an input a "
+                "number that depends on nothing. Take the inner gradient with autograd.grad or pullback.func.grad, "
+                "which return it."
+            )
         return _tensors(returned, "outputs", self.name)
 
     def evaluate_scalar(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Tensor:
@@ -141,7 +156,9 @@ class Point:
             )
         for i, (entry, x) in enumerate(zip(given.tensors, like.tensors, strict=True)):
             _check_entry(entry, x, f"v[{i}]" if like.is_tuple else "v", self.name, f"{what} {i}")
-        return given.tensors if self.create_graph else tuple(entry.detach() for entry in given.tensors)
+        if self.create_graph or self.is_transform:
+            return given.tensors
+        return tuple(map(_without_history, given.tensors))
 
     def gradients(
         self,
@@ -159,7 +176,7 @@ class Point:
             return (None,) * len(inputs)
         connected, given = zip(*pairs, strict=True)
         found: tuple[Tensor | None, ...]
-        found = grad(connected, inputs, given, retain_graph, create_graph, allow_unused=True)
+        found = gradients_of(connected, tuple(inputs), given, retain_graph, create_graph, allow_unused=True)
         return found
 
     def zero_cotangents(self, tensors: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
@@ -169,8 +186,28 @@ class Point:
         )
 
     def finished(self, results: Sequence[Tensor]) -> list[Tensor]:
-        """Results as the user wants them: with their history, or without."""
-        return list(results) if self.create_graph else [x.detach() for x in results]
+        """Results as the user wants them: of the level around, with their history, or without."""
+        if self.is_transform:
+            return [_outward(x) if x._level == self.level else x for x in results]
+        return list(results) if self.create_graph else [_without_history(x) for x in results]
+
+
+def _without_history(x: Tensor) -> Tensor:
+    """The same memory outside the graph, as detach() gives it, but with its tangents of forward mode."""
+    counter_of(x)
+    out = wrap(x._array, x._level)
+    out._counter = x._counter
+    return out
+
+
+def _outward(x: Tensor) -> Tensor:
+    """What a tensor of a transform is around, as a Tensor."""
+    return x._array if isinstance(x._array, Tensor) else wrap(x._array, 0)
+
+
+def _has_constant_grad(x: Tensor) -> bool:
+    grad = None if x._extra is None else x._extra.grad
+    return grad is not None and not grad._requires_grad
 
 
 def _tensors(value: Arrays, argument: str, name: str) -> Bundle:

@@ -134,7 +134,9 @@ def hessian(
     point = Point("hessian", inputs, create_graph=create_graph, strict=strict)
     with point.recording():
         if outer_jacobian_strategy == "forward-mode":
-            return _columns().assembled(point, lambda inputs: _gradient(point, func, inputs, recorded=create_graph))
+            return _columns().assembled(
+                point, lambda inputs: _gradient(point, func, inputs, recorded=point.create_graph)
+            )
         gradient = _gradient(point, func, point.inputs.tensors, recorded=True)
         names = [f"the gradient with respect to input {i}" for i in range(len(gradient.tensors))]
         return _assembled(point, gradient, names, conjugate=vectorize)
@@ -205,7 +207,7 @@ def _gradient_of_element(point: Point, output: Tensor, j: int) -> tuple[Tensor |
 def _check_row(point: Point, row: Tensor | None, name: str, i: int) -> None:
     if row is None:
         raise independent(point, name, i)
-    if point.create_graph and not point.requires_grad(row):
+    if point.asks_for_graph and not point.requires_grad(row):
         raise independent(point, f"the derivative of {name} with respect to input {i}", None)
 
 

@@ -55,7 +55,7 @@ def vjp(
         outputs = point.evaluate(func)
         check_outputs(point, outputs.tensors)
         cotangents = point.vector(v, outputs, "output")
-        found = point.gradients(outputs.tensors, point.inputs.tensors, cotangents, create_graph=create_graph)
+        found = point.gradients(outputs.tensors, point.inputs.tensors, cotangents, create_graph=point.create_graph)
         product = filled(
             point,
             found,
@@ -169,7 +169,7 @@ def vhp(
         check_outputs(point, (output,))
         gradient = point.gradients((output,), point.inputs.tensors, create_graph=True)
         check_gradient(point, gradient, "the output")
-        found = point.gradients(gradient, point.inputs.tensors, vector, create_graph=create_graph)
+        found = point.gradients(gradient, point.inputs.tensors, vector, create_graph=point.create_graph)
         product = filled(
             point,
             found,

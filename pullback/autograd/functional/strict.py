@@ -64,7 +64,7 @@ def filled(
     for i, (result, x) in enumerate(zip(results, like, strict=True)):
         if point.strict and result is None:
             raise GradientError(f"{missing.format(i)} (in {point.name}()). {_REMEDY}")
-        if point.strict and point.create_graph and result is not None and not point.requires_grad(result):
+        if point.strict and point.asks_for_graph and result is not None and not point.requires_grad(result):
             raise GradientError(
                 f"{constant.format(i)} (in {point.name}() with create_graph=True), so that it has no derivative. "
                 f"{_REMEDY}"

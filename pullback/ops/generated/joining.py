@@ -53,9 +53,9 @@ like_combinations = lambda run: lambda input, r=2, with_replacement=False: run(
 
 OPERATORS = [
     primitive("cat", kernels.cat, CatBackward0, list_of_tensors, like_cat, tensors=(), lists=((0, "tensors"),),
-        forms="function", aliases="concat concatenate", numpy="concatenate"),
+        tags="structural", forms="function", aliases="concat concatenate", numpy="concatenate"),
     primitive("stack", kernels.stack, StackBackward0, list_of_tensors, like_cat, tensors=(), lists=((0, "tensors"),),
-        forms="function", numpy="stack"),
+        tags="structural", forms="function", numpy="stack"),
     composite("hstack", composite_joining.hstack, like_hstack, forms="function", numpy="hstack"),
     composite("vstack", composite_joining.vstack, like_hstack, forms="function", aliases="row_stack", numpy="vstack"),
     composite("dstack", composite_joining.dstack, like_hstack, forms="function", numpy="dstack"),

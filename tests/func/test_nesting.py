@@ -1,0 +1,197 @@
+"""Every way to differentiate inside every other: right, or refused by name; never zeros, and no dual tensor leaks."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.arrays.dual import DualArray
+from pullback.autograd import forward_ad, functional
+
+X, V, W = np.array([1.3, 0.7]), np.array([1.0, -2.0]), np.array([0.5, 3.0])
+# Functions of two inputs with second and third derivatives that mix them; `scale` is what an inner one captures.
+
+
+def f(x, scale=1.0):
+    return (x**3 * np.sin(x[::-1]) * scale).sum()
+
+
+def along(tangent):
+    return (tangent * V).sum()
+
+
+def by_forward_ad(g, x, v):
+    with forward_ad.dual_level():
+        x = x if isinstance(x, pb.Tensor) else pb.asarray(x)
+        return forward_ad.unpack_dual(g(forward_ad.make_dual(x, pb.asarray(v)))).tangent
+
+
+def by_autograd(g, x, **how):
+    return pb.autograd.grad(g(x), x, **how)[0]
+
+
+F = functional
+# The derivative of g along V, at x: each in another way.
+INNER = {
+    "func.grad": lambda g, x: along(pb.func.grad(g)(x)),
+    "func.value_and_grad": lambda g, x: along(pb.func.value_and_grad(g)(x)[1]),
+    "func.jvp": lambda g, x: pb.func.jvp(g, (x,), (V,))[1],
+    "forward_ad": lambda g, x: by_forward_ad(g, x, V),
+    "autograd.grad": lambda g, x: along(by_autograd(g, x)),
+    "autograd.grad, recorded": lambda g, x: along(by_autograd(g, x, create_graph=True)),
+    "jacobian": lambda g, x: along(F.jacobian(g, x)),
+    "jacobian, recorded": lambda g, x: along(F.jacobian(g, x, create_graph=True)),
+    "jacobian, forward": lambda g, x: along(F.jacobian(g, x, strategy="forward-mode")),
+    "jacobian, forward, recorded": lambda g, x: along(F.jacobian(g, x, create_graph=True, strategy="forward-mode")),
+    "vjp": lambda g, x: along(F.vjp(g, x)[1]),
+    "vjp, recorded": lambda g, x: along(F.vjp(g, x, create_graph=True)[1]),
+    "jvp": lambda g, x: F.jvp(g, x, V)[1],
+    "jvp, recorded": lambda g, x: F.jvp(g, x, V, create_graph=True)[1],
+    "hessian": lambda g, x: (F.hessian(g, x) * V * W[:, None]).sum(),
+    "hessian, recorded": lambda g, x: (F.hessian(g, x, create_graph=True) * V * W[:, None]).sum(),
+    "hessian, forward": lambda g, x: (F.hessian(g, x, outer_jacobian_strategy="forward-mode") * V * W[:, None]).sum(),
+    "hvp": lambda g, x: (F.hvp(g, x, V)[1] * W).sum(),
+    "hvp, recorded": lambda g, x: (F.hvp(g, x, V, create_graph=True)[1] * W).sum(),
+    "vhp": lambda g, x: (F.vhp(g, x, V)[1] * W).sum(),
+    "vhp, recorded": lambda g, x: (F.vhp(g, x, V, create_graph=True)[1] * W).sum(),
+    "value of vjp": lambda g, x: F.vjp(g, x)[0],
+    "value of jvp": lambda g, x: F.jvp(g, x, V)[0],
+    "value of hvp, recorded": lambda g, x: F.hvp(g, x, V, create_graph=True)[0],
+}
+OUTER = {name: INNER[name] for name in INNER if "value" not in name or name.startswith("func.")}
+SECOND = ("hessian", "hvp", "vhp")
+
+
+def is_second(name):
+    return name.startswith(SECOND)
+
+
+def differences(h, x, order):
+    """The derivative of h along V (of the second order: along V and W), by differences in complex steps of reals."""
+    if order == 1:
+        return (h(x + 1e-5 * V) - h(x - 1e-5 * V)) / 2e-5
+    return sum(s * t * h(x + 1e-4 * (s * V + t * W)) for s in (1, -1) for t in (1, -1)) / 4e-8
+
+
+def value(result):
+    """The number in a result, which must hold no tangent and belong to no transform."""
+    if isinstance(result, pb.Tensor):
+        assert result._level == 0
+        assert not isinstance(result._array, (DualArray, pb.Tensor))
+        return result.detach().numpy()
+    assert isinstance(result, (np.ndarray, np.generic, float))
+    return np.asarray(result)
+
+
+REFUSALS = re.compile("does not require grad|starts both from a dual tensor|inside another transform's")
+
+
+def right_or_refused(h, outer, at, x):
+    expected = differences(h, X, 2 if is_second(outer) else 1)
+    try:
+        found = OUTER[outer](at, x)
+    except RuntimeError as error:
+        assert REFUSALS.search(str(error)), error  # noqa: PT017 - most raise nothing
+        return False
+    np.testing.assert_allclose(value(found), expected, rtol=1e-4 if is_second(outer) else 1e-6)
+    return True
+
+
+# What the arguments of the outer function are: arrays, Tensors, and leaves that require grad.
+ARGUMENTS = {
+    "array": lambda: X.copy(),
+    "tensor": lambda: pb.tensor(X),
+    "leaf": lambda: pb.tensor(X, requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("outer", OUTER)
+def test_one_inside_another(outer, inner, argument):
+    if outer.startswith("autograd") and argument != "leaf":
+        return
+
+    def h(x):  # for differences: the inner derivative alone
+        return float(value(INNER["func.grad" if inner.startswith("autograd") else inner](f, x)))
+
+    done = right_or_refused(h, outer, lambda x: INNER[inner](f, x), ARGUMENTS[argument]())
+    assert done or inner.startswith("autograd") or (outer.startswith("autograd") and "recorded" not in inner)
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("outer", OUTER)
+def test_what_the_inner_function_captures_is_differentiated(outer, inner):
+    if inner.startswith("autograd") or outer.startswith("autograd"):
+        return
+
+    def through(x):
+        point = pb.tensor(X) * 1.1
+        return INNER[inner](lambda y: f(y, scale=(x * x).sum()), point)
+
+    done = right_or_refused(lambda x: float(value(through(x))), outer, through, X.copy())
+    assert done or (outer, inner) == ("func.jvp", "forward_ad")
+
+
+@pytest.mark.parametrize("inner", [name for name in INNER if not name.startswith("autograd")])
+@pytest.mark.parametrize("outer", ["func.grad", "func.jvp", "forward_ad", "jacobian", "jvp, recorded"])
+def test_three_deep(outer, inner):
+    def middle(x):
+        return INNER["vjp"](lambda y: INNER[inner](f, y), x)
+
+    done = right_or_refused(lambda x: float(value(middle(x))), outer, middle, X.copy())
+    assert done or (outer == "func.grad" and "forward" in inner)
+
+
+@pytest.mark.parametrize("transform", ["func.grad", "func.value_and_grad"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_backward_inside_a_transform_is_refused(transform, create_graph):
+    def g(x):
+        y = f(x)
+        y.backward(create_graph=create_graph)
+        return y
+
+    for x in (X, pb.tensor(X)):
+        with pytest.raises(
+            RuntimeError, match=r"backward\(\) called inside a function that func\.grad.*autograd\.grad"
+        ):
+            INNER[transform](g, x)
+
+
+@pytest.mark.parametrize("outer", ["jacobian", "vjp, recorded", "jvp", "hvp"])
+def test_a_number_that_backward_left_is_refused(outer):
+    def g(x):
+        y = f(x)
+        y.backward(retain_graph=True)
+        return (x.grad * V).sum() + y
+
+    with pytest.raises(RuntimeError, match=r"backward\(\) was called inside the function given to .*autograd\.grad"):
+        OUTER[outer](g, X)
+
+
+def test_backward_of_something_else_inside_is_no_matter():
+    def g(x):
+        w = pb.tensor(2.0, requires_grad=True)
+        (w**3).backward()
+        return (x * x).sum() * w.grad
+
+    np.testing.assert_allclose(pb.func.grad(g)(X), 24 * X)
+    np.testing.assert_allclose(F.jacobian(g, X).numpy(), 24 * X)
+
+
+def test_outside_of_transforms_results_have_no_history_unless_asked():
+    x = pb.tensor(X, requires_grad=True)
+    for result in (F.jacobian(f, x), F.vjp(f, x)[1], F.hessian(f, x), *F.jvp(f, x, V)):
+        assert not result.requires_grad
+    assert not pb.autograd.grad(f(x), x)[0].requires_grad
+
+
+def test_recording_may_be_switched_off_inside():
+    def g(x):
+        y = f(x)
+        with pb.no_grad():
+            slope = pb.autograd.grad(y, x)[0]
+        return (slope * x).sum()  # the slope is a constant here
+
+    np.testing.assert_allclose(pb.func.grad(g)(X), pb.func.grad(f)(X))
