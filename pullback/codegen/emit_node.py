@@ -50,10 +50,10 @@ class NodeEmitter:
         tags = self.derivative.native.tags
         if "pointwise" in tags and not self.schema.returns_list and len(self.derivative.differentiable_outputs) == 1:
             lines.append("    pointwise = True")
-        if tags & {"masking", "structural", "view"}:
-            lines.append("    structural = True")
         if layout.masking:
             lines.append("    masking = True")
+        elif tags & {"structural", "view"}:
+            lines.append("    structural = True")
         if not pattern:
             lines += emit_save(layout)
         grad = "grads" if layout.multi else "grad"

@@ -75,7 +75,7 @@ class TangentEmitter:
         lines = [f"{arg.name}_t = {self._or_zeros(arg)}" for arg in self.inputs if self._stands_in(arg)]
         lines += self._returns()
         head = f"def {self.schema.unique_name}_tangent({', '.join(self.parameters())}, *, ops):"
-        return "\n".join([head, f'    """Tangent of {self.schema.full_name}."""', indent("\n".join(lines), "    ")])
+        return "\n".join([head, indent("\n".join(lines), "    ")])
 
     def _returns(self) -> list[str]:
         """The lines that return the tangents, without the terms of undefined ones."""

@@ -37,7 +37,8 @@ def generate() -> dict[str, str]:
     files["late.py"] = f'"""What the areas that are loaded late will bring. {_NOTE}"""\n\n{announced}\n'
     title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
     files["tangents.py"] = emit_module(title, tangent_parts(registry), _sources(registry))
-    return {name: formatted(text) for name, text in files.items()}
+    # One empty line between definitions is enough where nobody writes.
+    return {name: formatted(text).replace("\n\n\n", "\n\n") for name, text in files.items()}
 
 
 def _of(registry: Registry, area: str) -> list[NativeFunction]:

@@ -20,10 +20,9 @@ CORE: dict[str, tuple[str, ...]] = {
     ),
     "pullback.core.dispatch": ("TENSOR", "attribute"),
     "pullback.core.node": ("MultiNode", "Node"),
-    "pullback.core.saved": ("Released", "save_list", "save_other", "watch_output"),
+    "pullback.core.saved": ("Released", "save_input", "save_list", "watch_output"),
     "pullback.core.saving_nodes": tuple(SAVING_NODES),
     "pullback.core.snapshot": ("FIXED", "snapshot"),
-    "pullback.core.tensor": ("Tensor",),
     "pullback.core.undifferentiable": (
         "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",
     ),

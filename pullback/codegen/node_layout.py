@@ -115,11 +115,8 @@ class NodeLayout:
         if self.sure_tensor:
             return tensor
         fixed = ", True" if isinstance(self.derivative.formula_for(name).formula, Marker) else ""
-        either = [
-            f"if type({value}) is Tensor:", *(f"    {statement}" for _, statement in tensor),
-            "else:", f"    node.saved_{name}, node.version_{name} = save_other({value}{fixed})",
-        ]  # fmt: skip
-        return [(f"saved_{name}", "\n".join(either)), (f"version_{name}", "")]
+        both = f"node.saved_{name}, node.version_{name} = save_input({value}{fixed})"
+        return [(f"saved_{name}", both), (f"version_{name}", "")]
 
     def _output_fills(self, name: str, how: frozenset[str]) -> list[tuple[str, str]]:
         if self.schema.returns_list:

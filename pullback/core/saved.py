@@ -35,6 +35,13 @@ def version_when_saved(x: object) -> Version:
     return None
 
 
+def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
+    """What to keep of an input that may be a Tensor or a constant, and its version; `fixed` as in `save_other`."""
+    if type(x) is Tensor:
+        return x, x._counter and x._counter.n
+    return save_other(x, fixed)
+
+
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
     """What to keep of an input of any type, and its version.
 

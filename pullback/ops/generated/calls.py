@@ -17,7 +17,6 @@ from pullback.core.view import describe_view, make_view, shares_memory
 
 FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers
 
-
 def one_tensor_0(op, kernel):
     """One tensor."""
     record, floating = op.record, op.floating
@@ -66,7 +65,6 @@ def one_tensor_0(op, kernel):
         return dispatch(op, (input,))
 
     return run
-
 
 def one_tensor_1(op, kernel):
     """One tensor and one argument more."""
@@ -117,7 +115,6 @@ def one_tensor_1(op, kernel):
 
     return run
 
-
 def one_tensor_2(op, kernel):
     """One tensor and two arguments more."""
     record, floating = op.record, op.floating
@@ -166,7 +163,6 @@ def one_tensor_2(op, kernel):
         return dispatch(op, (input, a0, a1))
 
     return run
-
 
 def one_tensor_3(op, kernel):
     """One tensor and three arguments more."""
@@ -217,7 +213,6 @@ def one_tensor_3(op, kernel):
 
     return run
 
-
 def one_tensor(op, kernel):
     """One tensor and any arguments more."""
     record, floating = op.record, op.floating
@@ -266,7 +261,6 @@ def one_tensor(op, kernel):
         return dispatch(op, (input, *rest))
 
     return run
-
 
 def two_tensors_0(op, kernel):
     """Two tensors."""
@@ -335,7 +329,6 @@ def two_tensors_0(op, kernel):
 
     return run
 
-
 def two_tensors_1(op, kernel):
     """Two tensors and one argument more."""
     record, floating = op.record, op.floating
@@ -402,7 +395,6 @@ def two_tensors_1(op, kernel):
         return dispatch(op, (input, other, a0))
 
     return run
-
 
 def two_tensors(op, kernel):
     """Two tensors and any arguments more."""
@@ -471,7 +463,6 @@ def two_tensors(op, kernel):
 
     return run
 
-
 def three_tensors(op, kernel):
     """Three tensors and any arguments more."""
     record, floating = op.record, op.floating
@@ -533,7 +524,6 @@ def three_tensors(op, kernel):
 
     return run
 
-
 def several_results(op, kernel):
     """One tensor and any arguments more, several results."""
     record, multi, view = op.record, op.multi, op.view
@@ -568,7 +558,6 @@ def several_results(op, kernel):
         return dispatch(op, (input, *rest))
 
     return run
-
 
 def list_of_tensors(op, kernel):
     """A list of tensors and any arguments more."""

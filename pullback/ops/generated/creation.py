@@ -19,7 +19,6 @@ from pullback.core.snapshot import FIXED, snapshot
 from pullback.ops.declarations import creating, primitive
 from pullback.arrays import numpy as kernels
 
-
 class LinspaceBackward0(Node):
     """linspace(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None) -> Tensor"""
 
@@ -36,7 +35,6 @@ class LinspaceBackward0(Node):
         if self._next1 is not None:
             grad_of_end = ops.sum(grad * ops.linspace(0.0, 1.0, self.arg_steps))
         return grad_of_start, grad_of_end
-
 
 class LogspaceBackward0(Node):
     """logspace(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None) -> Tensor"""
@@ -65,7 +63,6 @@ class LogspaceBackward0(Node):
 
     def release(self):
         self.version_result, self.saved_result = Released, None
-
 
 # fmt: off
 like_zeros = lambda run: lambda *size_, dtype=None, size=UNSET, device="cpu", requires_grad=False, out=None, **misspelt: refuse_keyword(run.__name__, misspelt, ('dtype', 'size', 'device', 'requires_grad', 'out')) if misspelt else run(

@@ -14,10 +14,9 @@ from pullback.core.arguments import (
     tensor_list,
 )
 from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Released, save_input, watch_output
 from pullback.core.saving_nodes import SavesSelf, SavesSelfAndResult
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.determinants import (
@@ -66,7 +65,6 @@ from pullback.ops.generated.calls import (
 from pullback.arrays.numpy import decompositions as kernels
 from pullback.ops.composite import decompositions as composite_decompositions
 
-
 class LinalgInvExBackward0(MultiNode):
     """linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"""
 
@@ -92,7 +90,6 @@ class LinalgInvExBackward0(MultiNode):
         self.version_inverse, self.saved_inverse = Released, None
         self.version_info, self.saved_info = Released, None
 
-
 class LinalgSolveExBackward0(MultiNode):
     """linalg_solve_matrices(Tensor A, Tensor B, bool check_errors=False) -> (Tensor result, Tensor info)"""
 
@@ -103,11 +100,7 @@ class LinalgSolveExBackward0(MultiNode):
     differentiable_outputs = (True, False)
 
     def save(node, out, A, B, check_errors):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A)
+        node.saved_A, node.version_A = save_input(A)
         node.saved_result = out[0]._array
         node.version_result = watch_output(out[0])
         node.saved_info = out[1]._array
@@ -128,7 +121,6 @@ class LinalgSolveExBackward0(MultiNode):
         self.version_result, self.saved_result = Released, None
         self.version_info, self.saved_info = Released, None
 
-
 class LinalgSolveTriangularBackward0(Node):
     """linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"""
 
@@ -137,11 +129,7 @@ class LinalgSolveTriangularBackward0(Node):
     saves_self = True
 
     def save(node, out, A, B, upper, left, unitriangular):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A)
+        node.saved_A, node.version_A = save_input(A)
         node.arg_upper = upper
         node.arg_left = left
         node.arg_unitriangular = unitriangular
@@ -167,7 +155,6 @@ class LinalgSolveTriangularBackward0(Node):
         self.version_A, self.saved_A = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class LinalgPinvBackward0(SavesSelfAndResult):
     """linalg_pinv_matrices(Tensor self, any atol=None, any rtol=None, bool hermitian=False) -> Tensor"""
 
@@ -177,7 +164,6 @@ class LinalgPinvBackward0(SavesSelfAndResult):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (pinv_backward(grad, self_, result_, ops=ops),)
-
 
 class LinalgLstsqBackward0(MultiNode):
     """linalg_lstsq_matrices(Tensor self, Tensor b, float? rcond=None, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"""
@@ -197,16 +183,8 @@ class LinalgLstsqBackward0(MultiNode):
     differentiable_outputs = (True, True, False, False)
 
     def save(node, out, input, b, rcond, driver):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(b) is Tensor:
-            node.saved_b = b
-            node.version_b = b._counter and b._counter.n
-        else:
-            node.saved_b, node.version_b = save_other(b)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_b, node.version_b = save_input(b)
         node.arg_rcond = rcond if type(rcond) in FIXED else snapshot(rcond)
         node.saved_solution = out[0]._array
         node.version_solution = watch_output(out[0])
@@ -233,7 +211,6 @@ class LinalgLstsqBackward0(MultiNode):
         self.version_b, self.saved_b = Released, None
         self.version_solution, self.saved_solution = Released, None
 
-
 class LinalgCholeskyExBackward0(MultiNode):
     """linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"""
 
@@ -255,7 +232,6 @@ class LinalgCholeskyExBackward0(MultiNode):
 
     def release(self):
         self.version_L, self.saved_L = Released, None
-
 
 class LinalgLuFactorExBackward0(MultiNode):
     """linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"""
@@ -282,7 +258,6 @@ class LinalgLuFactorExBackward0(MultiNode):
         self.version_LU, self.saved_LU = Released, None
         self.version_pivots, self.saved_pivots = Released, None
 
-
 class LinalgLdlSolveBackward0(Node):
     """linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"""
 
@@ -293,16 +268,8 @@ class LinalgLdlSolveBackward0(Node):
     def save(node, out, LD, pivots, B, hermitian):
         node.arg_hermitian = hermitian
         if node._next1 is not None:
-            if type(LD) is Tensor:
-                node.saved_LD = LD
-                node.version_LD = LD._counter and LD._counter.n
-            else:
-                node.saved_LD, node.version_LD = save_other(LD, True)
-            if type(pivots) is Tensor:
-                node.saved_pivots = pivots
-                node.version_pivots = pivots._counter and pivots._counter.n
-            else:
-                node.saved_pivots, node.version_pivots = save_other(pivots, True)
+            node.saved_LD, node.version_LD = save_input(LD, True)
+            node.saved_pivots, node.version_pivots = save_input(pivots, True)
 
     def apply(self, ops, grad, unpack):
         grad_of_LD = grad_of_B = None
@@ -317,7 +284,6 @@ class LinalgLdlSolveBackward0(Node):
     def release(self):
         self.version_LD, self.saved_LD = Released, None
         self.version_pivots, self.saved_pivots = Released, None
-
 
 class LinalgQrBackward0(MultiNode):
     """linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)"""
@@ -348,7 +314,6 @@ class LinalgQrBackward0(MultiNode):
         self.version_A, self.saved_A = Released, None
         self.version_Q, self.saved_Q = Released, None
         self.version_R, self.saved_R = Released, None
-
 
 class LinalgEighBackward0(MultiNode):
     """linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)"""
@@ -385,7 +350,6 @@ class LinalgEighBackward0(MultiNode):
         self.version_eigenvalues, self.saved_eigenvalues = Released, None
         self.version_eigenvectors, self.saved_eigenvectors = Released, None
 
-
 class LinalgEigvalshBackward0(Node):
     """linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor"""
 
@@ -404,7 +368,6 @@ class LinalgEigvalshBackward0(Node):
 
     def release(self):
         self.version_self, self.saved_self = Released, None
-
 
 class LinalgEigBackward0(MultiNode):
     """linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"""
@@ -441,7 +404,6 @@ class LinalgEigBackward0(MultiNode):
         self.version_eigenvalues, self.saved_eigenvalues = Released, None
         self.version_eigenvectors, self.saved_eigenvectors = Released, None
 
-
 class LinalgEigvalsBackward0(SavesSelf):
     """linalg_eigvals(Tensor self) -> Tensor"""
 
@@ -450,7 +412,6 @@ class LinalgEigvalsBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (eigvals_backward(grad, self_, ops=ops),)
-
 
 class LobpcgPairsBackward0(MultiNode):
     """lobpcg_pairs(Tensor A, Tensor? B, Tensor X, Tensor? iK, int k, int? niter, float tol, bool largest) -> (Tensor eigenvalues, Tensor eigenvectors)"""
@@ -471,16 +432,8 @@ class LobpcgPairsBackward0(MultiNode):
     differentiable_outputs = (True, True)
 
     def save(node, out, A, B, X, iK, k, niter, tol, largest):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A)
-        if type(B) is Tensor:
-            node.saved_B = B
-            node.version_B = B._counter and B._counter.n
-        else:
-            node.saved_B, node.version_B = save_other(B)
+        node.saved_A, node.version_A = save_input(A)
+        node.saved_B, node.version_B = save_input(B)
         node.saved_eigenvalues = out[0]._array
         node.version_eigenvalues = watch_output(out[0])
         node.saved_eigenvectors = out[1]._array
@@ -509,7 +462,6 @@ class LobpcgPairsBackward0(MultiNode):
         self.version_eigenvalues, self.saved_eigenvalues = Released, None
         self.version_eigenvectors, self.saved_eigenvectors = Released, None
 
-
 class EigenvalueSlopeBackward0(Node):
     """eigenvalue_slope(Tensor A, Tensor slopes, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor"""
 
@@ -527,26 +479,10 @@ class EigenvalueSlopeBackward0(Node):
     inputs = (0, 1)
 
     def save(node, out, A, slopes, values, vectors, inverse, hermitian):
-        if type(slopes) is Tensor:
-            node.saved_slopes = slopes
-            node.version_slopes = slopes._counter and slopes._counter.n
-        else:
-            node.saved_slopes, node.version_slopes = save_other(slopes)
-        if type(values) is Tensor:
-            node.saved_values = values
-            node.version_values = values._counter and values._counter.n
-        else:
-            node.saved_values, node.version_values = save_other(values, True)
-        if type(vectors) is Tensor:
-            node.saved_vectors = vectors
-            node.version_vectors = vectors._counter and vectors._counter.n
-        else:
-            node.saved_vectors, node.version_vectors = save_other(vectors, True)
-        if type(inverse) is Tensor:
-            node.saved_inverse = inverse
-            node.version_inverse = inverse._counter and inverse._counter.n
-        else:
-            node.saved_inverse, node.version_inverse = save_other(inverse, True)
+        node.saved_slopes, node.version_slopes = save_input(slopes)
+        node.saved_values, node.version_values = save_input(values, True)
+        node.saved_vectors, node.version_vectors = save_input(vectors, True)
+        node.saved_inverse, node.version_inverse = save_input(inverse, True)
         node.arg_hermitian = hermitian
 
     def apply(self, ops, grad, unpack):
@@ -572,7 +508,6 @@ class EigenvalueSlopeBackward0(Node):
         self.version_vectors, self.saved_vectors = Released, None
         self.version_inverse, self.saved_inverse = Released, None
 
-
 class EigenvalueTangentBackward0(Node):
     """eigenvalue_tangent(Tensor A, Tensor tangent, Tensor values, Tensor vectors, Tensor inverse, bool hermitian) -> Tensor"""
 
@@ -593,34 +528,14 @@ class EigenvalueTangentBackward0(Node):
     saves_self = True
 
     def save(node, out, A, tangent, values, vectors, inverse, hermitian):
-        if type(values) is Tensor:
-            node.saved_values = values
-            node.version_values = values._counter and values._counter.n
-        else:
-            node.saved_values, node.version_values = save_other(values, True)
-        if type(vectors) is Tensor:
-            node.saved_vectors = vectors
-            node.version_vectors = vectors._counter and vectors._counter.n
-        else:
-            node.saved_vectors, node.version_vectors = save_other(vectors, True)
-        if type(inverse) is Tensor:
-            node.saved_inverse = inverse
-            node.version_inverse = inverse._counter and inverse._counter.n
-        else:
-            node.saved_inverse, node.version_inverse = save_other(inverse, True)
+        node.saved_values, node.version_values = save_input(values, True)
+        node.saved_vectors, node.version_vectors = save_input(vectors, True)
+        node.saved_inverse, node.version_inverse = save_input(inverse, True)
         node.arg_hermitian = hermitian
         if node._next1 is not None:
-            if type(A) is Tensor:
-                node.saved_A = A
-                node.version_A = A._counter and A._counter.n
-            else:
-                node.saved_A, node.version_A = save_other(A)
+            node.saved_A, node.version_A = save_input(A)
         if node._next0 is not None:
-            if type(tangent) is Tensor:
-                node.saved_tangent = tangent
-                node.version_tangent = tangent._counter and tangent._counter.n
-            else:
-                node.saved_tangent, node.version_tangent = save_other(tangent)
+            node.saved_tangent, node.version_tangent = save_input(tangent)
 
     def apply(self, ops, grad, unpack):
         values = unpack(self.saved_values, self.version_values, self)
@@ -643,7 +558,6 @@ class EigenvalueTangentBackward0(Node):
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
         self.version_inverse, self.saved_inverse = Released, None
-
 
 class LinalgSvdBackward0(MultiNode):
     """linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"""
@@ -677,7 +591,6 @@ class LinalgSvdBackward0(MultiNode):
         self.version_S, self.saved_S = Released, None
         self.version_Vh, self.saved_Vh = Released, None
 
-
 class LinalgSvdvalsBackward0(Node):
     """linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"""
 
@@ -700,7 +613,6 @@ class LinalgSvdvalsBackward0(Node):
         self.version_A, self.saved_A = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class SingularValueSlopeBackward0(Node):
     """singular_value_slope(Tensor A, Tensor slopes, Tensor U, Tensor S, Tensor Vh) -> Tensor"""
 
@@ -720,31 +632,11 @@ class SingularValueSlopeBackward0(Node):
     saves_self = True
 
     def save(node, out, A, slopes, U, S, Vh):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A)
-        if type(slopes) is Tensor:
-            node.saved_slopes = slopes
-            node.version_slopes = slopes._counter and slopes._counter.n
-        else:
-            node.saved_slopes, node.version_slopes = save_other(slopes)
-        if type(U) is Tensor:
-            node.saved_U = U
-            node.version_U = U._counter and U._counter.n
-        else:
-            node.saved_U, node.version_U = save_other(U, True)
-        if type(S) is Tensor:
-            node.saved_S = S
-            node.version_S = S._counter and S._counter.n
-        else:
-            node.saved_S, node.version_S = save_other(S, True)
-        if type(Vh) is Tensor:
-            node.saved_Vh = Vh
-            node.version_Vh = Vh._counter and Vh._counter.n
-        else:
-            node.saved_Vh, node.version_Vh = save_other(Vh, True)
+        node.saved_A, node.version_A = save_input(A)
+        node.saved_slopes, node.version_slopes = save_input(slopes)
+        node.saved_U, node.version_U = save_input(U, True)
+        node.saved_S, node.version_S = save_input(S, True)
+        node.saved_Vh, node.version_Vh = save_input(Vh, True)
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -763,7 +655,6 @@ class SingularValueSlopeBackward0(Node):
         self.version_U, self.saved_U = Released, None
         self.version_S, self.saved_S = Released, None
         self.version_Vh, self.saved_Vh = Released, None
-
 
 class SingularValueTangentBackward0(Node):
     """singular_value_tangent(Tensor A, Tensor tangent, Tensor U, Tensor S, Tensor Vh) -> Tensor"""
@@ -784,32 +675,12 @@ class SingularValueTangentBackward0(Node):
     saves_self = True
 
     def save(node, out, A, tangent, U, S, Vh):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A)
-        if type(U) is Tensor:
-            node.saved_U = U
-            node.version_U = U._counter and U._counter.n
-        else:
-            node.saved_U, node.version_U = save_other(U, True)
-        if type(S) is Tensor:
-            node.saved_S = S
-            node.version_S = S._counter and S._counter.n
-        else:
-            node.saved_S, node.version_S = save_other(S, True)
-        if type(Vh) is Tensor:
-            node.saved_Vh = Vh
-            node.version_Vh = Vh._counter and Vh._counter.n
-        else:
-            node.saved_Vh, node.version_Vh = save_other(Vh, True)
+        node.saved_A, node.version_A = save_input(A)
+        node.saved_U, node.version_U = save_input(U, True)
+        node.saved_S, node.version_S = save_input(S, True)
+        node.saved_Vh, node.version_Vh = save_input(Vh, True)
         if node._next0 is not None:
-            if type(tangent) is Tensor:
-                node.saved_tangent = tangent
-                node.version_tangent = tangent._counter and tangent._counter.n
-            else:
-                node.saved_tangent, node.version_tangent = save_other(tangent)
+            node.saved_tangent, node.version_tangent = save_input(tangent)
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -831,7 +702,6 @@ class SingularValueTangentBackward0(Node):
         self.version_S, self.saved_S = Released, None
         self.version_Vh, self.saved_Vh = Released, None
 
-
 class LinalgDetBackward0(Node):
     """linalg_det(Tensor A) -> Tensor"""
 
@@ -849,7 +719,6 @@ class LinalgDetBackward0(Node):
 
     def release(self):
         self.version_A, self.saved_A = Released, None
-
 
 class AdjugateBackward0(Node):
     """adjugate(Tensor A) -> Tensor"""
@@ -869,7 +738,6 @@ class AdjugateBackward0(Node):
     def release(self):
         self.version_A, self.saved_A = Released, None
 
-
 class AdjugateSlopeBackward0(Node):
     """adjugate_slope(Tensor A, Tensor tangent) -> Tensor"""
 
@@ -878,17 +746,9 @@ class AdjugateSlopeBackward0(Node):
     saves_self = True
 
     def save(node, out, A, tangent):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A)
+        node.saved_A, node.version_A = save_input(A)
         if node._next0 is not None:
-            if type(tangent) is Tensor:
-                node.saved_tangent = tangent
-                node.version_tangent = tangent._counter and tangent._counter.n
-            else:
-                node.saved_tangent, node.version_tangent = save_other(tangent)
+            node.saved_tangent, node.version_tangent = save_input(tangent)
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -903,7 +763,6 @@ class AdjugateSlopeBackward0(Node):
     def release(self):
         self.version_A, self.saved_A = Released, None
         self.version_tangent, self.saved_tangent = Released, None
-
 
 class LinalgSlogdetBackward0(MultiNode):
     """linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"""
@@ -929,7 +788,6 @@ class LinalgSlogdetBackward0(MultiNode):
     def release(self):
         self.version_A, self.saved_A = Released, None
         self.version_sign, self.saved_sign = Released, None
-
 
 class HermitianMapBackward0(MultiNode):
     """hermitian_map(Tensor A, any function, str UPLO="L") -> (Tensor result, Tensor values, Tensor vectors)"""
@@ -970,7 +828,6 @@ class HermitianMapBackward0(MultiNode):
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
 
-
 class HermitianMapSlopeBackward0(Node):
     """hermitian_map_slope(Tensor A, Tensor direction, Tensor values, Tensor vectors, any function) -> Tensor"""
 
@@ -989,28 +846,12 @@ class HermitianMapSlopeBackward0(Node):
     saves_self = True
 
     def save(node, out, A, direction, values, vectors, function):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A)
-        if type(values) is Tensor:
-            node.saved_values = values
-            node.version_values = values._counter and values._counter.n
-        else:
-            node.saved_values, node.version_values = save_other(values, True)
-        if type(vectors) is Tensor:
-            node.saved_vectors = vectors
-            node.version_vectors = vectors._counter and vectors._counter.n
-        else:
-            node.saved_vectors, node.version_vectors = save_other(vectors, True)
+        node.saved_A, node.version_A = save_input(A)
+        node.saved_values, node.version_values = save_input(values, True)
+        node.saved_vectors, node.version_vectors = save_input(vectors, True)
         node.arg_function = function if type(function) in FIXED else snapshot(function)
         if node._next0 is not None:
-            if type(direction) is Tensor:
-                node.saved_direction = direction
-                node.version_direction = direction._counter and direction._counter.n
-            else:
-                node.saved_direction, node.version_direction = save_other(direction)
+            node.saved_direction, node.version_direction = save_input(direction)
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -1029,7 +870,6 @@ class HermitianMapSlopeBackward0(Node):
         self.version_direction, self.saved_direction = Released, None
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
-
 
 class HermitianMapCurveBackward0(Node):
     """hermitian_map_curve(Tensor A, Tensor direction, Tensor other, Tensor values, Tensor vectors, any function) -> Tensor"""
@@ -1051,34 +891,14 @@ class HermitianMapCurveBackward0(Node):
     saves_self = True
 
     def save(node, out, A, direction, other, values, vectors, function):
-        if type(A) is Tensor:
-            node.saved_A = A
-            node.version_A = A._counter and A._counter.n
-        else:
-            node.saved_A, node.version_A = save_other(A, True)
-        if type(values) is Tensor:
-            node.saved_values = values
-            node.version_values = values._counter and values._counter.n
-        else:
-            node.saved_values, node.version_values = save_other(values, True)
-        if type(vectors) is Tensor:
-            node.saved_vectors = vectors
-            node.version_vectors = vectors._counter and vectors._counter.n
-        else:
-            node.saved_vectors, node.version_vectors = save_other(vectors, True)
+        node.saved_A, node.version_A = save_input(A, True)
+        node.saved_values, node.version_values = save_input(values, True)
+        node.saved_vectors, node.version_vectors = save_input(vectors, True)
         node.arg_function = function if type(function) in FIXED else snapshot(function)
         if node._nexts[2] is not None:
-            if type(direction) is Tensor:
-                node.saved_direction = direction
-                node.version_direction = direction._counter and direction._counter.n
-            else:
-                node.saved_direction, node.version_direction = save_other(direction)
+            node.saved_direction, node.version_direction = save_input(direction)
         if node._nexts[1] is not None:
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         A = unpack(self.saved_A, self.version_A, self)
@@ -1102,7 +922,6 @@ class HermitianMapCurveBackward0(Node):
         self.version_values, self.saved_values = Released, None
         self.version_vectors, self.saved_vectors = Released, None
 
-
 class LinalgMatrixExpBackward0(SavesSelf):
     """linalg_matrix_exp(Tensor self) -> Tensor"""
 
@@ -1111,7 +930,6 @@ class LinalgMatrixExpBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (matrix_exp_slope(adjoint_of(self_, ops=ops), grad, ops=ops),)
-
 
 class LinalgVectorNormBackward0(Node):
     """linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
@@ -1152,7 +970,6 @@ class LinalgVectorNormBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class RenormBackward0(Node):
     """renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"""
 
@@ -1174,7 +991,6 @@ class RenormBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class CdistBackward0(Node):
     """cdist_rows(Tensor x1, Tensor x2, float p=2.0) -> Tensor"""
 
@@ -1183,16 +999,8 @@ class CdistBackward0(Node):
     saves_self = True
 
     def save(node, out, x1, x2, p):
-        if type(x1) is Tensor:
-            node.saved_x1 = x1
-            node.version_x1 = x1._counter and x1._counter.n
-        else:
-            node.saved_x1, node.version_x1 = save_other(x1)
-        if type(x2) is Tensor:
-            node.saved_x2 = x2
-            node.version_x2 = x2._counter and x2._counter.n
-        else:
-            node.saved_x2, node.version_x2 = save_other(x2)
+        node.saved_x1, node.version_x1 = save_input(x1)
+        node.saved_x2, node.version_x2 = save_input(x2)
         node.arg_p = p if type(p) in FIXED else snapshot(p)
         node.saved_result = out._array
         node.version_result = watch_output(out)
@@ -1210,7 +1018,6 @@ class CdistBackward0(Node):
         self.version_x1, self.saved_x1 = Released, None
         self.version_x2, self.saved_x2 = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 # fmt: off
 like_linalg_inv_ex = lambda run: lambda A, *, check_errors=False, out=None: run(

@@ -9,7 +9,6 @@ from pullback.ops.generated.calls import one_tensor_3
 from pullback.arrays.numpy import fft as kernels
 from pullback.ops.composite import fft as composite_fft
 
-
 class FftC2CBackward0(Node):
     """fft_c2c(Tensor self, int[] dim, str scale, bool forward) -> Tensor"""
 
@@ -23,7 +22,6 @@ class FftC2CBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.fft_c2c(grad, self.arg_dim, self.arg_scale, not self.arg_forward),)
-
 
 class FftR2CBackward0(Node):
     """fft_r2c(Tensor self, int[] dim, str scale, bool onesided) -> Tensor"""
@@ -40,7 +38,6 @@ class FftR2CBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (r2c_adjoint(grad, self.arg_dim, self.arg_scale, self.arg_onesided, self.self_shape, ops=ops),)
 
-
 class FftC2RBackward0(Node):
     """fft_c2r(Tensor self, int[] dim, str scale, int last_dim_size) -> Tensor"""
 
@@ -53,7 +50,6 @@ class FftC2RBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (c2r_adjoint(grad, self.arg_dim, self.arg_scale, ops=ops),)
-
 
 # fmt: off
 like_fft_fft = lambda run: lambda input, n=None, dim=-1, norm=None, *, axis=UNSET, out=None: run(

@@ -17,9 +17,8 @@ from pullback.core.arguments import (
 )
 from pullback.core.dispatch import attribute
 from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Released, save_input, watch_output
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.indexing import (
     index_copy_source,
@@ -50,13 +49,11 @@ from pullback.ops.generated.calls import (
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import indexing as composite_indexing
 
-
 class SliceBackward0(Node):
     """slice_view(Tensor(a) self, any index) -> Tensor(a)"""
 
     __slots__ = ("arg_index", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, index):
@@ -65,7 +62,6 @@ class SliceBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.slice_backward(grad, self.self_shape, self.arg_index),)
-
 
 class SliceBackwardBackward0(Node):
     """slice_backward(Tensor self, int[] shape, any index) -> Tensor"""
@@ -80,13 +76,11 @@ class SliceBackwardBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.slice_view(grad, self.arg_index),)
 
-
 class IndexBackward0(Node):
     """advanced_index(Tensor self, any index) -> Tensor"""
 
     __slots__ = ("arg_index", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, index):
@@ -95,7 +89,6 @@ class IndexBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.index_accumulate(grad, self.self_shape, self.arg_index),)
-
 
 class IndexAccumulateBackward0(Node):
     """index_accumulate(Tensor self, int[] shape, any index) -> Tensor"""
@@ -110,13 +103,11 @@ class IndexAccumulateBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.advanced_index(grad, self.arg_index),)
 
-
 class SetitemBackward0(Node):
     """setitem(Tensor self, any index, Tensor value) -> Tensor"""
 
     __slots__ = ("arg_index", "value_shape")
     inputs = (0, 2)
-    structural = True
     masking = True
 
     def save(node, out, input, index, value):
@@ -131,13 +122,11 @@ class SetitemBackward0(Node):
             grad_of_value = setitem_value(grad, self.arg_index, self.value_shape, ops=ops)
         return grad_of_self, grad_of_value
 
-
 class IndexPutBackward0(Node):
     """_index_put(Tensor self, any index, Tensor values, bool accumulate) -> Tensor"""
 
     __slots__ = ("arg_accumulate", "arg_index", "values_shape")
     inputs = (0, 2)
-    structural = True
     masking = True
 
     def save(node, out, input, index, values, accumulate):
@@ -153,23 +142,17 @@ class IndexPutBackward0(Node):
             grad_of_values = index_put_values(grad, self.arg_index, self.values_shape, self.arg_accumulate, ops=ops)
         return grad_of_self, grad_of_values
 
-
 class GatherBackward0(Node):
     """gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"""
 
     __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index, sparse_grad):
         node.self_shape = attribute(input, "shape")
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -177,7 +160,6 @@ class GatherBackward0(Node):
 
     def release(self):
         self.version_index, self.saved_index = Released, None
-
 
 class GatherBackwardBackward0(Node):
     """gather_backward(Tensor self, int[] shape, int dim, Tensor index) -> Tensor"""
@@ -188,11 +170,7 @@ class GatherBackwardBackward0(Node):
 
     def save(node, out, input, shape, dim, index):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -201,22 +179,16 @@ class GatherBackwardBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class ScatterBackward0(Node):
     """scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
 
     __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
     inputs = (0, 3)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index, src):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
         node.src_shape = attribute(src, "shape")
 
     def apply(self, ops, grad, unpack):
@@ -231,22 +203,16 @@ class ScatterBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class ScatterBackward1(Node):
     """scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"""
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index, value):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -255,24 +221,18 @@ class ScatterBackward1(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class ScatterAddBackward0(Node):
     """scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"""
 
     __slots__ = ("arg_dim", "saved_index", "src_shape", "version_index")
     inputs = (0, 3)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index, src):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.src_shape = attribute(src, "shape")
         if node._next1 is not None:
-            if type(index) is Tensor:
-                node.saved_index = index
-                node.version_index = index._counter and index._counter.n
-            else:
-                node.saved_index, node.version_index = save_other(index, True)
+            node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_src = None
@@ -286,23 +246,17 @@ class ScatterAddBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class IndexSelectBackward0(Node):
     """index_select(Tensor self, int dim, Tensor index) -> Tensor"""
 
     __slots__ = ("arg_dim", "saved_index", "self_shape", "version_index")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index):
         node.self_shape = attribute(input, "shape")
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -310,7 +264,6 @@ class IndexSelectBackward0(Node):
 
     def release(self):
         self.version_index, self.saved_index = Released, None
-
 
 class IndexSelectBackwardBackward0(Node):
     """index_select_backward(Tensor self, int[] shape, int dim, Tensor index) -> Tensor"""
@@ -321,11 +274,7 @@ class IndexSelectBackwardBackward0(Node):
 
     def save(node, out, input, shape, dim, index):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -333,7 +282,6 @@ class IndexSelectBackwardBackward0(Node):
 
     def release(self):
         self.version_index, self.saved_index = Released, None
-
 
 class IndexAddBackward0(Node):
     """index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"""
@@ -347,11 +295,7 @@ class IndexAddBackward0(Node):
         node.source_shape = attribute(source, "shape")
         node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
         if node._next1 is not None:
-            if type(index) is Tensor:
-                node.saved_index = index
-                node.version_index = index._counter and index._counter.n
-            else:
-                node.saved_index, node.version_index = save_other(index, True)
+            node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_source = None
@@ -367,22 +311,16 @@ class IndexAddBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class IndexCopyBackward0(Node):
     """index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"""
 
     __slots__ = ("arg_dim", "saved_index", "source_shape", "version_index")
     inputs = (0, 3)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index, source):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
         node.source_shape = attribute(source, "shape")
 
     def apply(self, ops, grad, unpack):
@@ -397,22 +335,16 @@ class IndexCopyBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class IndexFillBackward0(Node):
     """index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"""
 
     __slots__ = ("arg_dim", "saved_index", "version_index")
     inputs = (0, 3)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index, value):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -426,22 +358,16 @@ class IndexFillBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class TakeBackward0(Node):
     """take(Tensor self, Tensor index) -> Tensor"""
 
     __slots__ = ("saved_index", "self_shape", "version_index")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, index):
         node.self_shape = attribute(input, "shape")
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -449,7 +375,6 @@ class TakeBackward0(Node):
 
     def release(self):
         self.version_index, self.saved_index = Released, None
-
 
 class TakeBackwardBackward0(Node):
     """take_backward(Tensor self, int[] shape, Tensor index) -> Tensor"""
@@ -459,11 +384,7 @@ class TakeBackwardBackward0(Node):
     structural = True
 
     def save(node, out, input, shape, index):
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -472,21 +393,15 @@ class TakeBackwardBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class PutBackward0(Node):
     """put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"""
 
     __slots__ = ("arg_accumulate", "saved_index", "source_shape", "version_index")
     inputs = (0, 2)
-    structural = True
     masking = True
 
     def save(node, out, input, index, source, accumulate):
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
         node.source_shape = attribute(source, "shape")
         node.arg_accumulate = accumulate
 
@@ -502,21 +417,15 @@ class PutBackward0(Node):
     def release(self):
         self.version_index, self.saved_index = Released, None
 
-
 class MaskedFillBackward0(Node):
     """masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor"""
 
     __slots__ = ("saved_mask", "version_mask")
     inputs = (0, 2)
-    structural = True
     masking = True
 
     def save(node, out, input, mask, value):
-        if type(mask) is Tensor:
-            node.saved_mask = mask
-            node.version_mask = mask._counter and mask._counter.n
-        else:
-            node.saved_mask, node.version_mask = save_other(mask, True)
+        node.saved_mask, node.version_mask = save_input(mask, True)
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
@@ -530,22 +439,16 @@ class MaskedFillBackward0(Node):
     def release(self):
         self.version_mask, self.saved_mask = Released, None
 
-
 class MaskedSelectBackward0(Node):
     """masked_select(Tensor self, Tensor mask) -> Tensor"""
 
     __slots__ = ("saved_mask", "self_shape", "version_mask")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, mask):
         node.self_shape = attribute(input, "shape")
-        if type(mask) is Tensor:
-            node.saved_mask = mask
-            node.version_mask = mask._counter and mask._counter.n
-        else:
-            node.saved_mask, node.version_mask = save_other(mask, True)
+        node.saved_mask, node.version_mask = save_input(mask, True)
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
@@ -553,7 +456,6 @@ class MaskedSelectBackward0(Node):
 
     def release(self):
         self.version_mask, self.saved_mask = Released, None
-
 
 class MaskedSelectBackwardBackward0(Node):
     """masked_select_backward(Tensor self, int[] shape, Tensor mask) -> Tensor"""
@@ -563,11 +465,7 @@ class MaskedSelectBackwardBackward0(Node):
     structural = True
 
     def save(node, out, input, shape, mask):
-        if type(mask) is Tensor:
-            node.saved_mask = mask
-            node.version_mask = mask._counter and mask._counter.n
-        else:
-            node.saved_mask, node.version_mask = save_other(mask, True)
+        node.saved_mask, node.version_mask = save_input(mask, True)
 
     def apply(self, ops, grad, unpack):
         mask = unpack(self.saved_mask, self.version_mask, self)
@@ -576,21 +474,15 @@ class MaskedSelectBackwardBackward0(Node):
     def release(self):
         self.version_mask, self.saved_mask = Released, None
 
-
 class MaskedScatterBackward0(Node):
     """masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"""
 
     __slots__ = ("saved_mask", "source_shape", "version_mask")
     inputs = (0, 2)
-    structural = True
     masking = True
 
     def save(node, out, input, mask, source):
-        if type(mask) is Tensor:
-            node.saved_mask = mask
-            node.version_mask = mask._counter and mask._counter.n
-        else:
-            node.saved_mask, node.version_mask = save_other(mask, True)
+        node.saved_mask, node.version_mask = save_input(mask, True)
         node.source_shape = attribute(source, "shape")
 
     def apply(self, ops, grad, unpack):
@@ -605,13 +497,11 @@ class MaskedScatterBackward0(Node):
     def release(self):
         self.version_mask, self.saved_mask = Released, None
 
-
 class DiagonalScatterBackward0(Node):
     """diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"""
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset")
     inputs = (0, 1)
-    structural = True
     masking = True
 
     def save(node, out, input, src, offset, dim1, dim2):
@@ -626,7 +516,6 @@ class DiagonalScatterBackward0(Node):
         if self._next1 is not None:
             grad_of_src = ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2)
         return grad_of_self, grad_of_src
-
 
 class SortBackward0(MultiNode):
     """sort(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None) -> (Tensor values, Tensor indices)"""
@@ -652,7 +541,6 @@ class SortBackward0(MultiNode):
     def release(self):
         self.version_indices, self.saved_indices = Released, None
 
-
 class TopkBackward0(MultiNode):
     """topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"""
 
@@ -660,7 +548,6 @@ class TopkBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, k, dim, largest, sorted):
@@ -677,7 +564,6 @@ class TopkBackward0(MultiNode):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class ScatterReduceBackward0(Node):
     """scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"""
@@ -699,22 +585,10 @@ class ScatterReduceBackward0(Node):
     saves_self = True
 
     def save(node, out, input, dim, index, src, reduce, include_self):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
+        node.saved_self, node.version_self = save_input(input)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
-        if type(src) is Tensor:
-            node.saved_src = src
-            node.version_src = src._counter and src._counter.n
-        else:
-            node.saved_src, node.version_src = save_other(src)
+        node.saved_index, node.version_index = save_input(index, True)
+        node.saved_src, node.version_src = save_input(src)
         node.arg_reduce = reduce
         node.arg_include_self = include_self
         node.saved_result = out._array
@@ -742,7 +616,6 @@ class ScatterReduceBackward0(Node):
         self.version_src, self.saved_src = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class IndexReduceBackward0(Node):
     """index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"""
 
@@ -763,22 +636,10 @@ class IndexReduceBackward0(Node):
     saves_self = True
 
     def save(node, out, input, dim, index, source, reduce, include_self):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
+        node.saved_self, node.version_self = save_input(input)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
-        if type(source) is Tensor:
-            node.saved_source = source
-            node.version_source = source._counter and source._counter.n
-        else:
-            node.saved_source, node.version_source = save_other(source)
+        node.saved_index, node.version_index = save_input(index, True)
+        node.saved_source, node.version_source = save_input(source)
         node.arg_reduce = reduce
         node.arg_include_self = include_self
         node.saved_result = out._array
@@ -806,7 +667,6 @@ class IndexReduceBackward0(Node):
         self.version_source, self.saved_source = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 def choose_scatter(form0, form1, form2, otherwise):
     def scatter(input, dim, index, src, *, value=UNSET, reduce=UNSET, axis=UNSET, out=None):
         if axis is not UNSET:
@@ -825,7 +685,6 @@ def choose_scatter(form0, form1, form2, otherwise):
         return otherwise(input, dim, index, src, **given({"value": value, "reduce": reduce, "out": out}))
 
     return scatter
-
 
 # fmt: off
 like_slice_view = lambda run: lambda input, index: run(input, index)

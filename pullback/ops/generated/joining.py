@@ -10,7 +10,6 @@ from pullback.ops.generated.calls import list_of_tensors
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import joining as composite_joining
 
-
 class CatBackward0(Node):
     """cat(Tensor[] tensors, int dim=0) -> Tensor"""
 
@@ -25,7 +24,6 @@ class CatBackward0(Node):
     def apply(self, ops, grad, unpack):
         return tuple(cat_backward(grad, self.tensors_shape, self.arg_dim, ops=ops))
 
-
 class StackBackward0(Node):
     """stack(Tensor[] tensors, int dim=0) -> Tensor"""
 
@@ -38,7 +36,6 @@ class StackBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return tuple(ops.unbind(grad, self.arg_dim))
-
 
 # fmt: off
 like_cat = lambda run: lambda tensors, dim=0, *, axis=UNSET, out=None: run(

@@ -2,16 +2,14 @@
 
 from pullback.core.arguments import AN_INT, A_NUMBER, UNSET, a_number, an_int, tensor_list
 from pullback.core.node import Node
-from pullback.core.saved import Released, save_other
+from pullback.core.saved import Released, save_input
 from pullback.core.saving_nodes import SavesForEachOther, SavesPair
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.linalg import cross_dim, einsum_pair_backward, flip_pair, matmul_other, matmul_self, scaled
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_3, three_tensors, two_tensors_0, two_tensors_1
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import linalg as composite_linalg
-
 
 class MmBackward0(Node):
     """mm(Tensor self, Tensor mat2) -> Tensor"""
@@ -22,17 +20,9 @@ class MmBackward0(Node):
 
     def save(node, out, input, mat2):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
         if node._next0 is not None:
-            if type(mat2) is Tensor:
-                node.saved_mat2 = mat2
-                node.version_mat2 = mat2._counter and mat2._counter.n
-            else:
-                node.saved_mat2, node.version_mat2 = save_other(mat2)
+            node.saved_mat2, node.version_mat2 = save_input(mat2)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_mat2 = None
@@ -48,7 +38,6 @@ class MmBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_mat2, self.saved_mat2 = Released, None
 
-
 class BmmBackward0(Node):
     """bmm(Tensor self, Tensor mat2) -> Tensor"""
 
@@ -58,17 +47,9 @@ class BmmBackward0(Node):
 
     def save(node, out, input, mat2):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
         if node._next0 is not None:
-            if type(mat2) is Tensor:
-                node.saved_mat2 = mat2
-                node.version_mat2 = mat2._counter and mat2._counter.n
-            else:
-                node.saved_mat2, node.version_mat2 = save_other(mat2)
+            node.saved_mat2, node.version_mat2 = save_input(mat2)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_mat2 = None
@@ -83,7 +64,6 @@ class BmmBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
         self.version_mat2, self.saved_mat2 = Released, None
-
 
 class MatmulBackward0(SavesPair):
     """matmul(Tensor self, Tensor other) -> Tensor"""
@@ -100,7 +80,6 @@ class MatmulBackward0(SavesPair):
             grad_of_other = matmul_other(grad, self_, other.shape, ops=ops)
         return grad_of_self, grad_of_other
 
-
 class MvBackward0(Node):
     """mv(Tensor self, Tensor vec) -> Tensor"""
 
@@ -110,17 +89,9 @@ class MvBackward0(Node):
 
     def save(node, out, input, vec):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
         if node._next0 is not None:
-            if type(vec) is Tensor:
-                node.saved_vec = vec
-                node.version_vec = vec._counter and vec._counter.n
-            else:
-                node.saved_vec, node.version_vec = save_other(vec)
+            node.saved_vec, node.version_vec = save_input(vec)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_vec = None
@@ -136,7 +107,6 @@ class MvBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_vec, self.saved_vec = Released, None
 
-
 class DotBackward0(Node):
     """dot(Tensor self, Tensor tensor) -> Tensor"""
 
@@ -146,17 +116,9 @@ class DotBackward0(Node):
 
     def save(node, out, input, tensor):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
         if node._next0 is not None:
-            if type(tensor) is Tensor:
-                node.saved_tensor = tensor
-                node.version_tensor = tensor._counter and tensor._counter.n
-            else:
-                node.saved_tensor, node.version_tensor = save_other(tensor)
+            node.saved_tensor, node.version_tensor = save_input(tensor)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_tensor = None
@@ -171,7 +133,6 @@ class DotBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
         self.version_tensor, self.saved_tensor = Released, None
-
 
 class VdotBackward0(SavesForEachOther):
     """vdot(Tensor self, Tensor other) -> Tensor"""
@@ -188,7 +149,6 @@ class VdotBackward0(SavesForEachOther):
             grad_of_other = grad * self_
         return grad_of_self, grad_of_other
 
-
 class OuterBackward0(Node):
     """outer(Tensor self, Tensor vec2) -> Tensor"""
 
@@ -198,17 +158,9 @@ class OuterBackward0(Node):
 
     def save(node, out, input, vec2):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
         if node._next0 is not None:
-            if type(vec2) is Tensor:
-                node.saved_vec2 = vec2
-                node.version_vec2 = vec2._counter and vec2._counter.n
-            else:
-                node.saved_vec2, node.version_vec2 = save_other(vec2)
+            node.saved_vec2, node.version_vec2 = save_input(vec2)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_vec2 = None
@@ -224,7 +176,6 @@ class OuterBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_vec2, self.saved_vec2 = Released, None
 
-
 class EinsumPairBackward0(Node):
     """_einsum_pair(Tensor self, Tensor other, str equation) -> Tensor"""
 
@@ -233,16 +184,8 @@ class EinsumPairBackward0(Node):
     saves_self = True
 
     def save(node, out, input, other, equation):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(other) is Tensor:
-            node.saved_other = other
-            node.version_other = other._counter and other._counter.n
-        else:
-            node.saved_other, node.version_other = save_other(other)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_other, node.version_other = save_input(other)
         node.arg_equation = equation
 
     def apply(self, ops, grad, unpack):
@@ -261,7 +204,6 @@ class EinsumPairBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class AddmmBackward0(Node):
     """addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
@@ -272,17 +214,9 @@ class AddmmBackward0(Node):
         node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
         node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
         if node._nexts[2] is not None:
-            if type(mat1) is Tensor:
-                node.saved_mat1 = mat1
-                node.version_mat1 = mat1._counter and mat1._counter.n
-            else:
-                node.saved_mat1, node.version_mat1 = save_other(mat1)
+            node.saved_mat1, node.version_mat1 = save_input(mat1)
         if node._nexts[1] is not None:
-            if type(mat2) is Tensor:
-                node.saved_mat2 = mat2
-                node.version_mat2 = mat2._counter and mat2._counter.n
-            else:
-                node.saved_mat2, node.version_mat2 = save_other(mat2)
+            node.saved_mat2, node.version_mat2 = save_input(mat2)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_mat1 = grad_of_mat2 = None
@@ -300,7 +234,6 @@ class AddmmBackward0(Node):
         self.version_mat1, self.saved_mat1 = Released, None
         self.version_mat2, self.saved_mat2 = Released, None
 
-
 class BaddbmmBackward0(Node):
     """baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"""
 
@@ -311,17 +244,9 @@ class BaddbmmBackward0(Node):
         node.arg_beta = beta if type(beta) in FIXED else snapshot(beta)
         node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
         if node._nexts[2] is not None:
-            if type(batch1) is Tensor:
-                node.saved_batch1 = batch1
-                node.version_batch1 = batch1._counter and batch1._counter.n
-            else:
-                node.saved_batch1, node.version_batch1 = save_other(batch1)
+            node.saved_batch1, node.version_batch1 = save_input(batch1)
         if node._nexts[1] is not None:
-            if type(batch2) is Tensor:
-                node.saved_batch2 = batch2
-                node.version_batch2 = batch2._counter and batch2._counter.n
-            else:
-                node.saved_batch2, node.version_batch2 = save_other(batch2)
+            node.saved_batch2, node.version_batch2 = save_input(batch2)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_batch1 = grad_of_batch2 = None
@@ -339,13 +264,11 @@ class BaddbmmBackward0(Node):
         self.version_batch1, self.saved_batch1 = Released, None
         self.version_batch2, self.saved_batch2 = Released, None
 
-
 class TraceBackward0(Node):
     """trace(Tensor self) -> Tensor"""
 
     __slots__ = ("self_shape",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input):
@@ -353,7 +276,6 @@ class TraceBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, 0, 0, 1),)
-
 
 class DiagEmbedBackward0(Node):
     """diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"""
@@ -370,7 +292,6 @@ class DiagEmbedBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)
 
-
 class LinalgCrossBackward0(Node):
     """cross(Tensor self, Tensor other, int? dim=None) -> Tensor"""
 
@@ -379,18 +300,10 @@ class LinalgCrossBackward0(Node):
     saves_self = True
 
     def save(node, out, input, other, dim):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
+        node.saved_self, node.version_self = save_input(input)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         if node._next0 is not None:
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -405,7 +318,6 @@ class LinalgCrossBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
-
 
 # fmt: off
 like_mm = lambda run: lambda input, mat2, *, out=None: run(input, mat2, out=out)

@@ -15,7 +15,6 @@ from pullback.core.arguments import (
 from pullback.ops.declarations import composite
 from pullback.ops.composite import masked as composite_masked
 
-
 # fmt: off
 like_masked_sum = lambda run: lambda input, dim=None, *, keepdim=False, dtype=None, mask=None, axis=UNSET, keepdims=UNSET: run(
     input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim=keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), dtype=None if dtype is None else number_type(run.__name__, dtype), mask=mask)

@@ -14,10 +14,9 @@ from pullback.core.arguments import (
 )
 from pullback.core.dispatch import attribute
 from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Released, save_input, watch_output
 from pullback.core.saving_nodes import SavesSelf
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.linear_losses import linear_cross_entropy_backward
@@ -49,7 +48,6 @@ from pullback.ops.generated.calls import (
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import nn as composite_nn
 
-
 class LinearBackward0(Node):
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
 
@@ -59,16 +57,8 @@ class LinearBackward0(Node):
 
     def save(node, out, input, weight, bias):
         if node._nexts[0] is not None or node._nexts[1] is not None:
-            if type(input) is Tensor:
-                node.saved_input = input
-                node.version_input = input._counter and input._counter.n
-            else:
-                node.saved_input, node.version_input = save_other(input)
-            if type(weight) is Tensor:
-                node.saved_weight = weight
-                node.version_weight = weight._counter and weight._counter.n
-            else:
-                node.saved_weight, node.version_weight = save_other(weight)
+            node.saved_input, node.version_input = save_input(input)
+            node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_weight = grad_of_bias = None
@@ -85,7 +75,6 @@ class LinearBackward0(Node):
     def release(self):
         self.version_input, self.saved_input = Released, None
         self.version_weight, self.saved_weight = Released, None
-
 
 class NativeDropoutBackward0(MultiNode):
     """native_dropout(Tensor input, float p, bool? train=True) -> (Tensor output, Tensor mask)"""
@@ -111,22 +100,16 @@ class NativeDropoutBackward0(MultiNode):
     def release(self):
         self.version_mask, self.saved_mask = Released, None
 
-
 class EmbeddingBackward0(Node):
     """embedding_rows(Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor"""
 
     __slots__ = ("arg_padding_idx", "arg_scale_grad_by_freq", "saved_input", "version_input", "weight_shape")
     inputs = (1,)
     saves_self = True
-    structural = True
     masking = True
 
     def save(node, out, input, weight, padding_idx, scale_grad_by_freq):
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input, True)
+        node.saved_input, node.version_input = save_input(input, True)
         node.weight_shape = attribute(weight, "shape")
         node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
         node.arg_scale_grad_by_freq = scale_grad_by_freq
@@ -142,21 +125,15 @@ class EmbeddingBackward0(Node):
     def release(self):
         self.version_input, self.saved_input = Released, None
 
-
 class EmbeddingRowsBackwardBackward0(Node):
     """embedding_rows_backward(Tensor grad_output, Tensor indices, int num_weights, int? padding_idx=None, bool scale_grad_by_freq=False) -> Tensor"""
 
     __slots__ = ("arg_num_weights", "arg_padding_idx", "arg_scale_grad_by_freq", "saved_indices", "version_indices")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
-        if type(indices) is Tensor:
-            node.saved_indices = indices
-            node.version_indices = indices._counter and indices._counter.n
-        else:
-            node.saved_indices, node.version_indices = save_other(indices, True)
+        node.saved_indices, node.version_indices = save_input(indices, True)
         node.arg_num_weights = num_weights if type(num_weights) in FIXED else snapshot(num_weights)
         node.arg_padding_idx = padding_idx if type(padding_idx) in FIXED else snapshot(padding_idx)
         node.arg_scale_grad_by_freq = scale_grad_by_freq
@@ -171,7 +148,6 @@ class EmbeddingRowsBackwardBackward0(Node):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class LayerNormBackward0(MultiNode):
     """_layer_norm(Tensor input, Tensor? weight, Tensor? bias, int dims, float eps) -> (Tensor output, Tensor mean, Tensor inverse)"""
@@ -194,16 +170,8 @@ class LayerNormBackward0(MultiNode):
     differentiable_outputs = (True, False, False)
 
     def save(node, out, input, weight, bias, dims, eps):
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input)
-        if type(weight) is Tensor:
-            node.saved_weight = weight
-            node.version_weight = weight._counter and weight._counter.n
-        else:
-            node.saved_weight, node.version_weight = save_other(weight)
+        node.saved_input, node.version_input = save_input(input)
+        node.saved_weight, node.version_weight = save_input(weight)
         node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
         node.arg_eps = eps if type(eps) in FIXED else snapshot(eps)
         node.saved_mean = out[1]._array
@@ -229,7 +197,6 @@ class LayerNormBackward0(MultiNode):
         self.version_mean, self.saved_mean = Released, None
         self.version_inverse, self.saved_inverse = Released, None
 
-
 class GeluBackward0(Node):
     """gelu(Tensor self, *, str approximate="none") -> Tensor"""
 
@@ -254,7 +221,6 @@ class GeluBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class GeluBackwardBackward0(Node):
     """gelu_backward(Tensor grad_output, Tensor self, Tensor output, *, str approximate="none") -> Tensor"""
 
@@ -272,24 +238,12 @@ class GeluBackwardBackward0(Node):
     pointwise = True
 
     def save(node, out, grad_output, input, output, approximate):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
+        node.saved_self, node.version_self = save_input(input)
         node.arg_approximate = approximate
         if node._next1 is not None:
-            if type(grad_output) is Tensor:
-                node.saved_grad_output = grad_output
-                node.version_grad_output = grad_output._counter and grad_output._counter.n
-            else:
-                node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
         if node._next0 is not None:
-            if type(output) is Tensor:
-                node.saved_output = output
-                node.version_output = output._counter and output._counter.n
-            else:
-                node.saved_output, node.version_output = save_other(output, True)
+            node.saved_output, node.version_output = save_input(output, True)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -306,7 +260,6 @@ class GeluBackwardBackward0(Node):
         self.version_grad_output, self.saved_grad_output = Released, None
         self.version_self, self.saved_self = Released, None
         self.version_output, self.saved_output = Released, None
-
 
 class SoftplusBackward0(Node):
     """softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor"""
@@ -329,7 +282,6 @@ class SoftplusBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class SoftsignBackward0(SavesSelf):
     """softsign(Tensor self) -> Tensor"""
 
@@ -339,7 +291,6 @@ class SoftsignBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (softsign_product(grad, self_, ops=ops),)
-
 
 class SoftmaxBackward0(Node):
     """softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
@@ -359,7 +310,6 @@ class SoftmaxBackward0(Node):
     def release(self):
         self.version_result, self.saved_result = Released, None
 
-
 class SoftmaxBackwardBackward0(Node):
     """softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor"""
 
@@ -368,18 +318,10 @@ class SoftmaxBackwardBackward0(Node):
     saves_self = True
 
     def save(node, out, grad_output, output, dim):
-        if type(output) is Tensor:
-            node.saved_output = output
-            node.version_output = output._counter and output._counter.n
-        else:
-            node.saved_output, node.version_output = save_other(output)
+        node.saved_output, node.version_output = save_input(output)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         if node._next1 is not None:
-            if type(grad_output) is Tensor:
-                node.saved_grad_output = grad_output
-                node.version_grad_output = grad_output._counter and grad_output._counter.n
-            else:
-                node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
 
     def apply(self, ops, grad, unpack):
         output = unpack(self.saved_output, self.version_output, self)
@@ -399,7 +341,6 @@ class SoftmaxBackwardBackward0(Node):
         self.version_grad_output, self.saved_grad_output = Released, None
         self.version_output, self.saved_output = Released, None
 
-
 class LogSoftmaxBackward0(Node):
     """log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"""
 
@@ -418,7 +359,6 @@ class LogSoftmaxBackward0(Node):
     def release(self):
         self.version_result, self.saved_result = Released, None
 
-
 class LogSoftmaxBackwardBackward0(Node):
     """log_softmax_backward(Tensor grad_output, Tensor output, int dim) -> Tensor"""
 
@@ -427,18 +367,10 @@ class LogSoftmaxBackwardBackward0(Node):
     saves_self = True
 
     def save(node, out, grad_output, output, dim):
-        if type(output) is Tensor:
-            node.saved_output = output
-            node.version_output = output._counter and output._counter.n
-        else:
-            node.saved_output, node.version_output = save_other(output)
+        node.saved_output, node.version_output = save_input(output)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         if node._next1 is not None:
-            if type(grad_output) is Tensor:
-                node.saved_grad_output = grad_output
-                node.version_grad_output = grad_output._counter and grad_output._counter.n
-            else:
-                node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
 
     def apply(self, ops, grad, unpack):
         output = unpack(self.saved_output, self.version_output, self)
@@ -454,7 +386,6 @@ class LogSoftmaxBackwardBackward0(Node):
         self.version_grad_output, self.saved_grad_output = Released, None
         self.version_output, self.saved_output = Released, None
 
-
 class MseLossBackward0(Node):
     """mse_loss(Tensor self, Tensor target, *, str reduction="mean") -> Tensor"""
 
@@ -463,16 +394,8 @@ class MseLossBackward0(Node):
     saves_self = True
 
     def save(node, out, input, target, reduction):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(target) is Tensor:
-            node.saved_target = target
-            node.version_target = target._counter and target._counter.n
-        else:
-            node.saved_target, node.version_target = save_other(target)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_target, node.version_target = save_input(target)
         node.arg_reduction = reduction
 
     def apply(self, ops, grad, unpack):
@@ -489,7 +412,6 @@ class MseLossBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_target, self.saved_target = Released, None
 
-
 class NllLossBackward0(Node):
     """nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor"""
 
@@ -503,7 +425,6 @@ class NllLossBackward0(Node):
         "version_weight",
     )
     inputs = (0, 2)
-    structural = True
     masking = True
 
     def save(node, out, input, target, weight, reduction, ignore_index):
@@ -511,16 +432,8 @@ class NllLossBackward0(Node):
         node.arg_reduction = reduction
         node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
         if node._next0 is not None:
-            if type(target) is Tensor:
-                node.saved_target = target
-                node.version_target = target._counter and target._counter.n
-            else:
-                node.saved_target, node.version_target = save_other(target, True)
-            if type(weight) is Tensor:
-                node.saved_weight = weight
-                node.version_weight = weight._counter and weight._counter.n
-            else:
-                node.saved_weight, node.version_weight = save_other(weight, True)
+            node.saved_target, node.version_target = save_input(target, True)
+            node.saved_weight, node.version_weight = save_input(weight, True)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_weight = None
@@ -538,7 +451,6 @@ class NllLossBackward0(Node):
         self.version_target, self.saved_target = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class NllLossBackwardBackward0(Node):
     """nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight=None, *, str reduction="mean", int ignore_index=-100) -> Tensor"""
 
@@ -551,23 +463,14 @@ class NllLossBackwardBackward0(Node):
         "version_weight",
     )
     inputs = (0, 3)
-    structural = True
     masking = True
 
     def save(node, out, grad_output, sizes, target, weight, reduction, ignore_index):
         node.arg_reduction = reduction
         node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
         if node._next0 is not None:
-            if type(target) is Tensor:
-                node.saved_target = target
-                node.version_target = target._counter and target._counter.n
-            else:
-                node.saved_target, node.version_target = save_other(target, True)
-            if type(weight) is Tensor:
-                node.saved_weight = weight
-                node.version_weight = weight._counter and weight._counter.n
-            else:
-                node.saved_weight, node.version_weight = save_other(weight, True)
+            node.saved_target, node.version_target = save_input(target, True)
+            node.saved_weight, node.version_weight = save_input(weight, True)
 
     def apply(self, ops, grad, unpack):
         grad_of_grad_output = grad_of_weight = None
@@ -585,7 +488,6 @@ class NllLossBackwardBackward0(Node):
         self.version_target, self.saved_target = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class CrossEntropyLossBackward0(Node):
     """cross_entropy_loss(Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor"""
 
@@ -594,16 +496,8 @@ class CrossEntropyLossBackward0(Node):
     saves_self = True
 
     def save(node, out, input, target, reduction, ignore_index):
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input)
-        if type(target) is Tensor:
-            node.saved_target = target
-            node.version_target = target._counter and target._counter.n
-        else:
-            node.saved_target, node.version_target = save_other(target, True)
+        node.saved_input, node.version_input = save_input(input)
+        node.saved_target, node.version_target = save_input(target, True)
         node.arg_reduction = reduction
         node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
 
@@ -615,7 +509,6 @@ class CrossEntropyLossBackward0(Node):
     def release(self):
         self.version_input, self.saved_input = Released, None
         self.version_target, self.saved_target = Released, None
-
 
 class CrossEntropyLossBackwardBackward0(Node):
     """cross_entropy_loss_backward(Tensor grad_output, Tensor input, Tensor target, str reduction="mean", int ignore_index=-100) -> Tensor"""
@@ -634,24 +527,12 @@ class CrossEntropyLossBackwardBackward0(Node):
     saves_self = True
 
     def save(node, out, grad_output, input, target, reduction, ignore_index):
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input)
-        if type(target) is Tensor:
-            node.saved_target = target
-            node.version_target = target._counter and target._counter.n
-        else:
-            node.saved_target, node.version_target = save_other(target, True)
+        node.saved_input, node.version_input = save_input(input)
+        node.saved_target, node.version_target = save_input(target, True)
         node.arg_reduction = reduction
         node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
         if node._next1 is not None:
-            if type(grad_output) is Tensor:
-                node.saved_grad_output = grad_output
-                node.version_grad_output = grad_output._counter and grad_output._counter.n
-            else:
-                node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -673,7 +554,6 @@ class CrossEntropyLossBackwardBackward0(Node):
         self.version_input, self.saved_input = Released, None
         self.version_target, self.saved_target = Released, None
 
-
 class BinaryCrossEntropyElementsBackward0(Node):
     """binary_cross_entropy_elements(Tensor input, Tensor target) -> Tensor"""
 
@@ -682,17 +562,9 @@ class BinaryCrossEntropyElementsBackward0(Node):
     saves_self = True
 
     def save(node, out, input, target):
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input)
+        node.saved_input, node.version_input = save_input(input)
         if node._next0 is not None:
-            if type(target) is Tensor:
-                node.saved_target = target
-                node.version_target = target._counter and target._counter.n
-            else:
-                node.saved_target, node.version_target = save_other(target)
+            node.saved_target, node.version_target = save_input(target)
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -708,7 +580,6 @@ class BinaryCrossEntropyElementsBackward0(Node):
         self.version_input, self.saved_input = Released, None
         self.version_target, self.saved_target = Released, None
 
-
 class BinaryCrossEntropyLogitElementsBackward0(Node):
     """binary_cross_entropy_logit_elements(Tensor input, Tensor target) -> Tensor"""
 
@@ -717,17 +588,9 @@ class BinaryCrossEntropyLogitElementsBackward0(Node):
     saves_self = True
 
     def save(node, out, input, target):
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input)
+        node.saved_input, node.version_input = save_input(input)
         if node._next0 is not None:
-            if type(target) is Tensor:
-                node.saved_target = target
-                node.version_target = target._counter and target._counter.n
-            else:
-                node.saved_target, node.version_target = save_other(target)
+            node.saved_target, node.version_target = save_input(target)
 
     def apply(self, ops, grad, unpack):
         input = unpack(self.saved_input, self.version_input, self)
@@ -742,7 +605,6 @@ class BinaryCrossEntropyLogitElementsBackward0(Node):
     def release(self):
         self.version_input, self.saved_input = Released, None
         self.version_target, self.saved_target = Released, None
-
 
 class LinearCrossEntropyRowsBackward0(Node):
     """linear_cross_entropy_rows(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows) -> Tensor"""
@@ -768,31 +630,11 @@ class LinearCrossEntropyRowsBackward0(Node):
         node.arg_ignore_index = ignore_index if type(ignore_index) in FIXED else snapshot(ignore_index)
         node.arg_rows = rows if type(rows) in FIXED else snapshot(rows)
         if node._nexts[0] is not None or node._nexts[1] is not None or node._nexts[2] is not None:
-            if type(input) is Tensor:
-                node.saved_input = input
-                node.version_input = input._counter and input._counter.n
-            else:
-                node.saved_input, node.version_input = save_other(input)
-            if type(linear_weight) is Tensor:
-                node.saved_linear_weight = linear_weight
-                node.version_linear_weight = linear_weight._counter and linear_weight._counter.n
-            else:
-                node.saved_linear_weight, node.version_linear_weight = save_other(linear_weight)
-            if type(target) is Tensor:
-                node.saved_target = target
-                node.version_target = target._counter and target._counter.n
-            else:
-                node.saved_target, node.version_target = save_other(target, True)
-            if type(linear_bias) is Tensor:
-                node.saved_linear_bias = linear_bias
-                node.version_linear_bias = linear_bias._counter and linear_bias._counter.n
-            else:
-                node.saved_linear_bias, node.version_linear_bias = save_other(linear_bias)
-            if type(weight) is Tensor:
-                node.saved_weight = weight
-                node.version_weight = weight._counter and weight._counter.n
-            else:
-                node.saved_weight, node.version_weight = save_other(weight, True)
+            node.saved_input, node.version_input = save_input(input)
+            node.saved_linear_weight, node.version_linear_weight = save_input(linear_weight)
+            node.saved_target, node.version_target = save_input(target, True)
+            node.saved_linear_bias, node.version_linear_bias = save_input(linear_bias)
+            node.saved_weight, node.version_weight = save_input(weight, True)
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_linear_weight = grad_of_linear_bias = grad_of_weight = None
@@ -825,7 +667,6 @@ class LinearCrossEntropyRowsBackward0(Node):
         self.version_linear_bias, self.saved_linear_bias = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class CtcLossBackward0(MultiNode):
     """ctc_loss_rows(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0) -> (Tensor losses, Tensor log_alpha)"""
 
@@ -850,26 +691,10 @@ class CtcLossBackward0(MultiNode):
     differentiable_outputs = (True, False)
 
     def save(node, out, log_probs, targets, input_lengths, target_lengths, blank):
-        if type(log_probs) is Tensor:
-            node.saved_log_probs = log_probs
-            node.version_log_probs = log_probs._counter and log_probs._counter.n
-        else:
-            node.saved_log_probs, node.version_log_probs = save_other(log_probs)
-        if type(targets) is Tensor:
-            node.saved_targets = targets
-            node.version_targets = targets._counter and targets._counter.n
-        else:
-            node.saved_targets, node.version_targets = save_other(targets, True)
-        if type(input_lengths) is Tensor:
-            node.saved_input_lengths = input_lengths
-            node.version_input_lengths = input_lengths._counter and input_lengths._counter.n
-        else:
-            node.saved_input_lengths, node.version_input_lengths = save_other(input_lengths, True)
-        if type(target_lengths) is Tensor:
-            node.saved_target_lengths = target_lengths
-            node.version_target_lengths = target_lengths._counter and target_lengths._counter.n
-        else:
-            node.saved_target_lengths, node.version_target_lengths = save_other(target_lengths, True)
+        node.saved_log_probs, node.version_log_probs = save_input(log_probs)
+        node.saved_targets, node.version_targets = save_input(targets, True)
+        node.saved_input_lengths, node.version_input_lengths = save_input(input_lengths, True)
+        node.saved_target_lengths, node.version_target_lengths = save_input(target_lengths, True)
         node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
         node.saved_losses = out[0]._array
         node.version_losses = watch_output(out[0])
@@ -899,7 +724,6 @@ class CtcLossBackward0(MultiNode):
         self.version_losses, self.saved_losses = Released, None
         self.version_log_alpha, self.saved_log_alpha = Released, None
 
-
 class CtcLossRowsBackwardBackward0(Node):
     """ctc_loss_rows_backward(Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, Tensor losses, Tensor log_alpha, int blank=0) -> Tensor"""
 
@@ -924,43 +748,15 @@ class CtcLossRowsBackwardBackward0(Node):
     saves_self = True
 
     def save(node, out, grad_output, log_probs, targets, input_lengths, target_lengths, losses, log_alpha, blank):
-        if type(log_probs) is Tensor:
-            node.saved_log_probs = log_probs
-            node.version_log_probs = log_probs._counter and log_probs._counter.n
-        else:
-            node.saved_log_probs, node.version_log_probs = save_other(log_probs)
-        if type(targets) is Tensor:
-            node.saved_targets = targets
-            node.version_targets = targets._counter and targets._counter.n
-        else:
-            node.saved_targets, node.version_targets = save_other(targets, True)
-        if type(input_lengths) is Tensor:
-            node.saved_input_lengths = input_lengths
-            node.version_input_lengths = input_lengths._counter and input_lengths._counter.n
-        else:
-            node.saved_input_lengths, node.version_input_lengths = save_other(input_lengths, True)
-        if type(target_lengths) is Tensor:
-            node.saved_target_lengths = target_lengths
-            node.version_target_lengths = target_lengths._counter and target_lengths._counter.n
-        else:
-            node.saved_target_lengths, node.version_target_lengths = save_other(target_lengths, True)
-        if type(losses) is Tensor:
-            node.saved_losses = losses
-            node.version_losses = losses._counter and losses._counter.n
-        else:
-            node.saved_losses, node.version_losses = save_other(losses, True)
-        if type(log_alpha) is Tensor:
-            node.saved_log_alpha = log_alpha
-            node.version_log_alpha = log_alpha._counter and log_alpha._counter.n
-        else:
-            node.saved_log_alpha, node.version_log_alpha = save_other(log_alpha, True)
+        node.saved_log_probs, node.version_log_probs = save_input(log_probs)
+        node.saved_targets, node.version_targets = save_input(targets, True)
+        node.saved_input_lengths, node.version_input_lengths = save_input(input_lengths, True)
+        node.saved_target_lengths, node.version_target_lengths = save_input(target_lengths, True)
+        node.saved_losses, node.version_losses = save_input(losses, True)
+        node.saved_log_alpha, node.version_log_alpha = save_input(log_alpha, True)
         node.arg_blank = blank if type(blank) in FIXED else snapshot(blank)
         if node._next1 is not None:
-            if type(grad_output) is Tensor:
-                node.saved_grad_output = grad_output
-                node.version_grad_output = grad_output._counter and grad_output._counter.n
-            else:
-                node.saved_grad_output, node.version_grad_output = save_other(grad_output)
+            node.saved_grad_output, node.version_grad_output = save_input(grad_output)
 
     def apply(self, ops, grad, unpack):
         log_probs = unpack(self.saved_log_probs, self.version_log_probs, self)
@@ -989,7 +785,6 @@ class CtcLossRowsBackwardBackward0(Node):
         self.version_target_lengths, self.saved_target_lengths = Released, None
         self.version_losses, self.saved_losses = Released, None
         self.version_log_alpha, self.saved_log_alpha = Released, None
-
 
 # fmt: off
 like_linear = lambda run: lambda input, weight, bias=None, *, out=None: run(input, weight, bias, out=out)

@@ -3,10 +3,9 @@
 from math import nan, pi
 from pullback.core.arguments import AN_INT, A_NUMBER, UNSET, a_flag, a_number, an_int, given, number_type
 from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Released, save_input, watch_output
 from pullback.core.saving_nodes import SavesForEachOther, SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.elementary import logit_slope
 from pullback.ops.formulas.pointwise import (
@@ -40,7 +39,6 @@ from pullback.ops.generated.calls import (
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import pointwise as composite_pointwise
 
-
 class AddBackward0(Node):
     """add(Tensor self, Tensor other) -> Tensor"""
 
@@ -55,7 +53,6 @@ class AddBackward0(Node):
         if self._next1 is not None:
             grad_of_other = grad
         return grad_of_self, grad_of_other
-
 
 class AddBackward1(Node):
     """add.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor"""
@@ -75,7 +72,6 @@ class AddBackward1(Node):
             grad_of_other = times_conj(grad, self.arg_alpha, ops=ops)
         return grad_of_self, grad_of_other
 
-
 class SubBackward0(Node):
     """sub(Tensor self, Tensor other) -> Tensor"""
 
@@ -90,7 +86,6 @@ class SubBackward0(Node):
         if self._next1 is not None:
             grad_of_other = -grad
         return grad_of_self, grad_of_other
-
 
 class SubBackward1(Node):
     """sub.alpha(Tensor self, Tensor other, *, Scalar alpha) -> Tensor"""
@@ -110,7 +105,6 @@ class SubBackward1(Node):
             grad_of_other = -times_conj(grad, self.arg_alpha, ops=ops)
         return grad_of_self, grad_of_other
 
-
 class RsubBackward0(Node):
     """rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"""
 
@@ -129,7 +123,6 @@ class RsubBackward0(Node):
             grad_of_other = grad
         return grad_of_self, grad_of_other
 
-
 class MulBackward0(SavesForEachOther):
     """mul(Tensor self, Tensor other) -> Tensor"""
 
@@ -146,7 +139,6 @@ class MulBackward0(SavesForEachOther):
             grad_of_other = grad * self_.conjugate()
         return grad_of_self, grad_of_other
 
-
 class DivBackward0(Node):
     """div(Tensor self, Tensor other) -> Tensor"""
 
@@ -156,17 +148,9 @@ class DivBackward0(Node):
     pointwise = True
 
     def save(node, out, input, other):
-        if type(other) is Tensor:
-            node.saved_other = other
-            node.version_other = other._counter and other._counter.n
-        else:
-            node.saved_other, node.version_other = save_other(other)
+        node.saved_other, node.version_other = save_input(other)
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
 
     def apply(self, ops, grad, unpack):
         other = unpack(self.saved_other, self.version_other, self)
@@ -182,7 +166,6 @@ class DivBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class DivBackward2(Node):
     """div.rounding_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"""
 
@@ -192,18 +175,10 @@ class DivBackward2(Node):
     pointwise = True
 
     def save(node, out, input, other, rounding_mode):
-        if type(other) is Tensor:
-            node.saved_other = other
-            node.version_other = other._counter and other._counter.n
-        else:
-            node.saved_other, node.version_other = save_other(other)
+        node.saved_other, node.version_other = save_input(other)
         node.arg_rounding_mode = rounding_mode
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
 
     def apply(self, ops, grad, unpack):
         other = unpack(self.saved_other, self.version_other, self)
@@ -221,14 +196,12 @@ class DivBackward2(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class FloorDivideBackward0(Node):
     """floor_divide(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
     inputs = (0, 1)
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -238,7 +211,6 @@ class FloorDivideBackward0(Node):
         if self._next1 is not None:
             grad_of_other = ops.zeros_like(grad)
         return grad_of_self, grad_of_other
-
 
 class RemainderBackward0(Node):
     """remainder(Tensor self, Tensor other) -> Tensor"""
@@ -250,16 +222,8 @@ class RemainderBackward0(Node):
 
     def save(node, out, input, other):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_self, node.version_self = save_input(input)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -275,7 +239,6 @@ class RemainderBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class FmodBackward0(Node):
     """fmod(Tensor self, Tensor other) -> Tensor"""
 
@@ -286,16 +249,8 @@ class FmodBackward0(Node):
 
     def save(node, out, input, other):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_self, node.version_self = save_input(input)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -311,7 +266,6 @@ class FmodBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class NegBackward0(Node):
     """neg(Tensor self) -> Tensor"""
 
@@ -321,7 +275,6 @@ class NegBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (-grad,)
-
 
 class AddcmulBackward0(Node):
     """addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
@@ -333,17 +286,9 @@ class AddcmulBackward0(Node):
     def save(node, out, input, tensor1, tensor2, value):
         node.arg_value = value if type(value) in FIXED else snapshot(value)
         if node._nexts[2] is not None:
-            if type(tensor1) is Tensor:
-                node.saved_tensor1 = tensor1
-                node.version_tensor1 = tensor1._counter and tensor1._counter.n
-            else:
-                node.saved_tensor1, node.version_tensor1 = save_other(tensor1)
+            node.saved_tensor1, node.version_tensor1 = save_input(tensor1)
         if node._nexts[1] is not None:
-            if type(tensor2) is Tensor:
-                node.saved_tensor2 = tensor2
-                node.version_tensor2 = tensor2._counter and tensor2._counter.n
-            else:
-                node.saved_tensor2, node.version_tensor2 = save_other(tensor2)
+            node.saved_tensor2, node.version_tensor2 = save_input(tensor2)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_tensor1 = grad_of_tensor2 = None
@@ -361,7 +306,6 @@ class AddcmulBackward0(Node):
         self.version_tensor1, self.saved_tensor1 = Released, None
         self.version_tensor2, self.saved_tensor2 = Released, None
 
-
 class AddcdivBackward0(Node):
     """addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"""
 
@@ -370,18 +314,10 @@ class AddcdivBackward0(Node):
     pointwise = True
 
     def save(node, out, input, tensor1, tensor2, value):
-        if type(tensor2) is Tensor:
-            node.saved_tensor2 = tensor2
-            node.version_tensor2 = tensor2._counter and tensor2._counter.n
-        else:
-            node.saved_tensor2, node.version_tensor2 = save_other(tensor2)
+        node.saved_tensor2, node.version_tensor2 = save_input(tensor2)
         node.arg_value = value if type(value) in FIXED else snapshot(value)
         if node._nexts[2] is not None:
-            if type(tensor1) is Tensor:
-                node.saved_tensor1 = tensor1
-                node.version_tensor1 = tensor1._counter and tensor1._counter.n
-            else:
-                node.saved_tensor1, node.version_tensor1 = save_other(tensor1)
+            node.saved_tensor1, node.version_tensor1 = save_input(tensor1)
 
     def apply(self, ops, grad, unpack):
         tensor2 = unpack(self.saved_tensor2, self.version_tensor2, self)
@@ -399,7 +335,6 @@ class AddcdivBackward0(Node):
         self.version_tensor1, self.saved_tensor1 = Released, None
         self.version_tensor2, self.saved_tensor2 = Released, None
 
-
 class LerpBackward0(Node):
     """lerp(Tensor self, Tensor end, Tensor weight) -> Tensor"""
 
@@ -409,22 +344,10 @@ class LerpBackward0(Node):
     pointwise = True
 
     def save(node, out, input, end, weight):
-        if type(weight) is Tensor:
-            node.saved_weight = weight
-            node.version_weight = weight._counter and weight._counter.n
-        else:
-            node.saved_weight, node.version_weight = save_other(weight)
+        node.saved_weight, node.version_weight = save_input(weight)
         if node._nexts[2] is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
-            if type(end) is Tensor:
-                node.saved_end = end
-                node.version_end = end._counter and end._counter.n
-            else:
-                node.saved_end, node.version_end = save_other(end)
+            node.saved_self, node.version_self = save_input(input)
+            node.saved_end, node.version_end = save_input(end)
 
     def apply(self, ops, grad, unpack):
         weight = unpack(self.saved_weight, self.version_weight, self)
@@ -444,7 +367,6 @@ class LerpBackward0(Node):
         self.version_end, self.saved_end = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class PowBackward0(Node):
     """pow(Tensor self, Tensor exponent) -> Tensor"""
 
@@ -454,16 +376,8 @@ class PowBackward0(Node):
     pointwise = True
 
     def save(node, out, input, exponent):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(exponent) is Tensor:
-            node.saved_exponent = exponent
-            node.version_exponent = exponent._counter and exponent._counter.n
-        else:
-            node.saved_exponent, node.version_exponent = save_other(exponent)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_exponent, node.version_exponent = save_input(exponent)
         if node._next1 is not None:
             node.saved_result = out._array
             node.version_result = watch_output(out)
@@ -483,7 +397,6 @@ class PowBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_exponent, self.saved_exponent = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class FloatPowerBackward0(Node):
     """float_power(Tensor self, Tensor exponent) -> Tensor"""
@@ -494,16 +407,8 @@ class FloatPowerBackward0(Node):
     pointwise = True
 
     def save(node, out, input, exponent):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(exponent) is Tensor:
-            node.saved_exponent = exponent
-            node.version_exponent = exponent._counter and exponent._counter.n
-        else:
-            node.saved_exponent, node.version_exponent = save_other(exponent)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_exponent, node.version_exponent = save_input(exponent)
         if node._next1 is not None:
             node.saved_result = out._array
             node.version_result = watch_output(out)
@@ -523,7 +428,6 @@ class FloatPowerBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_exponent, self.saved_exponent = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class SquareBackward0(SavesSelf):
     """square(Tensor self) -> Tensor"""
@@ -535,7 +439,6 @@ class SquareBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (self_ + self_).conjugate(),)
 
-
 class SqrtBackward0(SavesResult):
     """sqrt(Tensor self) -> Tensor"""
 
@@ -545,7 +448,6 @@ class SqrtBackward0(SavesResult):
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad / (2 * result_.conjugate()),)
-
 
 class RsqrtBackward0(SavesResult):
     """rsqrt(Tensor self) -> Tensor"""
@@ -557,7 +459,6 @@ class RsqrtBackward0(SavesResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-0.5 * grad * (result_ * result_ * result_).conjugate(),)
 
-
 class ReciprocalBackward0(SavesResult):
     """reciprocal(Tensor self) -> Tensor"""
 
@@ -567,7 +468,6 @@ class ReciprocalBackward0(SavesResult):
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * (result_ * result_).conjugate(),)
-
 
 class ExpBackward0(SavesResult):
     """exp(Tensor self) -> Tensor"""
@@ -579,7 +479,6 @@ class ExpBackward0(SavesResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * result_.conjugate(),)
 
-
 class Exp2Backward0(SavesResult):
     """exp2(Tensor self) -> Tensor"""
 
@@ -589,7 +488,6 @@ class Exp2Backward0(SavesResult):
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * result_.conjugate() * 0.6931471805599453,)
-
 
 class Expm1Backward0(SavesSelf):
     """expm1(Tensor self) -> Tensor"""
@@ -601,7 +499,6 @@ class Expm1Backward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.exp(self_).conjugate(),)
 
-
 class LogBackward0(SavesSelf):
     """log(Tensor self) -> Tensor"""
 
@@ -611,7 +508,6 @@ class LogBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad / self_.conjugate(),)
-
 
 class Log2Backward0(SavesSelf):
     """log2(Tensor self) -> Tensor"""
@@ -623,7 +519,6 @@ class Log2Backward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad / self_.conjugate() * 1.4426950408889634,)
 
-
 class Log10Backward0(SavesSelf):
     """log10(Tensor self) -> Tensor"""
 
@@ -634,7 +529,6 @@ class Log10Backward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad / self_.conjugate() * 0.4342944819032518,)
 
-
 class Log1PBackward0(SavesSelf):
     """log1p(Tensor self) -> Tensor"""
 
@@ -644,7 +538,6 @@ class Log1PBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad / (self_ + 1).conjugate(),)
-
 
 class LogaddexpBackward0(SavesPair):
     """logaddexp(Tensor self, Tensor other) -> Tensor"""
@@ -662,7 +555,6 @@ class LogaddexpBackward0(SavesPair):
             grad_of_other = grad * ops.logistic(log_ratio(other, self_, ops=ops)).conjugate()
         return grad_of_self, grad_of_other
 
-
 class Logaddexp2Backward0(SavesPair):
     """logaddexp2(Tensor self, Tensor other) -> Tensor"""
 
@@ -678,7 +570,6 @@ class Logaddexp2Backward0(SavesPair):
         if self._next1 is not None:
             grad_of_other = grad * ops.logistic(0.6931471805599453 * log_ratio(other, self_, ops=ops))
         return grad_of_self, grad_of_other
-
 
 class XlogyBackward0(SavesPair):
     """xlogy(Tensor self, Tensor other) -> Tensor"""
@@ -696,7 +587,6 @@ class XlogyBackward0(SavesPair):
             grad_of_other = grad * (self_ / xlogy_divisor(self_, other, ops=ops))
         return grad_of_self, grad_of_other
 
-
 class SigmoidBackward0(SavesResult):
     """sigmoid(Tensor self) -> Tensor"""
 
@@ -706,7 +596,6 @@ class SigmoidBackward0(SavesResult):
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * ((1 - result_) * result_).conjugate(),)
-
 
 class ErfBackward0(SavesSelf):
     """erf(Tensor self) -> Tensor"""
@@ -718,7 +607,6 @@ class ErfBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * 1.1283791670955126 * ops.exp(-(self_ * self_)).conjugate(),)
 
-
 class ErfcBackward0(SavesSelf):
     """erfc(Tensor self) -> Tensor"""
 
@@ -728,7 +616,6 @@ class ErfcBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * -1.1283791670955126 * ops.exp(-(self_ * self_)).conjugate(),)
-
 
 class SinBackward0(SavesSelf):
     """sin(Tensor self) -> Tensor"""
@@ -740,7 +627,6 @@ class SinBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.cos(self_).conjugate(),)
 
-
 class CosBackward0(SavesSelf):
     """cos(Tensor self) -> Tensor"""
 
@@ -750,7 +636,6 @@ class CosBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * -ops.sin(self_).conjugate(),)
-
 
 class TanBackward0(SavesResult):
     """tan(Tensor self) -> Tensor"""
@@ -762,7 +647,6 @@ class TanBackward0(SavesResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (1 + result_ * result_).conjugate(),)
 
-
 class AsinBackward0(SavesSelf):
     """asin(Tensor self) -> Tensor"""
 
@@ -772,7 +656,6 @@ class AsinBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.asin_slope(self_).conjugate(),)
-
 
 class AcosBackward0(SavesSelf):
     """acos(Tensor self) -> Tensor"""
@@ -784,7 +667,6 @@ class AcosBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (-grad * ops.asin_slope(self_).conjugate(),)
 
-
 class AtanBackward0(SavesSelf):
     """atan(Tensor self) -> Tensor"""
 
@@ -794,7 +676,6 @@ class AtanBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.atan_slope(self_).conjugate(),)
-
 
 class Atan2Backward0(SavesPair):
     """atan2(Tensor self, Tensor other) -> Tensor"""
@@ -812,7 +693,6 @@ class Atan2Backward0(SavesPair):
             grad_of_other = -grad * over_square_norm(self_, self_, other, ops=ops)
         return grad_of_self, grad_of_other
 
-
 class SinhBackward0(SavesSelf):
     """sinh(Tensor self) -> Tensor"""
 
@@ -822,7 +702,6 @@ class SinhBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.cosh(self_).conjugate(),)
-
 
 class CoshBackward0(SavesSelf):
     """cosh(Tensor self) -> Tensor"""
@@ -834,7 +713,6 @@ class CoshBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.sinh(self_).conjugate(),)
 
-
 class TanhBackward0(SavesResult):
     """tanh(Tensor self) -> Tensor"""
 
@@ -844,7 +722,6 @@ class TanhBackward0(SavesResult):
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (1 - result_ * result_).conjugate(),)
-
 
 class AsinhBackward0(SavesSelf):
     """asinh(Tensor self) -> Tensor"""
@@ -856,7 +733,6 @@ class AsinhBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.asinh_slope(self_).conjugate(),)
 
-
 class AcoshBackward0(SavesSelf):
     """acosh(Tensor self) -> Tensor"""
 
@@ -866,7 +742,6 @@ class AcoshBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.acosh_slope(self_).conjugate(),)
-
 
 class AtanhBackward0(SavesSelf):
     """atanh(Tensor self) -> Tensor"""
@@ -878,7 +753,6 @@ class AtanhBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.atanh_slope(self_).conjugate(),)
 
-
 class HypotBackward0(Node):
     """hypot(Tensor self, Tensor other) -> Tensor"""
 
@@ -888,16 +762,8 @@ class HypotBackward0(Node):
     pointwise = True
 
     def save(node, out, input, other):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(other) is Tensor:
-            node.saved_other = other
-            node.version_other = other._counter and other._counter.n
-        else:
-            node.saved_other, node.version_other = save_other(other)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_other, node.version_other = save_input(other)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -917,7 +783,6 @@ class HypotBackward0(Node):
         self.version_other, self.saved_other = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class Deg2RadBackward0(Node):
     """deg2rad(Tensor self) -> Tensor"""
 
@@ -927,7 +792,6 @@ class Deg2RadBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (grad * (pi / 180),)
-
 
 class Rad2DegBackward0(Node):
     """rad2deg(Tensor self) -> Tensor"""
@@ -939,7 +803,6 @@ class Rad2DegBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (grad * (180 / pi),)
 
-
 class ConjPhysicalBackward0(Node):
     """conj_physical(Tensor self) -> Tensor"""
 
@@ -949,7 +812,6 @@ class ConjPhysicalBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (grad.conjugate(),)
-
 
 class RealBackward0(Node):
     """_real(Tensor(a) self) -> Tensor(a)"""
@@ -961,7 +823,6 @@ class RealBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-
 class ImagBackward0(Node):
     """imag(Tensor(a) self) -> Tensor(a)"""
 
@@ -972,7 +833,6 @@ class ImagBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (grad * 1j,)
 
-
 class AngleBackward0(SavesSelf):
     """angle(Tensor self) -> Tensor"""
 
@@ -982,7 +842,6 @@ class AngleBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (angle_gradient(grad, self_, ops=ops),)
-
 
 class ComplexBackward0(Node):
     """complex(Tensor real, Tensor imag) -> Tensor"""
@@ -999,7 +858,6 @@ class ComplexBackward0(Node):
             grad_of_imag = ops.imag(grad)
         return grad_of_real, grad_of_imag
 
-
 class PolarBackward0(Node):
     """polar(Tensor abs, Tensor angle) -> Tensor"""
 
@@ -1009,11 +867,7 @@ class PolarBackward0(Node):
 
     def save(node, out, abs, angle):
         if node._next0 is not None:
-            if type(angle) is Tensor:
-                node.saved_angle = angle
-                node.version_angle = angle._counter and angle._counter.n
-            else:
-                node.saved_angle, node.version_angle = save_other(angle)
+            node.saved_angle, node.version_angle = save_input(angle)
         if node._next1 is not None:
             node.saved_result = out._array
             node.version_result = watch_output(out)
@@ -1032,7 +886,6 @@ class PolarBackward0(Node):
         self.version_angle, self.saved_angle = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class AbsBackward0(SavesSelf):
     """abs(Tensor self) -> Tensor"""
 
@@ -1043,19 +896,16 @@ class AbsBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.sgn(self_),)
 
-
 class SignBackward0(Node):
     """sign(Tensor self) -> Tensor"""
 
     __slots__ = ()
     inputs = (0,)
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class SgnBackward0(SavesSelfAndResult):
     """sgn(Tensor self) -> Tensor"""
@@ -1068,7 +918,6 @@ class SgnBackward0(SavesSelfAndResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (sgn_slope(self_, grad, result_, ops=ops),)
 
-
 class CopysignBackward0(Node):
     """copysign(Tensor self, Tensor other) -> Tensor"""
 
@@ -1079,11 +928,7 @@ class CopysignBackward0(Node):
 
     def save(node, out, input, other):
         if node._next0 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
             node.saved_result = out._array
             node.version_result = watch_output(out)
 
@@ -1101,19 +946,16 @@ class CopysignBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class FloorBackward0(Node):
     """floor(Tensor self) -> Tensor"""
 
     __slots__ = ()
     inputs = (0,)
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class CeilBackward0(Node):
     """ceil(Tensor self) -> Tensor"""
@@ -1121,12 +963,10 @@ class CeilBackward0(Node):
     __slots__ = ()
     inputs = (0,)
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class TruncBackward0(Node):
     """trunc(Tensor self) -> Tensor"""
@@ -1134,12 +974,10 @@ class TruncBackward0(Node):
     __slots__ = ()
     inputs = (0,)
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class RoundBackward0(Node):
     """round(Tensor self, int decimals=0) -> Tensor"""
@@ -1147,12 +985,10 @@ class RoundBackward0(Node):
     __slots__ = ()
     inputs = (0,)
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class FracBackward0(Node):
     """frac(Tensor self) -> Tensor"""
@@ -1164,7 +1000,6 @@ class FracBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-
 class ClampBackward1(Node):
     """clamp(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"""
 
@@ -1172,25 +1007,12 @@ class ClampBackward1(Node):
     inputs = (0, 1, 2)
     saves_self = True
     pointwise = True
-    structural = True
     masking = True
 
     def save(node, out, input, min, max):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(min) is Tensor:
-            node.saved_min = min
-            node.version_min = min._counter and min._counter.n
-        else:
-            node.saved_min, node.version_min = save_other(min)
-        if type(max) is Tensor:
-            node.saved_max = max
-            node.version_max = max._counter and max._counter.n
-        else:
-            node.saved_max, node.version_max = save_other(max)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_min, node.version_min = save_input(min)
+        node.saved_max, node.version_max = save_input(max)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1210,7 +1032,6 @@ class ClampBackward1(Node):
         self.version_min, self.saved_min = Released, None
         self.version_max, self.saved_max = Released, None
 
-
 class ClampMinBackward0(Node):
     """clamp_min(Tensor self, Tensor min) -> Tensor"""
 
@@ -1218,20 +1039,11 @@ class ClampMinBackward0(Node):
     inputs = (0, 1)
     saves_self = True
     pointwise = True
-    structural = True
     masking = True
 
     def save(node, out, input, min):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(min) is Tensor:
-            node.saved_min = min
-            node.version_min = min._counter and min._counter.n
-        else:
-            node.saved_min, node.version_min = save_other(min)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_min, node.version_min = save_input(min)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1247,7 +1059,6 @@ class ClampMinBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_min, self.saved_min = Released, None
 
-
 class ClampMaxBackward0(Node):
     """clamp_max(Tensor self, Tensor max) -> Tensor"""
 
@@ -1255,20 +1066,11 @@ class ClampMaxBackward0(Node):
     inputs = (0, 1)
     saves_self = True
     pointwise = True
-    structural = True
     masking = True
 
     def save(node, out, input, max):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(max) is Tensor:
-            node.saved_max = max
-            node.version_max = max._counter and max._counter.n
-        else:
-            node.saved_max, node.version_max = save_other(max)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_max, node.version_max = save_input(max)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -1284,26 +1086,22 @@ class ClampMaxBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_max, self.saved_max = Released, None
 
-
 class ReluBackward0(SavesResult):
     """relu(Tensor self) -> Tensor"""
 
     __slots__ = ()
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (ops.where(result_ <= 0, 0, grad),)
 
-
 class MaximumBackward0(SavesPair):
     """maximum(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -1316,13 +1114,11 @@ class MaximumBackward0(SavesPair):
             grad_of_other = ops.where(self_ > other, 0, halved_at_ties(grad, self_, other, ops=ops))
         return grad_of_self, grad_of_other
 
-
 class MinimumBackward0(SavesPair):
     """minimum(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -1335,13 +1131,11 @@ class MinimumBackward0(SavesPair):
             grad_of_other = ops.where(self_ < other, 0, halved_at_ties(grad, self_, other, ops=ops))
         return grad_of_self, grad_of_other
 
-
 class FmaxBackward0(SavesPair):
     """fmax(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -1354,13 +1148,11 @@ class FmaxBackward0(SavesPair):
             grad_of_other = ops.where(ops.logical_or(self_ >= other, ops.isnan(other)), 0, grad)
         return grad_of_self, grad_of_other
 
-
 class FminBackward0(SavesPair):
     """fmin(Tensor self, Tensor other) -> Tensor"""
 
     __slots__ = ()
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -1373,7 +1165,6 @@ class FminBackward0(SavesPair):
             grad_of_other = ops.where(ops.logical_or(self_ <= other, ops.isnan(other)), 0, grad)
         return grad_of_self, grad_of_other
 
-
 class WhereBackward0(Node):
     """where(Tensor condition, Tensor self, Tensor other) -> Tensor"""
 
@@ -1381,15 +1172,10 @@ class WhereBackward0(Node):
     inputs = (1, 2)
     saves_self = True
     pointwise = True
-    structural = True
     masking = True
 
     def save(node, out, condition, input, other):
-        if type(condition) is Tensor:
-            node.saved_condition = condition
-            node.version_condition = condition._counter and condition._counter.n
-        else:
-            node.saved_condition, node.version_condition = save_other(condition, True)
+        node.saved_condition, node.version_condition = save_input(condition, True)
 
     def apply(self, ops, grad, unpack):
         condition = unpack(self.saved_condition, self.version_condition, self)
@@ -1403,19 +1189,16 @@ class WhereBackward0(Node):
     def release(self):
         self.version_condition, self.saved_condition = Released, None
 
-
 class NanToNumBackward0(SavesSelf):
     """nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"""
 
     __slots__ = ()
     pointwise = True
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (ops.where(ops.isfinite(self_), grad, 0),)
-
 
 class LogitBackward0(Node):
     """logit(Tensor self, float? eps=None) -> Tensor"""
@@ -1437,7 +1220,6 @@ class LogitBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class SincBackward0(SavesSelf):
     """sinc(Tensor self) -> Tensor"""
 
@@ -1448,7 +1230,6 @@ class SincBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.sinc_derivative(self_, 1).conjugate(),)
 
-
 class LogisticBackward0(SavesSelf):
     """logistic(Tensor self) -> Tensor"""
 
@@ -1458,7 +1239,6 @@ class LogisticBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (ops.logistic(self_) * ops.logistic(-self_)).conjugate(),)
-
 
 class AsinSlopeBackward0(SavesSelfAndResult):
     """asin_slope(Tensor self) -> Tensor"""
@@ -1471,7 +1251,6 @@ class AsinSlopeBackward0(SavesSelfAndResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
 
-
 class AcoshSlopeBackward0(SavesSelfAndResult):
     """acosh_slope(Tensor self) -> Tensor"""
 
@@ -1482,7 +1261,6 @@ class AcoshSlopeBackward0(SavesSelfAndResult):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (-zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
-
 
 class AsinhSlopeBackward0(SavesSelfAndResult):
     """asinh_slope(Tensor self) -> Tensor"""
@@ -1495,7 +1273,6 @@ class AsinhSlopeBackward0(SavesSelfAndResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (-zero_at_infinity(self_, ops=ops) * result_ * result_ * result_).conjugate(),)
 
-
 class AtanhSlopeBackward0(SavesSelfAndResult):
     """atanh_slope(Tensor self) -> Tensor"""
 
@@ -1507,7 +1284,6 @@ class AtanhSlopeBackward0(SavesSelfAndResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (2 * (zero_at_infinity(self_, ops=ops) * result_) * result_).conjugate(),)
 
-
 class TimesComplementBackward0(SavesSelf):
     """times_complement(Tensor self) -> Tensor"""
 
@@ -1517,7 +1293,6 @@ class TimesComplementBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (1 - 2 * self_).conjugate(),)
-
 
 class AtanSlopeBackward0(SavesSelfAndResult):
     """atan_slope(Tensor self) -> Tensor"""
@@ -1529,7 +1304,6 @@ class AtanSlopeBackward0(SavesSelfAndResult):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (-2 * (zero_at_infinity(self_, ops=ops) * result_) * result_).conjugate(),)
-
 
 class HypotSlopeBackward0(Node):
     """hypot_slope(Tensor self, Tensor other, Tensor norm) -> Tensor"""
@@ -1549,21 +1323,9 @@ class HypotSlopeBackward0(Node):
     pointwise = True
 
     def save(node, out, input, other, norm):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(other) is Tensor:
-            node.saved_other = other
-            node.version_other = other._counter and other._counter.n
-        else:
-            node.saved_other, node.version_other = save_other(other)
-        if type(norm) is Tensor:
-            node.saved_norm = norm
-            node.version_norm = norm._counter and norm._counter.n
-        else:
-            node.saved_norm, node.version_norm = save_other(norm, True)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_other, node.version_other = save_input(other)
+        node.saved_norm, node.version_norm = save_input(norm, True)
         if node._next1 is not None:
             node.saved_result = out._array
             node.version_result = watch_output(out)
@@ -1586,7 +1348,6 @@ class HypotSlopeBackward0(Node):
         self.version_norm, self.saved_norm = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class SincDerivativeBackward0(Node):
     """sinc_derivative(Tensor self, int order) -> Tensor"""
 
@@ -1606,7 +1367,6 @@ class SincDerivativeBackward0(Node):
 
     def release(self):
         self.version_self, self.saved_self = Released, None
-
 
 class FrexpBackward0(MultiNode):
     """frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)"""
@@ -1630,7 +1390,6 @@ class FrexpBackward0(MultiNode):
     def release(self):
         self.version_exponent, self.saved_exponent = Released, None
 
-
 class LdexpBackward0(Node):
     """ldexp(Tensor self, Tensor other) -> Tensor"""
 
@@ -1640,11 +1399,7 @@ class LdexpBackward0(Node):
 
     def save(node, out, input, other):
         if node._next0 is not None:
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_other, node.version_other = save_input(other)
         if node._next1 is not None:
             node.saved_result = out._array
             node.version_result = watch_output(out)
@@ -1663,7 +1418,6 @@ class LdexpBackward0(Node):
         self.version_other, self.saved_other = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class HeavisideBackward0(Node):
     """heaviside(Tensor self, Tensor values) -> Tensor"""
 
@@ -1671,16 +1425,11 @@ class HeavisideBackward0(Node):
     inputs = (0, 1)
     saves_self = True
     pointwise = True
-    structural = True
     masking = True
 
     def save(node, out, input, values):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_values = None
@@ -1694,7 +1443,6 @@ class HeavisideBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class NextafterBackward0(Node):
     """nextafter(Tensor self, Tensor other) -> Tensor"""
 
@@ -1702,21 +1450,12 @@ class NextafterBackward0(Node):
     inputs = (0, 1)
     saves_self = True
     pointwise = True
-    structural = True
     masking = True
 
     def save(node, out, input, other):
         if node._next0 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_self, node.version_self = save_input(input)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -1732,7 +1471,6 @@ class NextafterBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class ToCopyBackward0(Node):
     """_to_copy(Tensor self, ScalarType dtype, *, str? memory_format=None) -> Tensor"""
 
@@ -1742,7 +1480,6 @@ class ToCopyBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (grad,)
-
 
 class CloneBackward0(Node):
     """clone(Tensor self, *, str? memory_format=None) -> Tensor"""
@@ -1754,13 +1491,11 @@ class CloneBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (grad,)
 
-
 class CopyBackwards(Node):
     """copy(Tensor self, Tensor src) -> Tensor"""
 
     __slots__ = ()
     inputs = (0, 1)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -1771,13 +1506,11 @@ class CopyBackwards(Node):
             grad_of_src = grad
         return grad_of_self, grad_of_src
 
-
 class FillBackward0(Node):
     """fill(Tensor self, Tensor value) -> Tensor"""
 
     __slots__ = ()
     inputs = (0, 1)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -1788,13 +1521,11 @@ class FillBackward0(Node):
             grad_of_value = ops.sum(grad)
         return grad_of_self, grad_of_value
 
-
 class FillDiagonalBackward0(Node):
     """fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor"""
 
     __slots__ = ("arg_wrap",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, fill_value, wrap):
@@ -1803,18 +1534,15 @@ class FillDiagonalBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.fill_diagonal(grad, 0, self.arg_wrap),)
 
-
 class ZeroBackward0(Node):
     """zero(Tensor self) -> Tensor"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 def choose_add(form0, form1, otherwise):
     def add(input, other, *, alpha=UNSET, out=None):
@@ -1826,7 +1554,6 @@ def choose_add(form0, form1, otherwise):
 
     return add
 
-
 def choose_sub(form0, form1, otherwise):
     def sub(input, other, *, alpha=UNSET, out=None):
         if alpha is UNSET:
@@ -1837,7 +1564,6 @@ def choose_sub(form0, form1, otherwise):
 
     return sub
 
-
 def choose_div(form0, form1, otherwise):
     def div(input, other, *, rounding_mode=UNSET, out=None):
         if rounding_mode is UNSET:
@@ -1847,7 +1573,6 @@ def choose_div(form0, form1, otherwise):
         return otherwise(input, other, **given({"rounding_mode": rounding_mode, "out": out}))
 
     return div
-
 
 # fmt: off
 like_add_alpha = lambda run: lambda input, other, *, alpha, out=None: run(

@@ -18,13 +18,11 @@ from pullback.ops.declarations import creating, primitive, writing
 from pullback.ops.generated.calls import one_tensor_1, one_tensor_2, one_tensor_3, two_tensors_1
 from pullback.arrays import numpy as kernels
 
-
 class NormalBackward3(Node):
     """normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
     inputs = (0, 1)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -35,133 +33,111 @@ class NormalBackward3(Node):
             grad_of_std = ops.zeros_like(grad)
         return grad_of_mean, grad_of_std
 
-
 class NormalBackward1(Node):
     """normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class BernoulliBackward0(Node):
     """bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class BernoulliBackward1(Node):
     """bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class PoissonBackward0(Node):
     """poisson(Tensor input, Generator? generator=None) -> Tensor"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class UniformBackward0(Node):
     """uniform_(Tensor(a!) self, float low=0.0, float high=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class NormalBackward0(Node):
     """normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class LogNormalBackward0(Node):
     """log_normal_(Tensor(a!) self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class ExponentialBackward0(Node):
     """exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class CauchyBackward0(Node):
     """cauchy_(Tensor(a!) self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class GeometricBackward0(Node):
     """geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class BernoulliBackward2(Node):
     """bernoulli_(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0, 1)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
@@ -172,42 +148,35 @@ class BernoulliBackward2(Node):
             grad_of_p = ops.zeros_like(grad)
         return grad_of_self, grad_of_p
 
-
 class BernoulliBackward3(Node):
     """bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class RandomBackward0(Node):
     """random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 class RandomBackward1(Node):
     """random_.to(Tensor(a!) self, int low, int? high=None, *, Generator? generator=None) -> Tensor(a!)"""
 
     __slots__ = ()
     inputs = (0,)
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         return (ops.zeros_like(grad),)
-
 
 # fmt: off
 like_rand = lambda run: lambda *size_, dtype=None, generator=None, size=UNSET, device="cpu", requires_grad=False, **misspelt: refuse_keyword(run.__name__, misspelt, ('dtype', 'generator', 'size', 'device', 'requires_grad')) if misspelt else run(

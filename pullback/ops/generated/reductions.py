@@ -16,10 +16,9 @@ from pullback.core.arguments import (
     some_ints,
 )
 from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Released, save_input, watch_output
 from pullback.core.saving_nodes import SavesSelfAndResult
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.reductions import (
     cummax_backward,
@@ -48,7 +47,6 @@ from pullback.ops.generated.calls import (
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import reductions as composite_reductions
 
-
 class SumBackward0(Node):
     """sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
@@ -64,14 +62,12 @@ class SumBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (expand_reduced(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
 
-
 class NansumBackward0(Node):
     """nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_self", "version_self")
     inputs = (0,)
     saves_self = True
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim, dtype):
@@ -89,7 +85,6 @@ class NansumBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class MeanBackward0(Node):
     """mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
 
@@ -104,7 +99,6 @@ class MeanBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (mean_backward(grad, self.self_shape, self.arg_dim, self.arg_keepdim, ops=ops),)
-
 
 class ProdBackward0(Node):
     """prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
@@ -126,7 +120,6 @@ class ProdBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class VarBackward0(Node):
     """var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
 
@@ -147,7 +140,6 @@ class VarBackward0(Node):
 
     def release(self):
         self.version_self, self.saved_self = Released, None
-
 
 class StdBackward0(Node):
     """std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"""
@@ -186,14 +178,12 @@ class StdBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class AmaxBackward0(Node):
     """amax(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"""
 
     __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
     inputs = (0,)
     saves_self = True
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim):
@@ -212,7 +202,6 @@ class AmaxBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class AminBackward0(Node):
     """amin(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"""
@@ -220,7 +209,6 @@ class AminBackward0(Node):
     __slots__ = ("arg_dim", "arg_keepdim", "saved_result", "saved_self", "version_result", "version_self")
     inputs = (0,)
     saves_self = True
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim):
@@ -240,19 +228,16 @@ class AminBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class MaxBackward1(SavesSelfAndResult):
     """max(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
-
 
 class MaxBackward0(MultiNode):
     """max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
@@ -261,7 +246,6 @@ class MaxBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim):
@@ -280,19 +264,16 @@ class MaxBackward0(MultiNode):
     def release(self):
         self.version_indices, self.saved_indices = Released, None
 
-
 class MinBackward1(SavesSelfAndResult):
     """min(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
-
 
 class MinBackward0(MultiNode):
     """min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
@@ -301,7 +282,6 @@ class MinBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim):
@@ -319,7 +299,6 @@ class MinBackward0(MultiNode):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class ValueSelectingReductionBackwardBackward0(Node):
     """value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor"""
@@ -330,11 +309,7 @@ class ValueSelectingReductionBackwardBackward0(Node):
 
     def save(node, out, grad_output, dim, indices, sizes, keepdim):
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
-        if type(indices) is Tensor:
-            node.saved_indices = indices
-            node.version_indices = indices._counter and indices._counter.n
-        else:
-            node.saved_indices, node.version_indices = save_other(indices, True)
+        node.saved_indices, node.version_indices = save_input(indices, True)
         node.arg_keepdim = keepdim
 
     def apply(self, ops, grad, unpack):
@@ -343,7 +318,6 @@ class ValueSelectingReductionBackwardBackward0(Node):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class LogsumexpBackward0(Node):
     """logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"""
@@ -374,7 +348,6 @@ class LogsumexpBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class LogsumexpSlopeBackward0(Node):
     """logsumexp_slope(Tensor self, Tensor norm, int[1] dim) -> Tensor"""
 
@@ -393,7 +366,6 @@ class LogsumexpSlopeBackward0(Node):
     def release(self):
         self.version_result, self.saved_result = Released, None
 
-
 class CumsumBackward0(Node):
     """cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
 
@@ -407,7 +379,6 @@ class CumsumBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.cumsum_backward(grad, self.arg_dim),)
 
-
 class CumsumBackwardBackward0(Node):
     """cumsum_backward(Tensor grad_output, int dim) -> Tensor"""
 
@@ -420,7 +391,6 @@ class CumsumBackwardBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.cumsum(grad, self.arg_dim),)
-
 
 class CumprodBackward0(Node):
     """cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"""
@@ -444,7 +414,6 @@ class CumprodBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
-
 
 class LogcumsumexpBackward0(Node):
     """logcumsumexp(Tensor self, int dim) -> Tensor"""
@@ -472,7 +441,6 @@ class LogcumsumexpBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class CummaxBackward0(MultiNode):
     """cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
 
@@ -480,7 +448,6 @@ class CummaxBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, dim):
@@ -496,7 +463,6 @@ class CummaxBackward0(MultiNode):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class CumminBackward0(MultiNode):
     """cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"""
@@ -505,7 +471,6 @@ class CumminBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, dim):
@@ -521,7 +486,6 @@ class CumminBackward0(MultiNode):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class LinearRecurrenceBackward0(Node):
     """linear_recurrence(Tensor self, Tensor coefficients, int dim, bool reverse=False) -> Tensor"""
@@ -537,11 +501,7 @@ class LinearRecurrenceBackward0(Node):
     inputs = (0, 1)
 
     def save(node, out, input, coefficients, dim, reverse):
-        if type(coefficients) is Tensor:
-            node.saved_coefficients = coefficients
-            node.version_coefficients = coefficients._counter and coefficients._counter.n
-        else:
-            node.saved_coefficients, node.version_coefficients = save_other(coefficients)
+        node.saved_coefficients, node.version_coefficients = save_input(coefficients)
         node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
         node.arg_reverse = reverse
         if node._next1 is not None:
@@ -564,7 +524,6 @@ class LinearRecurrenceBackward0(Node):
         self.version_coefficients, self.saved_coefficients = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class KthvalueBackward0(MultiNode):
     """kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
 
@@ -572,7 +531,6 @@ class KthvalueBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, k, dim, keepdim):
@@ -591,19 +549,16 @@ class KthvalueBackward0(MultiNode):
     def release(self):
         self.version_indices, self.saved_indices = Released, None
 
-
 class MedianBackward0(SavesSelfAndResult):
     """median(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
-
 
 class MedianBackward1(MultiNode):
     """median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
@@ -612,7 +567,6 @@ class MedianBackward1(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim):
@@ -631,19 +585,16 @@ class MedianBackward1(MultiNode):
     def release(self):
         self.version_indices, self.saved_indices = Released, None
 
-
 class NanmedianBackward0(SavesSelfAndResult):
     """nanmedian(Tensor self) -> Tensor"""
 
     __slots__ = ()
-    structural = True
     masking = True
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         result_ = unpack(self.saved_result, self.version_result, self)
         return (share_among_ties(grad, self_, result_, None, False, ops=ops),)
-
 
 class NanmedianBackward1(MultiNode):
     """nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"""
@@ -652,7 +603,6 @@ class NanmedianBackward1(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim):
@@ -670,7 +620,6 @@ class NanmedianBackward1(MultiNode):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class ModeBackward0(MultiNode):
     """mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"""
@@ -679,7 +628,6 @@ class ModeBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, keepdim):
@@ -697,7 +645,6 @@ class ModeBackward0(MultiNode):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class BincountBackward0(Node):
     """bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"""
@@ -708,11 +655,7 @@ class BincountBackward0(Node):
     structural = True
 
     def save(node, out, input, weights, minlength):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input, True)
+        node.saved_self, node.version_self = save_input(input, True)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -720,7 +663,6 @@ class BincountBackward0(Node):
 
     def release(self):
         self.version_self, self.saved_self = Released, None
-
 
 def choose_max(form0, form1, form2, otherwise):
     def max(input, dim=UNSET, keepdim=UNSET, *, other=UNSET, axis=UNSET, keepdims=UNSET, out=None):
@@ -743,7 +685,6 @@ def choose_max(form0, form1, form2, otherwise):
 
     return max
 
-
 def choose_min(form0, form1, form2, otherwise):
     def min(input, dim=UNSET, keepdim=UNSET, *, other=UNSET, axis=UNSET, keepdims=UNSET, out=None):
         if axis is not UNSET:
@@ -765,7 +706,6 @@ def choose_min(form0, form1, form2, otherwise):
 
     return min
 
-
 def choose_median(form0, form1, otherwise):
     def median(input, dim=UNSET, keepdim=UNSET, *, axis=UNSET, keepdims=UNSET):
         if axis is not UNSET:
@@ -780,7 +720,6 @@ def choose_median(form0, form1, otherwise):
 
     return median
 
-
 def choose_nanmedian(form0, form1, otherwise):
     def nanmedian(input, dim=UNSET, keepdim=UNSET, *, axis=UNSET, keepdims=UNSET):
         if axis is not UNSET:
@@ -794,7 +733,6 @@ def choose_nanmedian(form0, form1, otherwise):
         return otherwise(input, **given({"dim": dim, "keepdim": keepdim}))
 
     return nanmedian
-
 
 # fmt: off
 like_sum = lambda run: lambda input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET: run(

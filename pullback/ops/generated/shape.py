@@ -35,7 +35,6 @@ from pullback.ops.generated.calls import (
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite import shape as composite_shape
 
-
 class ViewBackward0(Node):
     """view(Tensor(a) self, int[] size) -> Tensor(a)"""
 
@@ -48,7 +47,6 @@ class ViewBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
-
 
 class ReshapeBackward0(Node):
     """reshape(Tensor(a) self, int[] shape) -> Tensor(a)"""
@@ -63,7 +61,6 @@ class ReshapeBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
 
-
 class AliasBackward0(Node):
     """alias(Tensor(a) self) -> Tensor(a)"""
 
@@ -73,7 +70,6 @@ class AliasBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (grad,)
-
 
 class PermuteBackward0(Node):
     """permute(Tensor(a) self, int[] dims) -> Tensor(a)"""
@@ -87,7 +83,6 @@ class PermuteBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (inverse_permute(grad, self.arg_dims, ops=ops),)
-
 
 class TransposeBackward0(Node):
     """transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"""
@@ -103,7 +98,6 @@ class TransposeBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.transpose(grad, self.arg_dim0, self.arg_dim1),)
 
-
 class TBackward0(Node):
     """t(Tensor(a) self) -> Tensor(a)"""
 
@@ -114,7 +108,6 @@ class TBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.t(grad),)
 
-
 class NumpyTBackward0(Node):
     """numpy_T(Tensor(a) self) -> Tensor(a)"""
 
@@ -124,7 +117,6 @@ class NumpyTBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.numpy_T(grad),)
-
 
 class MovedimBackward0(Node):
     """movedim(Tensor(a) self, int[1] source, int[1] destination) -> Tensor(a)"""
@@ -140,7 +132,6 @@ class MovedimBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.movedim(grad, self.arg_destination, self.arg_source),)
 
-
 class ExpandBackward0(Node):
     """expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)"""
 
@@ -150,7 +141,6 @@ class ExpandBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (grad,)
-
 
 class SqueezeBackward0(Node):
     """squeeze(Tensor(a) self, int[1]? dim=None) -> Tensor(a)"""
@@ -165,7 +155,6 @@ class SqueezeBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
 
-
 class UnsqueezeBackward0(Node):
     """unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"""
 
@@ -179,13 +168,11 @@ class UnsqueezeBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.reshape(grad, self.self_shape),)
 
-
 class NarrowBackward0(Node):
     """narrow(Tensor(a) self, int dim, any start, int length) -> Tensor(a)"""
 
     __slots__ = ("arg_dim", "arg_length", "arg_start", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, start, length):
@@ -197,13 +184,11 @@ class NarrowBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (narrow_backward(grad, self.self_shape, self.arg_dim, self.arg_start, self.arg_length, ops=ops),)
 
-
 class SelectBackward0(Node):
     """select(Tensor(a) self, int dim, int index) -> Tensor(a)"""
 
     __slots__ = ("arg_dim", "arg_index", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, dim, index):
@@ -214,13 +199,11 @@ class SelectBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (select_backward(grad, self.self_shape, self.arg_dim, self.arg_index, ops=ops),)
 
-
 class DiagonalBackward0(Node):
     """diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"""
 
     __slots__ = ("arg_dim1", "arg_dim2", "arg_offset", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, offset, dim1, dim2):
@@ -231,7 +214,6 @@ class DiagonalBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.diagonal_backward(grad, self.self_shape, self.arg_offset, self.arg_dim1, self.arg_dim2),)
-
 
 class DiagonalBackwardBackward0(Node):
     """diagonal_backward(Tensor self, int[] shape, int offset, int dim1, int dim2) -> Tensor"""
@@ -248,13 +230,11 @@ class DiagonalBackwardBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.diagonal(grad, self.arg_offset, self.arg_dim1, self.arg_dim2),)
 
-
 class SplitBackward0(MultiNode):
     """split(Tensor(a) self, any split_size, int dim=0) -> Tensor(a)[]"""
 
     __slots__ = ("arg_dim",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, split_size, dim):
@@ -264,13 +244,11 @@ class SplitBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         return (ops.cat(grads, self.arg_dim),)
 
-
 class SplitWithSizesBackward0(MultiNode):
     """split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"""
 
     __slots__ = ("arg_dim",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, split_sizes, dim):
@@ -280,13 +258,11 @@ class SplitWithSizesBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         return (ops.cat(grads, self.arg_dim),)
 
-
 class ChunkBackward0(MultiNode):
     """chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]"""
 
     __slots__ = ("arg_dim",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, chunks, dim):
@@ -296,13 +272,11 @@ class ChunkBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         return (ops.cat(grads, self.arg_dim),)
 
-
 class UnbindBackward0(MultiNode):
     """unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]"""
 
     __slots__ = ("arg_dim",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, dim):
@@ -312,13 +286,11 @@ class UnbindBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         return (ops.stack(grads, self.arg_dim),)
 
-
 class UnfoldBackward0(Node):
     """unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"""
 
     __slots__ = ("arg_dimension", "arg_size", "arg_step", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, dimension, size, step):
@@ -329,7 +301,6 @@ class UnfoldBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.unfold_backward(grad, self.self_shape, self.arg_dimension, self.arg_size, self.arg_step),)
-
 
 class UnfoldBackwardBackward0(Node):
     """unfold_backward(Tensor self, int[] shape, int dim, int size, int step) -> Tensor"""
@@ -346,13 +317,11 @@ class UnfoldBackwardBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.unfold(grad, self.arg_dim, self.arg_size, self.arg_step),)
 
-
 class StridedViewBackward0(Node):
     """_strided_view(Tensor(a) self, int[] size, int[] stride, int storage_offset, any geometry) -> Tensor(a)"""
 
     __slots__ = ("arg_geometry", "arg_size", "arg_storage_offset", "arg_stride")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, size, stride, storage_offset, geometry):
@@ -368,13 +337,11 @@ class StridedViewBackward0(Node):
             ),
         )
 
-
 class RestrideBackward0(Node):
     """_restride(Tensor self, any source, any target, any counted) -> Tensor"""
 
     __slots__ = ("arg_counted", "arg_source", "arg_target")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, source, target, counted):
@@ -384,7 +351,6 @@ class RestrideBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops._restride(grad, self.arg_target, self.arg_source, self.arg_counted),)
-
 
 class ViewAsRealBackward0(Node):
     """view_as_real(Tensor(a) self) -> Tensor(a)"""
@@ -396,7 +362,6 @@ class ViewAsRealBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.view_as_complex(ops.contiguous(grad)),)
 
-
 class ViewAsComplexBackward0(Node):
     """view_as_complex(Tensor(a) self) -> Tensor(a)"""
 
@@ -406,7 +371,6 @@ class ViewAsComplexBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.view_as_real(grad),)
-
 
 class FlipBackward0(Node):
     """flip(Tensor self, int[] dims) -> Tensor"""
@@ -420,7 +384,6 @@ class FlipBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.flip(grad, self.arg_dims),)
-
 
 class RollBackward0(Node):
     """roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"""
@@ -436,7 +399,6 @@ class RollBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (roll_backward(grad, self.arg_shifts, self.arg_dims, ops=ops),)
 
-
 class Rot90Backward0(Node):
     """rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"""
 
@@ -451,13 +413,11 @@ class Rot90Backward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.rot90(grad, -self.arg_k, self.arg_dims),)
 
-
 class RepeatBackward0(Node):
     """repeat(Tensor self, int[] repeats) -> Tensor"""
 
     __slots__ = ("arg_repeats", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, repeats):
@@ -467,13 +427,11 @@ class RepeatBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (repeat_backward(grad, self.self_shape, self.arg_repeats, ops=ops),)
 
-
 class TrilBackward0(Node):
     """tril(Tensor self, int diagonal=0) -> Tensor"""
 
     __slots__ = ("arg_diagonal",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, diagonal):
@@ -482,13 +440,11 @@ class TrilBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.tril(grad, self.arg_diagonal),)
 
-
 class TriuBackward0(Node):
     """triu(Tensor self, int diagonal=0) -> Tensor"""
 
     __slots__ = ("arg_diagonal",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, diagonal):
@@ -496,7 +452,6 @@ class TriuBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.triu(grad, self.arg_diagonal),)
-
 
 def choose_atleast_1d(form0, form1, otherwise):
     def atleast_1d(input, *, tensors=UNSET):
@@ -512,7 +467,6 @@ def choose_atleast_1d(form0, form1, otherwise):
 
     return atleast_1d
 
-
 def choose_atleast_2d(form0, form1, otherwise):
     def atleast_2d(input, *, tensors=UNSET):
         if is_array(input) and tensors is UNSET:
@@ -527,7 +481,6 @@ def choose_atleast_2d(form0, form1, otherwise):
 
     return atleast_2d
 
-
 def choose_atleast_3d(form0, form1, otherwise):
     def atleast_3d(input, *, tensors=UNSET):
         if is_array(input) and tensors is UNSET:
@@ -541,7 +494,6 @@ def choose_atleast_3d(form0, form1, otherwise):
         return otherwise(input, **given({"tensors": tensors}))
 
     return atleast_3d
-
 
 # fmt: off
 like_view = lambda run: lambda input, *size_, size=UNSET: run(

@@ -3,9 +3,8 @@
 from pullback.core.arguments import AN_INT, A_NUMBER, SOME_INTS, a_flag, a_number, an_int, some_ints
 from pullback.core.dispatch import attribute
 from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Released, save_input, watch_output
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.spatial import (
     adjoint_maps,
@@ -29,7 +28,6 @@ from pullback.ops.generated.calls import (
 )
 from pullback.arrays.numpy import spatial as kernels
 from pullback.ops.composite import spatial as composite_spatial
-
 
 class ConvolutionBackward0(Node):
     """convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor"""
@@ -55,16 +53,8 @@ class ConvolutionBackward0(Node):
         node.arg_transposed = transposed
         node.arg_groups = groups if type(groups) in FIXED else snapshot(groups)
         if node._nexts[0] is not None or node._nexts[1] is not None:
-            if type(input) is Tensor:
-                node.saved_input = input
-                node.version_input = input._counter and input._counter.n
-            else:
-                node.saved_input, node.version_input = save_other(input)
-            if type(weight) is Tensor:
-                node.saved_weight = weight
-                node.version_weight = weight._counter and weight._counter.n
-            else:
-                node.saved_weight, node.version_weight = save_other(weight)
+            node.saved_input, node.version_input = save_input(input)
+            node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_weight = grad_of_bias = None
@@ -91,7 +81,6 @@ class ConvolutionBackward0(Node):
         self.version_input, self.saved_input = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class ConvolutionInputBackward0(Node):
     """convolution_input(Tensor grad_output, Tensor weight, int[] size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor"""
 
@@ -109,16 +98,8 @@ class ConvolutionInputBackward0(Node):
     saves_self = True
 
     def save(node, out, grad_output, weight, size, stride, padding, dilation, groups):
-        if type(grad_output) is Tensor:
-            node.saved_grad_output = grad_output
-            node.version_grad_output = grad_output._counter and grad_output._counter.n
-        else:
-            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
-        if type(weight) is Tensor:
-            node.saved_weight = weight
-            node.version_weight = weight._counter and weight._counter.n
-        else:
-            node.saved_weight, node.version_weight = save_other(weight)
+        node.saved_grad_output, node.version_grad_output = save_input(grad_output)
+        node.saved_weight, node.version_weight = save_input(weight)
         node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
         node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
         node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
@@ -155,7 +136,6 @@ class ConvolutionInputBackward0(Node):
         self.version_grad_output, self.saved_grad_output = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class ConvolutionWeightBackward0(Node):
     """convolution_weight(Tensor grad_output, Tensor input, int[] shape, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor"""
 
@@ -173,16 +153,8 @@ class ConvolutionWeightBackward0(Node):
     saves_self = True
 
     def save(node, out, grad_output, input, shape, stride, padding, dilation, groups):
-        if type(grad_output) is Tensor:
-            node.saved_grad_output = grad_output
-            node.version_grad_output = grad_output._counter and grad_output._counter.n
-        else:
-            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input)
+        node.saved_grad_output, node.version_grad_output = save_input(grad_output)
+        node.saved_input, node.version_input = save_input(input)
         node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
         node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
         node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
@@ -219,13 +191,11 @@ class ConvolutionWeightBackward0(Node):
         self.version_grad_output, self.saved_grad_output = Released, None
         self.version_input, self.saved_input = Released, None
 
-
 class Im2ColBackward0(Node):
     """im2col(Tensor self, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor"""
 
     __slots__ = ("arg_dilation", "arg_kernel_size", "arg_padding", "arg_stride", "self_shape")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, kernel_size, dilation, padding, stride):
@@ -241,7 +211,6 @@ class Im2ColBackward0(Node):
                 grad, self.self_shape[2:], self.arg_kernel_size, self.arg_dilation, self.arg_padding, self.arg_stride
             ),
         )
-
 
 class Col2ImBackward0(Node):
     """col2im(Tensor self, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor"""
@@ -259,13 +228,11 @@ class Col2ImBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.im2col(grad, self.arg_kernel_size, self.arg_dilation, self.arg_padding, self.arg_stride),)
 
-
 class ConstantPadNdBackward0(Node):
     """constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"""
 
     __slots__ = ("arg_pad",)
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, pad, value):
@@ -273,7 +240,6 @@ class ConstantPadNdBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         return (ops.constant_pad_nd(grad, negated(self.arg_pad, ops=ops), 0),)
-
 
 class SeparableMapBackward0(Node):
     """separable_map(Tensor self, any maps) -> Tensor"""
@@ -287,7 +253,6 @@ class SeparableMapBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (ops.separable_map(grad, adjoint_maps(self.arg_maps, ops=ops)),)
 
-
 class WindowedMaxBackward0(MultiNode):
     """windowed_max(Tensor self, any places) -> (Tensor values, Tensor indices)"""
 
@@ -295,7 +260,6 @@ class WindowedMaxBackward0(MultiNode):
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
-    structural = True
     masking = True
 
     def save(node, out, input, places):
@@ -313,22 +277,16 @@ class WindowedMaxBackward0(MultiNode):
     def release(self):
         self.version_indices, self.saved_indices = Released, None
 
-
 class TakePooledBackward0(Node):
     """take_pooled(Tensor self, Tensor indices, int dims) -> Tensor"""
 
     __slots__ = ("arg_dims", "saved_indices", "self_shape", "version_indices")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, indices, dims):
         node.self_shape = attribute(input, "shape")
-        if type(indices) is Tensor:
-            node.saved_indices = indices
-            node.version_indices = indices._counter and indices._counter.n
-        else:
-            node.saved_indices, node.version_indices = save_other(indices, True)
+        node.saved_indices, node.version_indices = save_input(indices, True)
         node.arg_dims = dims if type(dims) in FIXED else snapshot(dims)
 
     def apply(self, ops, grad, unpack):
@@ -338,21 +296,15 @@ class TakePooledBackward0(Node):
     def release(self):
         self.version_indices, self.saved_indices = Released, None
 
-
 class PutPooledBackward0(Node):
     """put_pooled(Tensor self, Tensor indices, int[] size) -> Tensor"""
 
     __slots__ = ("arg_size", "saved_indices", "version_indices")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, indices, size):
-        if type(indices) is Tensor:
-            node.saved_indices = indices
-            node.version_indices = indices._counter and indices._counter.n
-        else:
-            node.saved_indices, node.version_indices = save_other(indices, True)
+        node.saved_indices, node.version_indices = save_input(indices, True)
         node.arg_size = size if type(size) in FIXED else snapshot(size)
 
     def apply(self, ops, grad, unpack):
@@ -362,21 +314,15 @@ class PutPooledBackward0(Node):
     def release(self):
         self.version_indices, self.saved_indices = Released, None
 
-
 class PlacePooledBackward0(Node):
     """place_pooled(Tensor self, Tensor indices, int[] size) -> Tensor"""
 
     __slots__ = ("arg_size", "saved_indices", "version_indices")
     inputs = (0,)
-    structural = True
     masking = True
 
     def save(node, out, input, indices, size):
-        if type(indices) is Tensor:
-            node.saved_indices = indices
-            node.version_indices = indices._counter and indices._counter.n
-        else:
-            node.saved_indices, node.version_indices = save_other(indices, True)
+        node.saved_indices, node.version_indices = save_input(indices, True)
         node.arg_size = size if type(size) in FIXED else snapshot(size)
 
     def apply(self, ops, grad, unpack):
@@ -385,7 +331,6 @@ class PlacePooledBackward0(Node):
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
-
 
 class GridPlacesBackward0(MultiNode):
     """grid_places(Tensor grid, int[] size, str mode, str padding_mode, bool align_corners) -> (Tensor part, Tensor slope, Tensor index)"""
@@ -408,7 +353,6 @@ class GridPlacesBackward0(MultiNode):
     def release(self):
         self.version_slope, self.saved_slope = Released, None
 
-
 class SampleAtBackward0(Node):
     """sample_at(Tensor self, Tensor index, Tensor weight) -> Tensor"""
 
@@ -417,22 +361,10 @@ class SampleAtBackward0(Node):
     saves_self = True
 
     def save(node, out, input, index, weight):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_index, node.version_index = save_input(index, True)
         if node._next0 is not None:
-            if type(weight) is Tensor:
-                node.saved_weight = weight
-                node.version_weight = weight._counter and weight._counter.n
-            else:
-                node.saved_weight, node.version_weight = save_other(weight)
+            node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -450,7 +382,6 @@ class SampleAtBackward0(Node):
         self.version_index, self.saved_index = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class SpreadAtBackward0(Node):
     """spread_at(Tensor self, Tensor index, Tensor weight, int size) -> Tensor"""
 
@@ -459,23 +390,11 @@ class SpreadAtBackward0(Node):
     saves_self = True
 
     def save(node, out, input, index, weight, size):
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_index, node.version_index = save_input(index, True)
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
         if node._next0 is not None:
-            if type(weight) is Tensor:
-                node.saved_weight = weight
-                node.version_weight = weight._counter and weight._counter.n
-            else:
-                node.saved_weight, node.version_weight = save_other(weight)
+            node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grad, unpack):
         index = unpack(self.saved_index, self.version_index, self)
@@ -493,7 +412,6 @@ class SpreadAtBackward0(Node):
         self.version_index, self.saved_index = Released, None
         self.version_weight, self.saved_weight = Released, None
 
-
 class DotAtBackward0(Node):
     """dot_at(Tensor self, Tensor other, Tensor index) -> Tensor"""
 
@@ -502,22 +420,10 @@ class DotAtBackward0(Node):
     saves_self = True
 
     def save(node, out, input, other, index):
-        if type(other) is Tensor:
-            node.saved_other = other
-            node.version_other = other._counter and other._counter.n
-        else:
-            node.saved_other, node.version_other = save_other(other)
-        if type(index) is Tensor:
-            node.saved_index = index
-            node.version_index = index._counter and index._counter.n
-        else:
-            node.saved_index, node.version_index = save_other(index, True)
+        node.saved_other, node.version_other = save_input(other)
+        node.saved_index, node.version_index = save_input(index, True)
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input)
+            node.saved_self, node.version_self = save_input(input)
 
     def apply(self, ops, grad, unpack):
         other = unpack(self.saved_other, self.version_other, self)
@@ -534,7 +440,6 @@ class DotAtBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
         self.version_index, self.saved_index = Released, None
-
 
 # fmt: off
 like_convolution = lambda run: lambda input, weight, bias, stride, padding, dilation, transposed, output_padding, groups: run(

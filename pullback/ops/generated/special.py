@@ -3,10 +3,9 @@
 from math import inf
 from pullback.core.arguments import AN_INT, an_int
 from pullback.core.node import Node
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Released, save_input, watch_output
 from pullback.core.saving_nodes import SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.core.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.pointwise import zero_at_infinity
@@ -14,7 +13,6 @@ from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argu
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_1, three_tensors, two_tensors_0, two_tensors_1
 from pullback.arrays.numpy import special as kernels
 from pullback.ops.composite import special as composite_special
-
 
 class LgammaBackward0(SavesSelf):
     """lgamma(Tensor self) -> Tensor"""
@@ -26,7 +24,6 @@ class LgammaBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.digamma(self_),)
 
-
 class DigammaBackward0(SavesSelf):
     """digamma(Tensor self) -> Tensor"""
 
@@ -36,7 +33,6 @@ class DigammaBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.polygamma(1, self_),)
-
 
 class PolygammaBackward0(Node):
     """polygamma(int n, Tensor self) -> Tensor"""
@@ -56,7 +52,6 @@ class PolygammaBackward0(Node):
 
     def release(self):
         self.version_self, self.saved_self = Released, None
-
 
 class PolygammaBackward1(Node):
     """polygamma.self(Tensor self, int n) -> Tensor"""
@@ -78,7 +73,6 @@ class PolygammaBackward1(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class IgammaBackward0(Node):
     """igamma(Tensor self, Tensor other) -> Tensor"""
 
@@ -89,16 +83,8 @@ class IgammaBackward0(Node):
 
     def save(node, out, input, other):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input, True)
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_self, node.version_self = save_input(input, True)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -114,7 +100,6 @@ class IgammaBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class IgammacBackward0(Node):
     """igammac(Tensor self, Tensor other) -> Tensor"""
 
@@ -125,16 +110,8 @@ class IgammacBackward0(Node):
 
     def save(node, out, input, other):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input, True)
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_self, node.version_self = save_input(input, True)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -150,7 +127,6 @@ class IgammacBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class GammaDensityBackward0(Node):
     """gamma_density(Tensor self, Tensor other) -> Tensor"""
 
@@ -160,16 +136,8 @@ class GammaDensityBackward0(Node):
     pointwise = True
 
     def save(node, out, input, other):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(other) is Tensor:
-            node.saved_other = other
-            node.version_other = other._counter and other._counter.n
-        else:
-            node.saved_other, node.version_other = save_other(other)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_other, node.version_other = save_input(other)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -189,7 +157,6 @@ class GammaDensityBackward0(Node):
         self.version_other, self.saved_other = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class SpecialGammaincinvBackward0(Node):
     """special_gammaincinv(Tensor self, Tensor other) -> Tensor"""
 
@@ -200,11 +167,7 @@ class SpecialGammaincinvBackward0(Node):
 
     def save(node, out, input, other):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input, True)
+            node.saved_self, node.version_self = save_input(input, True)
             node.saved_result = out._array
             node.version_result = watch_output(out)
 
@@ -222,7 +185,6 @@ class SpecialGammaincinvBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class SpecialGammainccinvBackward0(Node):
     """special_gammainccinv(Tensor self, Tensor other) -> Tensor"""
 
@@ -233,11 +195,7 @@ class SpecialGammainccinvBackward0(Node):
 
     def save(node, out, input, other):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input, True)
+            node.saved_self, node.version_self = save_input(input, True)
             node.saved_result = out._array
             node.version_result = watch_output(out)
 
@@ -255,7 +213,6 @@ class SpecialGammainccinvBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class SpecialBetaincBackward0(Node):
     """special_betainc(Tensor alpha, Tensor beta, Tensor x) -> Tensor"""
 
@@ -266,21 +223,9 @@ class SpecialBetaincBackward0(Node):
 
     def save(node, out, alpha, beta, x):
         if node._nexts[2] is not None:
-            if type(alpha) is Tensor:
-                node.saved_alpha = alpha
-                node.version_alpha = alpha._counter and alpha._counter.n
-            else:
-                node.saved_alpha, node.version_alpha = save_other(alpha, True)
-            if type(beta) is Tensor:
-                node.saved_beta = beta
-                node.version_beta = beta._counter and beta._counter.n
-            else:
-                node.saved_beta, node.version_beta = save_other(beta, True)
-            if type(x) is Tensor:
-                node.saved_x = x
-                node.version_x = x._counter and x._counter.n
-            else:
-                node.saved_x, node.version_x = save_other(x)
+            node.saved_alpha, node.version_alpha = save_input(alpha, True)
+            node.saved_beta, node.version_beta = save_input(beta, True)
+            node.saved_x, node.version_x = save_input(x)
 
     def apply(self, ops, grad, unpack):
         grad_of_alpha = grad_of_beta = grad_of_x = None
@@ -300,7 +245,6 @@ class SpecialBetaincBackward0(Node):
         self.version_beta, self.saved_beta = Released, None
         self.version_x, self.saved_x = Released, None
 
-
 class SpecialBetaincinvBackward0(Node):
     """special_betaincinv(Tensor alpha, Tensor beta, Tensor y) -> Tensor"""
 
@@ -311,16 +255,8 @@ class SpecialBetaincinvBackward0(Node):
 
     def save(node, out, alpha, beta, y):
         if node._nexts[2] is not None:
-            if type(alpha) is Tensor:
-                node.saved_alpha = alpha
-                node.version_alpha = alpha._counter and alpha._counter.n
-            else:
-                node.saved_alpha, node.version_alpha = save_other(alpha, True)
-            if type(beta) is Tensor:
-                node.saved_beta = beta
-                node.version_beta = beta._counter and beta._counter.n
-            else:
-                node.saved_beta, node.version_beta = save_other(beta, True)
+            node.saved_alpha, node.version_alpha = save_input(alpha, True)
+            node.saved_beta, node.version_beta = save_input(beta, True)
             node.saved_result = out._array
             node.version_result = watch_output(out)
 
@@ -342,7 +278,6 @@ class SpecialBetaincinvBackward0(Node):
         self.version_beta, self.saved_beta = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class BetaDensityBackward0(Node):
     """beta_density(Tensor alpha, Tensor beta, Tensor x) -> Tensor"""
 
@@ -361,21 +296,9 @@ class BetaDensityBackward0(Node):
     pointwise = True
 
     def save(node, out, alpha, beta, x):
-        if type(alpha) is Tensor:
-            node.saved_alpha = alpha
-            node.version_alpha = alpha._counter and alpha._counter.n
-        else:
-            node.saved_alpha, node.version_alpha = save_other(alpha)
-        if type(beta) is Tensor:
-            node.saved_beta = beta
-            node.version_beta = beta._counter and beta._counter.n
-        else:
-            node.saved_beta, node.version_beta = save_other(beta)
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
+        node.saved_alpha, node.version_alpha = save_input(alpha)
+        node.saved_beta, node.version_beta = save_input(beta)
+        node.saved_x, node.version_x = save_input(x)
         node.saved_result = out._array
         node.version_result = watch_output(out)
 
@@ -401,7 +324,6 @@ class BetaDensityBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_result, self.saved_result = Released, None
 
-
 class SpecialZetaBackward0(Node):
     """special_zeta(Tensor self, Tensor other) -> Tensor"""
 
@@ -412,16 +334,8 @@ class SpecialZetaBackward0(Node):
 
     def save(node, out, input, other):
         if node._next1 is not None:
-            if type(input) is Tensor:
-                node.saved_self = input
-                node.version_self = input._counter and input._counter.n
-            else:
-                node.saved_self, node.version_self = save_other(input, True)
-            if type(other) is Tensor:
-                node.saved_other = other
-                node.version_other = other._counter and other._counter.n
-            else:
-                node.saved_other, node.version_other = save_other(other)
+            node.saved_self, node.version_self = save_input(input, True)
+            node.saved_other, node.version_other = save_input(other)
 
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
@@ -437,7 +351,6 @@ class SpecialZetaBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_other, self.saved_other = Released, None
 
-
 class ErfinvBackward0(SavesSelf):
     """erfinv(Tensor self) -> Tensor"""
 
@@ -447,7 +360,6 @@ class ErfinvBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.exp(ops.square(ops.erfinv(self_))) * 0.886226925452758,)
-
 
 class SpecialErfcinvBackward0(SavesResult):
     """special_erfcinv(Tensor self) -> Tensor"""
@@ -459,7 +371,6 @@ class SpecialErfcinvBackward0(SavesResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * ops.exp(result_ * result_) * 0.886226925452758,)
 
-
 class SpecialEntrBackward0(SavesSelf):
     """special_entr(Tensor self) -> Tensor"""
 
@@ -469,7 +380,6 @@ class SpecialEntrBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (-grad * (ops.log(self_) + 1),)
-
 
 class SpecialErfcxBackward0(SavesSelf):
     """special_erfcx(Tensor self) -> Tensor"""
@@ -481,7 +391,6 @@ class SpecialErfcxBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (-2 * ops.scaled_repeated_erfc(self_, 1)),)
 
-
 class SpecialNdtrBackward0(SavesSelf):
     """special_ndtr(Tensor self) -> Tensor"""
 
@@ -491,7 +400,6 @@ class SpecialNdtrBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (0.3989422804014327 * ops.exp(-0.5 * self_ * self_)),)
-
 
 class InverseMillsBackward0(SavesSelfAndResult):
     """inverse_mills(Tensor self) -> Tensor"""
@@ -504,7 +412,6 @@ class InverseMillsBackward0(SavesSelfAndResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * result_ * mills_decay(self_, result_, ops=ops),)
 
-
 class SpecialLogNdtrBackward0(SavesSelf):
     """special_log_ndtr(Tensor self) -> Tensor"""
 
@@ -515,7 +422,6 @@ class SpecialLogNdtrBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.inverse_mills(self_),)
 
-
 class SpecialNdtriBackward0(SavesResult):
     """special_ndtri(Tensor self) -> Tensor"""
 
@@ -525,7 +431,6 @@ class SpecialNdtriBackward0(SavesResult):
     def apply(self, ops, grad, unpack):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (grad * (2.5066282746310002 * ops.exp(0.5 * result_ * result_)),)
-
 
 class SpecialXlog1PyBackward0(SavesPair):
     """special_xlog1py(Tensor self, Tensor other) -> Tensor"""
@@ -542,7 +447,6 @@ class SpecialXlog1PyBackward0(SavesPair):
         if self._next1 is not None:
             grad_of_other = grad * (self_ / log1p_divisor(self_, other, ops=ops))
         return grad_of_self, grad_of_other
-
 
 class ScaledRepeatedErfcBackward0(Node):
     """scaled_repeated_erfc(Tensor self, int order) -> Tensor"""
@@ -564,7 +468,6 @@ class ScaledRepeatedErfcBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class I0Backward0(SavesSelf):
     """i0(Tensor self) -> Tensor"""
 
@@ -574,7 +477,6 @@ class I0Backward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.special_i1(self_),)
-
 
 class SpecialI0EBackward0(SavesSelf):
     """special_i0e(Tensor self) -> Tensor"""
@@ -586,7 +488,6 @@ class SpecialI0EBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.sign(self_) * ops.i0e_derivative(ops.abs(self_), 1),)
 
-
 class SpecialI1Backward0(SavesSelf):
     """special_i1(Tensor self) -> Tensor"""
 
@@ -596,7 +497,6 @@ class SpecialI1Backward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.i1_derivative(self_),)
-
 
 class SpecialI1EBackward0(SavesSelf):
     """special_i1e(Tensor self) -> Tensor"""
@@ -608,7 +508,6 @@ class SpecialI1EBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.i1e_derivative(self_),)
 
-
 class I1DerivativeBackward0(SavesSelf):
     """i1_derivative(Tensor self) -> Tensor"""
 
@@ -618,7 +517,6 @@ class I1DerivativeBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (0.75 * ops.special_i1(self_) + 0.25 * ops.special_iv(3, self_)),)
-
 
 class I1EDerivativeBackward0(SavesSelf):
     """i1e_derivative(Tensor self) -> Tensor"""
@@ -631,7 +529,6 @@ class I1EDerivativeBackward0(SavesSelf):
         return (
             grad * ops.sign(self_) * (ops.i0e_derivative(ops.abs(self_), 2) + ops.i0e_derivative(ops.abs(self_), 3)),
         )
-
 
 class I0EDerivativeBackward0(Node):
     """i0e_derivative(Tensor self, int order) -> Tensor"""
@@ -653,7 +550,6 @@ class I0EDerivativeBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class SpecialModifiedBesselK0Backward0(SavesSelf):
     """special_modified_bessel_k0(Tensor self) -> Tensor"""
 
@@ -663,7 +559,6 @@ class SpecialModifiedBesselK0Backward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (-grad * ops.special_modified_bessel_k1(self_),)
-
 
 class SpecialModifiedBesselK1Backward0(SavesSelfAndResult):
     """special_modified_bessel_k1(Tensor self) -> Tensor"""
@@ -676,7 +571,6 @@ class SpecialModifiedBesselK1Backward0(SavesSelfAndResult):
         result_ = unpack(self.saved_result, self.version_result, self)
         return (-grad * (ops.special_modified_bessel_k0(self_) + result_ / ops.abs(self_)),)
 
-
 class SpecialScaledModifiedBesselK0Backward0(SavesSelf):
     """special_scaled_modified_bessel_k0(Tensor self) -> Tensor"""
 
@@ -687,7 +581,6 @@ class SpecialScaledModifiedBesselK0Backward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.k0e_derivative(self_, 1),)
 
-
 class SpecialScaledModifiedBesselK1Backward0(SavesSelf):
     """special_scaled_modified_bessel_k1(Tensor self) -> Tensor"""
 
@@ -697,7 +590,6 @@ class SpecialScaledModifiedBesselK1Backward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (ops.k0e_derivative(self_, 1) - ops.k0e_derivative(self_, 2)),)
-
 
 class K0EDerivativeBackward0(Node):
     """k0e_derivative(Tensor self, int order) -> Tensor"""
@@ -719,7 +611,6 @@ class K0EDerivativeBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class SpecialBesselJ0Backward0(SavesSelf):
     """special_bessel_j0(Tensor self) -> Tensor"""
 
@@ -729,7 +620,6 @@ class SpecialBesselJ0Backward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (-grad * ops.special_bessel_j1(self_),)
-
 
 class SpecialBesselJ1Backward0(SavesSelf):
     """special_bessel_j1(Tensor self) -> Tensor"""
@@ -741,7 +631,6 @@ class SpecialBesselJ1Backward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * (0.5 * (ops.special_bessel_j0(self_) - ops.special_jv(2, self_))),)
 
-
 class SpecialBesselY0Backward0(SavesSelf):
     """special_bessel_y0(Tensor self) -> Tensor"""
 
@@ -751,7 +640,6 @@ class SpecialBesselY0Backward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (-grad * ops.special_bessel_y1(self_),)
-
 
 class SpecialBesselY1Backward0(SavesSelf):
     """special_bessel_y1(Tensor self) -> Tensor"""
@@ -763,7 +651,6 @@ class SpecialBesselY1Backward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.where(self_ == 0, inf, 0.5 * (ops.special_bessel_y0(self_) - ops.special_yv(2, self_))),)
 
-
 class SpecialJvBackward0(Node):
     """special_jv(Tensor v, Tensor z) -> Tensor"""
 
@@ -774,16 +661,8 @@ class SpecialJvBackward0(Node):
 
     def save(node, out, v, z):
         if node._next1 is not None:
-            if type(v) is Tensor:
-                node.saved_v = v
-                node.version_v = v._counter and v._counter.n
-            else:
-                node.saved_v, node.version_v = save_other(v, True)
-            if type(z) is Tensor:
-                node.saved_z = z
-                node.version_z = z._counter and z._counter.n
-            else:
-                node.saved_z, node.version_z = save_other(z)
+            node.saved_v, node.version_v = save_input(v, True)
+            node.saved_z, node.version_z = save_input(z)
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -799,7 +678,6 @@ class SpecialJvBackward0(Node):
         self.version_v, self.saved_v = Released, None
         self.version_z, self.saved_z = Released, None
 
-
 class SpecialYvBackward0(Node):
     """special_yv(Tensor v, Tensor z) -> Tensor"""
 
@@ -810,16 +688,8 @@ class SpecialYvBackward0(Node):
 
     def save(node, out, v, z):
         if node._next1 is not None:
-            if type(v) is Tensor:
-                node.saved_v = v
-                node.version_v = v._counter and v._counter.n
-            else:
-                node.saved_v, node.version_v = save_other(v, True)
-            if type(z) is Tensor:
-                node.saved_z = z
-                node.version_z = z._counter and z._counter.n
-            else:
-                node.saved_z, node.version_z = save_other(z)
+            node.saved_v, node.version_v = save_input(v, True)
+            node.saved_z, node.version_z = save_input(z)
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -835,7 +705,6 @@ class SpecialYvBackward0(Node):
         self.version_v, self.saved_v = Released, None
         self.version_z, self.saved_z = Released, None
 
-
 class SpecialIvBackward0(Node):
     """special_iv(Tensor v, Tensor z) -> Tensor"""
 
@@ -846,16 +715,8 @@ class SpecialIvBackward0(Node):
 
     def save(node, out, v, z):
         if node._next1 is not None:
-            if type(v) is Tensor:
-                node.saved_v = v
-                node.version_v = v._counter and v._counter.n
-            else:
-                node.saved_v, node.version_v = save_other(v, True)
-            if type(z) is Tensor:
-                node.saved_z = z
-                node.version_z = z._counter and z._counter.n
-            else:
-                node.saved_z, node.version_z = save_other(z)
+            node.saved_v, node.version_v = save_input(v, True)
+            node.saved_z, node.version_z = save_input(z)
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -871,7 +732,6 @@ class SpecialIvBackward0(Node):
         self.version_v, self.saved_v = Released, None
         self.version_z, self.saved_z = Released, None
 
-
 class SpecialKvBackward0(Node):
     """special_kv(Tensor v, Tensor z) -> Tensor"""
 
@@ -882,16 +742,8 @@ class SpecialKvBackward0(Node):
 
     def save(node, out, v, z):
         if node._next1 is not None:
-            if type(v) is Tensor:
-                node.saved_v = v
-                node.version_v = v._counter and v._counter.n
-            else:
-                node.saved_v, node.version_v = save_other(v, True)
-            if type(z) is Tensor:
-                node.saved_z = z
-                node.version_z = z._counter and z._counter.n
-            else:
-                node.saved_z, node.version_z = save_other(z)
+            node.saved_v, node.version_v = save_input(v, True)
+            node.saved_z, node.version_z = save_input(z)
 
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
@@ -907,7 +759,6 @@ class SpecialKvBackward0(Node):
         self.version_v, self.saved_v = Released, None
         self.version_z, self.saved_z = Released, None
 
-
 class SpecialSphericalBesselJ0Backward0(SavesSelf):
     """special_spherical_bessel_j0(Tensor self) -> Tensor"""
 
@@ -917,7 +768,6 @@ class SpecialSphericalBesselJ0Backward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (-grad * ops.spherical_jn(self_, 1),)
-
 
 class SphericalJnBackward0(Node):
     """spherical_jn(Tensor self, int order) -> Tensor"""
@@ -948,7 +798,6 @@ class SphericalJnBackward0(Node):
     def release(self):
         self.version_self, self.saved_self = Released, None
 
-
 class SpecialAiryAiBackward0(SavesSelf):
     """special_airy_ai(Tensor self) -> Tensor"""
 
@@ -958,7 +807,6 @@ class SpecialAiryAiBackward0(SavesSelf):
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * ops.airy_ai_prime(self_),)
-
 
 class AiryAiPrimeBackward0(SavesSelf):
     """airy_ai_prime(Tensor self) -> Tensor"""
@@ -970,7 +818,6 @@ class AiryAiPrimeBackward0(SavesSelf):
         self_ = unpack(self.saved_self, self.version_self, self)
         return (grad * zero_at_infinity(self_, ops=ops) * ops.special_airy_ai(self_),)
 
-
 class SpecialChebyshevPolynomialTBackward0(Node):
     """special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor"""
 
@@ -980,16 +827,8 @@ class SpecialChebyshevPolynomialTBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -1000,7 +839,6 @@ class SpecialChebyshevPolynomialTBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
 
-
 class SpecialChebyshevPolynomialUBackward0(Node):
     """special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor"""
 
@@ -1010,16 +848,8 @@ class SpecialChebyshevPolynomialUBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -1030,7 +860,6 @@ class SpecialChebyshevPolynomialUBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
 
-
 class SpecialHermitePolynomialHBackward0(Node):
     """special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor"""
 
@@ -1040,16 +869,8 @@ class SpecialHermitePolynomialHBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -1060,7 +881,6 @@ class SpecialHermitePolynomialHBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
 
-
 class SpecialHermitePolynomialHeBackward0(Node):
     """special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor"""
 
@@ -1070,16 +890,8 @@ class SpecialHermitePolynomialHeBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -1090,7 +902,6 @@ class SpecialHermitePolynomialHeBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
 
-
 class SpecialLaguerrePolynomialLBackward0(Node):
     """special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor"""
 
@@ -1100,16 +911,8 @@ class SpecialLaguerrePolynomialLBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -1120,7 +923,6 @@ class SpecialLaguerrePolynomialLBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
 
-
 class SpecialLegendrePolynomialPBackward0(Node):
     """special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor"""
 
@@ -1130,16 +932,8 @@ class SpecialLegendrePolynomialPBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
 
     def apply(self, ops, grad, unpack):
         x = unpack(self.saved_x, self.version_x, self)
@@ -1150,7 +944,6 @@ class SpecialLegendrePolynomialPBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
 
-
 class GegenbauerBackward0(Node):
     """gegenbauer(Tensor x, Tensor n, float alpha) -> Tensor"""
 
@@ -1160,16 +953,8 @@ class GegenbauerBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n, alpha):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
         node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
     def apply(self, ops, grad, unpack):
@@ -1181,7 +966,6 @@ class GegenbauerBackward0(Node):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
 
-
 class AssociatedLaguerreBackward0(Node):
     """associated_laguerre(Tensor x, Tensor n, float alpha) -> Tensor"""
 
@@ -1191,16 +975,8 @@ class AssociatedLaguerreBackward0(Node):
     pointwise = True
 
     def save(node, out, x, n, alpha):
-        if type(x) is Tensor:
-            node.saved_x = x
-            node.version_x = x._counter and x._counter.n
-        else:
-            node.saved_x, node.version_x = save_other(x)
-        if type(n) is Tensor:
-            node.saved_n = n
-            node.version_n = n._counter and n._counter.n
-        else:
-            node.saved_n, node.version_n = save_other(n, True)
+        node.saved_x, node.version_x = save_input(x)
+        node.saved_n, node.version_n = save_input(n, True)
         node.arg_alpha = alpha if type(alpha) in FIXED else snapshot(alpha)
 
     def apply(self, ops, grad, unpack):
@@ -1211,7 +987,6 @@ class AssociatedLaguerreBackward0(Node):
     def release(self):
         self.version_x, self.saved_x = Released, None
         self.version_n, self.saved_n = Released, None
-
 
 # fmt: off
 like_polygamma = lambda run: lambda n, input, *, out=None: run(

@@ -81,109 +81,83 @@ from pullback.ops.formulas.solves import (
 from pullback.ops.formulas.spatial import convolution_jvp, pooled_tangent
 from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 
-
 def add_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of add."""
     if self_t is None:
         return (other_t,)
     if other_t is None:
         return (self_t,)
     return (self_t + other_t,)
 
-
 def add_alpha_tangent(self_p, self_t, other_p, other_t, alpha_p, result, *, ops):
-    """Tangent of add.alpha."""
     if self_t is None:
         return (times_factor(other_t, alpha_p, ops=ops),)
     if other_t is None:
         return (self_t,)
     return (self_t + times_factor(other_t, alpha_p, ops=ops),)
 
-
 def sub_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of sub."""
     if self_t is None:
         return (-other_t,)
     if other_t is None:
         return (self_t,)
     return (self_t - other_t,)
 
-
 def sub_alpha_tangent(self_p, self_t, other_p, other_t, alpha_p, result, *, ops):
-    """Tangent of sub.alpha."""
     if self_t is None:
         return (-times_factor(other_t, alpha_p, ops=ops),)
     if other_t is None:
         return (self_t,)
     return (self_t - times_factor(other_t, alpha_p, ops=ops),)
 
-
 def rsub_tangent(self_p, self_t, other_p, other_t, alpha_p, result, *, ops):
-    """Tangent of rsub."""
     if self_t is None:
         return (other_t,)
     if other_t is None:
         return (-times_factor(self_t, alpha_p, ops=ops),)
     return (other_t - times_factor(self_t, alpha_p, ops=ops),)
 
-
 def mul_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of mul."""
     if self_t is None:
         return (other_t * self_p,)
     if other_t is None:
         return (self_t * other_p,)
     return (self_t * other_p + other_t * self_p,)
 
-
 def div_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of div."""
     if self_t is None:
         return (-(other_t * result) / other_p,)
     if other_t is None:
         return (self_t / other_p,)
     return ((self_t - other_t * result) / other_p,)
 
-
 def div_rounding_mode_tangent(self_p, self_t, other_p, other_t, rounding_mode_p, result, *, ops):
-    """Tangent of div.rounding_mode."""
     if self_t is None:
         return (-(other_t * result) / other_p if rounding_mode_p is None else ops.zeros_like(result),)
     if other_t is None:
         return (self_t / other_p if rounding_mode_p is None else ops.zeros_like(result),)
     return ((self_t - other_t * result) / other_p if rounding_mode_p is None else ops.zeros_like(result),)
 
-
 def floor_divide_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of floor_divide."""
     return (ops.zeros_like(result),)
 
-
 def remainder_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of remainder."""
     if self_t is None:
         return (-(other_t * ops.floor_divide(self_p, other_p)),)
     if other_t is None:
         return (self_t,)
     return (self_t - other_t * ops.floor_divide(self_p, other_p),)
 
-
 def fmod_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of fmod."""
     if self_t is None:
         return (-(other_t * ops.trunc(self_p / other_p)),)
     if other_t is None:
         return (self_t,)
     return (self_t - other_t * ops.trunc(self_p / other_p),)
 
-
 def neg_tangent(self_p, self_t, result, *, ops):
-    """Tangent of neg."""
     return ((-self_t.conj()).conj(),)
 
-
 def addcmul_tangent(self_p, self_t, tensor1_p, tensor1_t, tensor2_p, tensor2_t, value_p, result, *, ops):
-    """Tangent of addcmul."""
     return (
         sum_of_terms(
             self_t,
@@ -192,9 +166,7 @@ def addcmul_tangent(self_p, self_t, tensor1_p, tensor1_t, tensor2_p, tensor2_t, 
         ),
     )
 
-
 def addcdiv_tangent(self_p, self_t, tensor1_p, tensor1_t, tensor2_p, tensor2_t, value_p, result, *, ops):
-    """Tangent of addcdiv."""
     return (
         sum_of_terms(
             self_t,
@@ -205,9 +177,7 @@ def addcdiv_tangent(self_p, self_t, tensor1_p, tensor1_t, tensor2_p, tensor2_t, 
         ),
     )
 
-
 def lerp_tangent(self_p, self_t, end_p, end_t, weight_p, weight_t, result, *, ops):
-    """Tangent of lerp."""
     return (
         sum_of_terms(
             None if self_t is None else self_t * (1 - weight_p),
@@ -216,9 +186,7 @@ def lerp_tangent(self_p, self_t, end_p, end_t, weight_p, weight_t, result, *, op
         ),
     )
 
-
 def pow_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
-    """Tangent of pow."""
     if self_t is None:
         return (exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),)
     if exponent_t is None:
@@ -227,10 +195,8 @@ def pow_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
         self_t * pow_slope(self_p, exponent_p, ops=ops)
         + exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),
     )
-
 
 def float_power_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
-    """Tangent of float_power."""
     if self_t is None:
         return (exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),)
     if exponent_t is None:
@@ -240,64 +206,40 @@ def float_power_tangent(self_p, self_t, exponent_p, exponent_t, result, *, ops):
         + exponent_t * pow_exponent_slope(self_p, exponent_p, result, ops=ops),
     )
 
-
 def square_tangent(self_p, self_t, result, *, ops):
-    """Tangent of square."""
     return ((self_t.conj() * (self_p + self_p).conjugate()).conj(),)
 
-
 def sqrt_tangent(self_p, self_t, result, *, ops):
-    """Tangent of sqrt."""
     return ((self_t.conj() / (2 * result.conjugate())).conj(),)
 
-
 def rsqrt_tangent(self_p, self_t, result, *, ops):
-    """Tangent of rsqrt."""
     return ((-0.5 * self_t.conj() * (result * result * result).conjugate()).conj(),)
 
-
 def reciprocal_tangent(self_p, self_t, result, *, ops):
-    """Tangent of reciprocal."""
     return ((-self_t.conj() * (result * result).conjugate()).conj(),)
 
-
 def exp_tangent(self_p, self_t, result, *, ops):
-    """Tangent of exp."""
     return ((self_t.conj() * result.conjugate()).conj(),)
 
-
 def exp2_tangent(self_p, self_t, result, *, ops):
-    """Tangent of exp2."""
     return ((self_t.conj() * result.conjugate() * 0.6931471805599453).conj(),)
 
-
 def expm1_tangent(self_p, self_t, result, *, ops):
-    """Tangent of expm1."""
     return ((self_t.conj() * ops.exp(self_p).conjugate()).conj(),)
 
-
 def log_tangent(self_p, self_t, result, *, ops):
-    """Tangent of log."""
     return ((self_t.conj() / self_p.conjugate()).conj(),)
 
-
 def log2_tangent(self_p, self_t, result, *, ops):
-    """Tangent of log2."""
     return ((self_t.conj() / self_p.conjugate() * 1.4426950408889634).conj(),)
 
-
 def log10_tangent(self_p, self_t, result, *, ops):
-    """Tangent of log10."""
     return ((self_t.conj() / self_p.conjugate() * 0.4342944819032518).conj(),)
 
-
 def log1p_tangent(self_p, self_t, result, *, ops):
-    """Tangent of log1p."""
     return ((self_t.conj() / (self_p + 1).conjugate()).conj(),)
 
-
 def logaddexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of logaddexp."""
     if self_t is None:
         return (other_t * ops.logistic(log_ratio(other_p, self_p, ops=ops)),)
     if other_t is None:
@@ -307,9 +249,7 @@ def logaddexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         + other_t * ops.logistic(log_ratio(other_p, self_p, ops=ops)),
     )
 
-
 def logaddexp2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of logaddexp2."""
     if self_t is None:
         return (other_t * ops.logistic(0.6931471805599453 * log_ratio(other_p, self_p, ops=ops)),)
     if other_t is None:
@@ -319,9 +259,7 @@ def logaddexp2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         + other_t * ops.logistic(0.6931471805599453 * log_ratio(other_p, self_p, ops=ops)),
     )
 
-
 def xlogy_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of xlogy."""
     if self_t is None:
         return (other_t * (self_p / xlogy_divisor(self_p, other_p, ops=ops)),)
     if other_t is None:
@@ -331,54 +269,34 @@ def xlogy_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         + other_t * (self_p / xlogy_divisor(self_p, other_p, ops=ops)),
     )
 
-
 def sigmoid_tangent(self_p, self_t, result, *, ops):
-    """Tangent of sigmoid."""
     return ((self_t.conj() * ((1 - result) * result).conjugate()).conj(),)
 
-
 def erf_tangent(self_p, self_t, result, *, ops):
-    """Tangent of erf."""
     return ((self_t.conj() * 1.1283791670955126 * ops.exp(-(self_p * self_p)).conjugate()).conj(),)
 
-
 def erfc_tangent(self_p, self_t, result, *, ops):
-    """Tangent of erfc."""
     return ((self_t.conj() * -1.1283791670955126 * ops.exp(-(self_p * self_p)).conjugate()).conj(),)
 
-
 def sin_tangent(self_p, self_t, result, *, ops):
-    """Tangent of sin."""
     return ((self_t.conj() * ops.cos(self_p).conjugate()).conj(),)
 
-
 def cos_tangent(self_p, self_t, result, *, ops):
-    """Tangent of cos."""
     return ((self_t.conj() * -ops.sin(self_p).conjugate()).conj(),)
 
-
 def tan_tangent(self_p, self_t, result, *, ops):
-    """Tangent of tan."""
     return ((self_t.conj() * (1 + result * result).conjugate()).conj(),)
 
-
 def asin_tangent(self_p, self_t, result, *, ops):
-    """Tangent of asin."""
     return ((self_t.conj() * ops.asin_slope(self_p).conjugate()).conj(),)
 
-
 def acos_tangent(self_p, self_t, result, *, ops):
-    """Tangent of acos."""
     return ((-self_t.conj() * ops.asin_slope(self_p).conjugate()).conj(),)
 
-
 def atan_tangent(self_p, self_t, result, *, ops):
-    """Tangent of atan."""
     return ((self_t.conj() * ops.atan_slope(self_p).conjugate()).conj(),)
 
-
 def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of atan2."""
     if self_t is None:
         return (-(other_t * over_square_norm(self_p, self_p, other_p, ops=ops)),)
     if other_t is None:
@@ -388,48 +306,32 @@ def atan2_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         - other_t * over_square_norm(self_p, self_p, other_p, ops=ops),
     )
 
-
 def sinh_tangent(self_p, self_t, result, *, ops):
-    """Tangent of sinh."""
     return ((self_t.conj() * ops.cosh(self_p).conjugate()).conj(),)
 
-
 def cosh_tangent(self_p, self_t, result, *, ops):
-    """Tangent of cosh."""
     return ((self_t.conj() * ops.sinh(self_p).conjugate()).conj(),)
 
-
 def tanh_tangent(self_p, self_t, result, *, ops):
-    """Tangent of tanh."""
     return ((self_t.conj() * (1 - result * result).conjugate()).conj(),)
 
-
 def asinh_tangent(self_p, self_t, result, *, ops):
-    """Tangent of asinh."""
     return ((self_t.conj() * ops.asinh_slope(self_p).conjugate()).conj(),)
 
-
 def acosh_tangent(self_p, self_t, result, *, ops):
-    """Tangent of acosh."""
     return ((self_t.conj() * ops.acosh_slope(self_p).conjugate()).conj(),)
 
-
 def atanh_tangent(self_p, self_t, result, *, ops):
-    """Tangent of atanh."""
     return ((self_t.conj() * ops.atanh_slope(self_p).conjugate()).conj(),)
 
-
 def hypot_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of hypot."""
     if self_t is None:
         return (other_t * ops.hypot_slope(other_p, self_p, result),)
     if other_t is None:
         return (self_t * ops.hypot_slope(self_p, other_p, result),)
     return (self_t * ops.hypot_slope(self_p, other_p, result) + other_t * ops.hypot_slope(other_p, self_p, result),)
 
-
 def hypot_slope_tangent(self_p, self_t, other_p, other_t, norm_p, result, *, ops):
-    """Tangent of hypot_slope."""
     if self_t is None:
         return (over_hypot(-(other_t * result) * ops.hypot_slope(other_p, self_p, norm_p), self_p, other_p, ops=ops),)
     if other_t is None:
@@ -451,102 +353,66 @@ def hypot_slope_tangent(self_p, self_t, other_p, other_t, norm_p, result, *, ops
         ),
     )
 
-
 def deg2rad_tangent(self_p, self_t, result, *, ops):
-    """Tangent of deg2rad."""
     return ((self_t.conj() * (pi / 180)).conj(),)
 
-
 def rad2deg_tangent(self_p, self_t, result, *, ops):
-    """Tangent of rad2deg."""
     return ((self_t.conj() * (180 / pi)).conj(),)
 
-
 def conj_physical_tangent(self_p, self_t, result, *, ops):
-    """Tangent of conj_physical."""
     return (self_t.conjugate(),)
 
-
 def _real_tangent(self_p, self_t, result, *, ops):
-    """Tangent of _real."""
     return (ops._real(self_t),)
 
-
 def imag_tangent(self_p, self_t, result, *, ops):
-    """Tangent of imag."""
     return (ops.imag(self_t),)
 
-
 def angle_tangent(self_p, self_t, result, *, ops):
-    """Tangent of angle."""
     return (angle_direction(self_p, self_t, ops=ops),)
 
-
 def complex_tangent(real_p, real_t, imag_p, imag_t, result, *, ops):
-    """Tangent of complex."""
     real_t = tangent_or_zeros(real_t, real_p, ops)
     imag_t = tangent_or_zeros(imag_t, imag_p, ops)
     return (ops.complex(real_t, imag_t),)
 
-
 def polar_tangent(abs_p, abs_t, angle_p, angle_t, result, *, ops):
-    """Tangent of polar."""
     if abs_t is None:
         return (angle_t * result * 1j,)
     if angle_t is None:
         return (abs_t * ops.complex(ops.cos(angle_p), ops.sin(angle_p)),)
     return (abs_t * ops.complex(ops.cos(angle_p), ops.sin(angle_p)) + angle_t * result * 1j,)
 
-
 def abs_tangent(self_p, self_t, result, *, ops):
-    """Tangent of abs."""
     return (ops.real(self_t.conjugate() * ops.sgn(self_p)),)
 
-
 def sign_tangent(self_p, self_t, result, *, ops):
-    """Tangent of sign."""
     return ((ops.zeros_like(self_t.conj())).conj(),)
 
-
 def sgn_tangent(self_p, self_t, result, *, ops):
-    """Tangent of sgn."""
     return (sgn_slope(self_p, self_t, result, ops=ops),)
 
-
 def copysign_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of copysign."""
     if self_t is None:
         return (None,)
     return (self_t * (ops.sign(self_p) * ops.sign(result)),)
 
-
 def floor_tangent(self_p, self_t, result, *, ops):
-    """Tangent of floor."""
     return ((ops.zeros_like(self_t.conj())).conj(),)
-
 
 def ceil_tangent(self_p, self_t, result, *, ops):
-    """Tangent of ceil."""
     return ((ops.zeros_like(self_t.conj())).conj(),)
-
 
 def trunc_tangent(self_p, self_t, result, *, ops):
-    """Tangent of trunc."""
     return ((ops.zeros_like(self_t.conj())).conj(),)
-
 
 def round_tangent(self_p, self_t, decimals_p, result, *, ops):
-    """Tangent of round."""
     return ((ops.zeros_like(self_t.conj())).conj(),)
 
-
 def frac_tangent(self_p, self_t, result, *, ops):
-    """Tangent of frac."""
     return ((self_t.conj()).conj(),)
 
-
 def clamp_tangent(self_p, self_t, min_p, min_t, max_p, max_t, result, *, ops):
-    """Tangent of clamp."""
     return (
         sum_of_terms(
             None if self_t is None else ops.where(within(self_p, min_p, max_p, ops=ops), self_t, 0),
@@ -555,32 +421,24 @@ def clamp_tangent(self_p, self_t, min_p, min_t, max_p, max_t, result, *, ops):
         ),
     )
 
-
 def clamp_min_tangent(self_p, self_t, min_p, min_t, result, *, ops):
-    """Tangent of clamp_min."""
     if self_t is None:
         return (ops.where(self_p < min_p, min_t, 0),)
     if min_t is None:
         return (ops.where(self_p >= min_p, self_t, 0),)
     return (ops.where(self_p >= min_p, self_t, 0) + ops.where(self_p < min_p, min_t, 0),)
 
-
 def clamp_max_tangent(self_p, self_t, max_p, max_t, result, *, ops):
-    """Tangent of clamp_max."""
     if self_t is None:
         return (ops.where(self_p > max_p, max_t, 0),)
     if max_t is None:
         return (ops.where(self_p <= max_p, self_t, 0),)
     return (ops.where(self_p <= max_p, self_t, 0) + ops.where(self_p > max_p, max_t, 0),)
 
-
 def relu_tangent(self_p, self_t, result, *, ops):
-    """Tangent of relu."""
     return ((ops.where(result <= 0, 0, self_t.conj())).conj(),)
 
-
 def maximum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of maximum."""
     if self_t is None:
         return (ops.where(self_p > other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),)
     if other_t is None:
@@ -590,9 +448,7 @@ def maximum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         + ops.where(self_p > other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),
     )
 
-
 def minimum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of minimum."""
     if self_t is None:
         return (ops.where(self_p < other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),)
     if other_t is None:
@@ -602,220 +458,144 @@ def minimum_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         + ops.where(self_p < other_p, 0, halved_at_ties(other_t, self_p, other_p, ops=ops)),
     )
 
-
 def fmax_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of fmax."""
     if self_t is None:
         return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), 0, other_t),)
     if other_t is None:
         return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), self_t, 0),)
     return (ops.where(ops.logical_or(self_p >= other_p, ops.isnan(other_p)), self_t, other_t),)
 
-
 def fmin_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of fmin."""
     if self_t is None:
         return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), 0, other_t),)
     if other_t is None:
         return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), self_t, 0),)
     return (ops.where(ops.logical_or(self_p <= other_p, ops.isnan(other_p)), self_t, other_t),)
 
-
 def where_tangent(condition_p, self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of where."""
     if self_t is None:
         return (ops.where(condition_p, 0, other_t),)
     if other_t is None:
         return (ops.where(condition_p, self_t, 0),)
     return (ops.where(condition_p, self_t, other_t),)
 
-
 def nan_to_num_tangent(self_p, self_t, nan_p, posinf_p, neginf_p, result, *, ops):
-    """Tangent of nan_to_num."""
     return ((ops.where(ops.isfinite(self_p), self_t.conj(), 0)).conj(),)
 
-
 def logit_tangent(self_p, self_t, eps_p, result, *, ops):
-    """Tangent of logit."""
     return ((self_t.conj() * logit_slope(self_p, eps_p, ops=ops)).conj(),)
 
-
 def logistic_tangent(self_p, self_t, result, *, ops):
-    """Tangent of logistic."""
     return ((self_t.conj() * (ops.logistic(self_p) * ops.logistic(-self_p)).conjugate()).conj(),)
 
-
 def times_complement_tangent(self_p, self_t, result, *, ops):
-    """Tangent of times_complement."""
     return ((self_t.conj() * (1 - 2 * self_p).conjugate()).conj(),)
 
-
 def asin_slope_tangent(self_p, self_t, result, *, ops):
-    """Tangent of asin_slope."""
     return ((self_t.conj() * (zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
 
-
 def acosh_slope_tangent(self_p, self_t, result, *, ops):
-    """Tangent of acosh_slope."""
     return ((self_t.conj() * (-zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
-
 
 def asinh_slope_tangent(self_p, self_t, result, *, ops):
-    """Tangent of asinh_slope."""
     return ((self_t.conj() * (-zero_at_infinity(self_p, ops=ops) * result * result * result).conjugate()).conj(),)
 
-
 def atan_slope_tangent(self_p, self_t, result, *, ops):
-    """Tangent of atan_slope."""
     return ((self_t.conj() * (-2 * (zero_at_infinity(self_p, ops=ops) * result) * result).conjugate()).conj(),)
 
-
 def atanh_slope_tangent(self_p, self_t, result, *, ops):
-    """Tangent of atanh_slope."""
     return ((self_t.conj() * (2 * (zero_at_infinity(self_p, ops=ops) * result) * result).conjugate()).conj(),)
 
-
 def sinc_tangent(self_p, self_t, result, *, ops):
-    """Tangent of sinc."""
     return ((self_t.conj() * ops.sinc_derivative(self_p, 1).conjugate()).conj(),)
 
-
 def sinc_derivative_tangent(self_p, self_t, order_p, result, *, ops):
-    """Tangent of sinc_derivative."""
     return ((self_t.conj() * ops.sinc_derivative(self_p, order_p + 1).conjugate()).conj(),)
 
-
 def frexp_tangent(self_p, self_t, mantissa, exponent, *, ops):
-    """Tangent of frexp."""
     return (ops.ldexp(self_t, -exponent),)
 
-
 def ldexp_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of ldexp."""
     if self_t is None:
         return (other_t * result * 0.6931471805599453,)
     if other_t is None:
         return (ops.ldexp(self_t, other_p),)
     return (ops.ldexp(self_t, other_p) + other_t * result * 0.6931471805599453,)
 
-
 def heaviside_tangent(self_p, self_t, values_p, values_t, result, *, ops):
-    """Tangent of heaviside."""
     if values_t is None:
         return (None,)
     return (ops.where(self_p == 0, values_t, 0),)
 
-
 def nextafter_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of nextafter."""
     if self_t is None:
         return (None,)
     return (ops.where(self_p != other_p, self_t, 0),)
 
-
 def _to_copy_tangent(self_p, self_t, dtype_p, memory_format_p, result, *, ops):
-    """Tangent of _to_copy."""
     return (ops._to_copy(self_t, dtype_p, memory_format=memory_format_p),)
 
-
 def clone_tangent(self_p, self_t, memory_format_p, result, *, ops):
-    """Tangent of clone."""
     return (ops.clone(self_t, memory_format=memory_format_p),)
 
-
 def copy_tangent(self_p, self_t, src_p, src_t, result, *, ops):
-    """Tangent of copy."""
     if src_t is None:
         return (None,)
     return (ops.copy(self_p, src_t),)
 
-
 def fill_tangent(self_p, self_t, value_p, value_t, result, *, ops):
-    """Tangent of fill."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     value_t = tangent_or_zeros(value_t, value_p, ops)
     return (ops.fill(self_t, value_t),)
 
-
 def fill_diagonal_tangent(self_p, self_t, fill_value_p, wrap_p, result, *, ops):
-    """Tangent of fill_diagonal."""
     return (ops.fill_diagonal(self_t, 0, wrap_p),)
 
-
 def zero_tangent(self_p, self_t, result, *, ops):
-    """Tangent of zero."""
     return (ops.zero(self_t),)
 
-
 def sum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
-    """Tangent of sum."""
     return (ops.sum(self_t, dim_p, keepdim_p, dtype=dtype_p),)
 
-
 def nansum_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
-    """Tangent of nansum."""
     return (ops.sum(ops.where(ops.isnan(self_p), 0, self_t), dim_p, keepdim_p),)
 
-
 def mean_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
-    """Tangent of mean."""
     return (ops.mean(self_t, dim_p, keepdim_p, dtype=dtype_p),)
 
-
 def prod_tangent(self_p, self_t, dim_p, keepdim_p, dtype_p, result, *, ops):
-    """Tangent of prod."""
     return (ops.sum(prod_backward(1, self_p, dim_p, True, ops=ops).conjugate() * self_t, dim_p, keepdim_p),)
 
-
 def var_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result, *, ops):
-    """Tangent of var.correction."""
     return (var_jvp(self_p, self_t, dim_p, correction_p, keepdim_p, ops=ops),)
 
-
 def std_correction_tangent(self_p, self_t, dim_p, correction_p, keepdim_p, result, *, ops):
-    """Tangent of std.correction."""
     return (std_jvp(self_p, self_t, result, dim_p, correction_p, keepdim_p, ops=ops),)
 
-
 def amax_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
-    """Tangent of amax."""
     return (mean_of_ties(self_t, self_p, result, dim_p, keepdim_p, ops=ops),)
-
 
 def amin_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
-    """Tangent of amin."""
     return (mean_of_ties(self_t, self_p, result, dim_p, keepdim_p, ops=ops),)
 
-
 def max_tangent(self_p, self_t, result, *, ops):
-    """Tangent of max."""
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
-
 
 def max_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
-    """Tangent of max.dim."""
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
-
 
 def min_tangent(self_p, self_t, result, *, ops):
-    """Tangent of min."""
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
 
-
 def min_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
-    """Tangent of min.dim."""
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
-
 
 def value_selecting_reduction_backward_tangent(
     grad_output_p, grad_output_t, dim_p, indices_p, sizes_p, keepdim_p, result, *, ops
 ):
-    """Tangent of value_selecting_reduction_backward."""
     return (ops.value_selecting_reduction_backward(grad_output_t, dim_p, indices_p, sizes_p, keepdim_p),)
 
-
 def logsumexp_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
-    """Tangent of logsumexp."""
     return (
         ops.sum(
             ops.logsumexp_slope(self_p, restore_reduced(result, self_p.ndim, dim_p, keepdim_p, ops=ops), dim_p)
@@ -825,90 +605,58 @@ def logsumexp_tangent(self_p, self_t, dim_p, keepdim_p, result, *, ops):
         ),
     )
 
-
 def logsumexp_slope_tangent(self_p, self_t, norm_p, dim_p, result, *, ops):
-    """Tangent of logsumexp_slope."""
     return (result * (self_t - ops.sum(result * self_t, dim_p, True)),)
 
-
 def cumsum_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
-    """Tangent of cumsum."""
     return (ops.cumsum(self_t, dim_p, dtype=dtype_p),)
 
-
 def cumsum_backward_tangent(grad_output_p, grad_output_t, dim_p, result, *, ops):
-    """Tangent of cumsum_backward."""
     return (ops.cumsum_backward(grad_output_t, dim_p),)
 
-
 def cumprod_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
-    """Tangent of cumprod."""
     return (cumprod_jvp(self_p, self_t, result, dim_p, ops=ops),)
 
-
 def logcumsumexp_tangent(self_p, self_t, dim_p, result, *, ops):
-    """Tangent of logcumsumexp."""
     return (
         ops.linear_recurrence(log_weight(self_p, result, ops=ops) * self_t, log_decay(result, dim_p, ops=ops), dim_p),
     )
 
-
 def cummax_tangent(self_p, self_t, dim_p, values, indices, *, ops):
-    """Tangent of cummax."""
     return (gather_running(self_t, dim_p, indices, ops=ops),)
-
 
 def cummin_tangent(self_p, self_t, dim_p, values, indices, *, ops):
-    """Tangent of cummin."""
     return (gather_running(self_t, dim_p, indices, ops=ops),)
 
-
 def linear_recurrence_tangent(self_p, self_t, coefficients_p, coefficients_t, dim_p, reverse_p, result, *, ops):
-    """Tangent of linear_recurrence."""
     return (recurrence_jvp(self_t, coefficients_p, coefficients_t, result, dim_p, reverse_p, ops=ops),)
 
-
 def kthvalue_tangent(self_p, self_t, k_p, dim_p, keepdim_p, values, indices, *, ops):
-    """Tangent of kthvalue."""
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
-
 
 def median_tangent(self_p, self_t, result, *, ops):
-    """Tangent of median."""
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
-
 
 def median_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
-    """Tangent of median.dim."""
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
-
 
 def nanmedian_tangent(self_p, self_t, result, *, ops):
-    """Tangent of nanmedian."""
     return (mean_of_ties(self_t, self_p, result, None, False, ops=ops),)
 
-
 def nanmedian_dim_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
-    """Tangent of nanmedian.dim."""
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
-
 
 def mode_tangent(self_p, self_t, dim_p, keepdim_p, values, indices, *, ops):
-    """Tangent of mode."""
     return (gather_along(self_t, dim_p, indices, keepdim_p, ops=ops),)
 
-
 def linspace_tangent(start_p, start_t, end_p, end_t, steps_p, dtype_p, result, *, ops):
-    """Tangent of linspace."""
     if start_t is None:
         return (end_t * ops.linspace(0.0, 1.0, steps_p),)
     if end_t is None:
         return (start_t * ops.linspace(1.0, 0.0, steps_p),)
     return (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p),)
 
-
 def logspace_tangent(start_p, start_t, end_p, end_t, steps_p, base_p, dtype_p, result, *, ops):
-    """Tangent of logspace."""
     if start_t is None:
         return (result * ops.log(base_p) * (end_t * ops.linspace(0.0, 1.0, steps_p)),)
     if end_t is None:
@@ -919,417 +667,275 @@ def logspace_tangent(start_p, start_t, end_p, end_t, steps_p, base_p, dtype_p, r
         * (start_t * ops.linspace(1.0, 0.0, steps_p) + end_t * ops.linspace(0.0, 1.0, steps_p)),
     )
 
-
 def bincount_tangent(self_p, weights_p, weights_t, minlength_p, result, *, ops):
-    """Tangent of bincount."""
     return (ops.bincount(self_p, weights_t, minlength_p),)
 
-
 def view_tangent(self_p, self_t, size_p, result, *, ops):
-    """Tangent of view."""
     return (ops.view(self_t, size_p),)
 
-
 def reshape_tangent(self_p, self_t, shape_p, result, *, ops):
-    """Tangent of reshape."""
     return (ops.reshape(self_t, shape_p),)
 
-
 def alias_tangent(self_p, self_t, result, *, ops):
-    """Tangent of alias."""
     return (ops.alias(self_t),)
 
-
 def permute_tangent(self_p, self_t, dims_p, result, *, ops):
-    """Tangent of permute."""
     return (ops.permute(self_t, dims_p),)
 
-
 def transpose_tangent(self_p, self_t, dim0_p, dim1_p, result, *, ops):
-    """Tangent of transpose."""
     return (ops.transpose(self_t, dim0_p, dim1_p),)
 
-
 def t_tangent(self_p, self_t, result, *, ops):
-    """Tangent of t."""
     return (ops.t(self_t),)
 
-
 def numpy_T_tangent(self_p, self_t, result, *, ops):
-    """Tangent of numpy_T."""
     return (ops.numpy_T(self_t),)
 
-
 def movedim_tangent(self_p, self_t, source_p, destination_p, result, *, ops):
-    """Tangent of movedim."""
     return (ops.movedim(self_t, source_p, destination_p),)
 
-
 def expand_tangent(self_p, self_t, size_p, implicit_p, result, *, ops):
-    """Tangent of expand."""
     return (ops.expand(self_t, size_p, implicit=implicit_p),)
 
-
 def squeeze_tangent(self_p, self_t, dim_p, result, *, ops):
-    """Tangent of squeeze."""
     return (ops.squeeze(self_t, dim_p),)
 
-
 def unsqueeze_tangent(self_p, self_t, dim_p, result, *, ops):
-    """Tangent of unsqueeze."""
     return (ops.unsqueeze(self_t, dim_p),)
 
-
 def narrow_tangent(self_p, self_t, dim_p, start_p, length_p, result, *, ops):
-    """Tangent of narrow."""
     return (ops.narrow(self_t, dim_p, start_p, length_p),)
 
-
 def select_tangent(self_p, self_t, dim_p, index_p, result, *, ops):
-    """Tangent of select."""
     return (ops.select(self_t, dim_p, index_p),)
 
-
 def diagonal_tangent(self_p, self_t, offset_p, dim1_p, dim2_p, result, *, ops):
-    """Tangent of diagonal."""
     return (ops.diagonal(self_t, offset_p, dim1_p, dim2_p),)
 
-
 def diagonal_backward_tangent(self_p, self_t, shape_p, offset_p, dim1_p, dim2_p, result, *, ops):
-    """Tangent of diagonal_backward."""
     return (ops.diagonal_backward(self_t, shape_p, offset_p, dim1_p, dim2_p),)
 
-
 def split_tangent(self_p, self_t, split_size_p, dim_p, result, *, ops):
-    """Tangent of split."""
     return (ops.split(self_t, split_size_p, dim_p),)
 
-
 def split_with_sizes_tangent(self_p, self_t, split_sizes_p, dim_p, result, *, ops):
-    """Tangent of split_with_sizes."""
     return (ops.split_with_sizes(self_t, split_sizes_p, dim_p),)
 
-
 def chunk_tangent(self_p, self_t, chunks_p, dim_p, result, *, ops):
-    """Tangent of chunk."""
     return (ops.chunk(self_t, chunks_p, dim_p),)
 
-
 def unbind_tangent(self_p, self_t, dim_p, result, *, ops):
-    """Tangent of unbind."""
     return (ops.unbind(self_t, dim_p),)
 
-
 def unfold_tangent(self_p, self_t, dimension_p, size_p, step_p, result, *, ops):
-    """Tangent of unfold."""
     return (ops.unfold(self_t, dimension_p, size_p, step_p),)
 
-
 def unfold_backward_tangent(self_p, self_t, shape_p, dim_p, size_p, step_p, result, *, ops):
-    """Tangent of unfold_backward."""
     return (ops.unfold_backward(self_t, shape_p, dim_p, size_p, step_p),)
 
-
 def _strided_view_tangent(self_p, self_t, size_p, stride_p, storage_offset_p, geometry_p, result, *, ops):
-    """Tangent of _strided_view."""
     return (ops._restride(self_t, geometry_p, (size_p, stride_p, storage_offset_p), geometry_p),)
 
-
 def _restride_tangent(self_p, self_t, source_p, target_p, counted_p, result, *, ops):
-    """Tangent of _restride."""
     return (ops._restride(self_t, source_p, target_p, counted_p),)
 
-
 def view_as_real_tangent(self_p, self_t, result, *, ops):
-    """Tangent of view_as_real."""
     return (ops.view_as_real(self_t),)
 
-
 def view_as_complex_tangent(self_p, self_t, result, *, ops):
-    """Tangent of view_as_complex."""
     return (ops.view_as_complex(self_t),)
 
-
 def flip_tangent(self_p, self_t, dims_p, result, *, ops):
-    """Tangent of flip."""
     return (ops.flip(self_t, dims_p),)
 
-
 def roll_tangent(self_p, self_t, shifts_p, dims_p, result, *, ops):
-    """Tangent of roll."""
     return (ops.roll(self_t, shifts_p, dims_p),)
 
-
 def rot90_tangent(self_p, self_t, k_p, dims_p, result, *, ops):
-    """Tangent of rot90."""
     return (ops.rot90(self_t, k_p, dims_p),)
 
-
 def repeat_tangent(self_p, self_t, repeats_p, result, *, ops):
-    """Tangent of repeat."""
     return (ops.repeat(self_t, repeats_p),)
 
-
 def tril_tangent(self_p, self_t, diagonal_p, result, *, ops):
-    """Tangent of tril."""
     return (ops.tril(self_t, diagonal_p),)
 
-
 def triu_tangent(self_p, self_t, diagonal_p, result, *, ops):
-    """Tangent of triu."""
     return (ops.triu(self_t, diagonal_p),)
 
-
 def slice_view_tangent(self_p, self_t, index_p, result, *, ops):
-    """Tangent of slice_view."""
     return (ops.slice_view(self_t, index_p),)
 
-
 def slice_backward_tangent(self_p, self_t, shape_p, index_p, result, *, ops):
-    """Tangent of slice_backward."""
     return (ops.slice_backward(self_t, shape_p, index_p),)
 
-
 def advanced_index_tangent(self_p, self_t, index_p, result, *, ops):
-    """Tangent of advanced_index."""
     return (ops.advanced_index(self_t, index_p),)
 
-
 def index_accumulate_tangent(self_p, self_t, shape_p, index_p, result, *, ops):
-    """Tangent of index_accumulate."""
     return (ops.index_accumulate(self_t, shape_p, index_p),)
 
-
 def setitem_tangent(self_p, self_t, index_p, value_p, value_t, result, *, ops):
-    """Tangent of setitem."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     value_t = tangent_or_zeros(value_t, value_p, ops)
     return (ops.setitem(self_t, index_p, value_t),)
 
-
 def _index_put_tangent(self_p, self_t, index_p, values_p, values_t, accumulate_p, result, *, ops):
-    """Tangent of _index_put."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     values_t = tangent_or_zeros(values_t, values_p, ops)
     return (ops._index_put(self_t, index_p, values_t, accumulate_p),)
 
-
 def gather_tangent(self_p, self_t, dim_p, index_p, sparse_grad_p, result, *, ops):
-    """Tangent of gather."""
     return (ops.gather(self_t, dim_p, index_p, sparse_grad=sparse_grad_p),)
 
-
 def gather_backward_tangent(self_p, self_t, shape_p, dim_p, index_p, result, *, ops):
-    """Tangent of gather_backward."""
     return (ops.gather_backward(self_t, shape_p, dim_p, index_p),)
 
-
 def scatter_tangent(self_p, self_t, dim_p, index_p, src_p, src_t, result, *, ops):
-    """Tangent of scatter."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     src_t = tangent_or_zeros(src_t, src_p, ops)
     return (ops.scatter(self_t, dim_p, index_p, src_t),)
 
-
 def scatter_value_tangent(self_p, self_t, dim_p, index_p, value_p, result, *, ops):
-    """Tangent of scatter.value."""
     return (ops.scatter(self_t, dim_p, index_p, 0),)
 
-
 def scatter_add_tangent(self_p, self_t, dim_p, index_p, src_p, src_t, result, *, ops):
-    """Tangent of scatter_add."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     src_t = tangent_or_zeros(src_t, src_p, ops)
     return (ops.scatter_add(self_t, dim_p, index_p, src_t),)
 
-
 def index_select_tangent(self_p, self_t, dim_p, index_p, result, *, ops):
-    """Tangent of index_select."""
     return (ops.index_select(self_t, dim_p, index_p),)
 
-
 def index_select_backward_tangent(self_p, self_t, shape_p, dim_p, index_p, result, *, ops):
-    """Tangent of index_select_backward."""
     return (ops.index_select_backward(self_t, shape_p, dim_p, index_p),)
 
-
 def index_add_tangent(self_p, self_t, dim_p, index_p, source_p, source_t, alpha_p, result, *, ops):
-    """Tangent of index_add."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     source_t = tangent_or_zeros(source_t, source_p, ops)
     return (ops.index_add(self_t, dim_p, index_p, source_t, alpha=alpha_p),)
 
-
 def index_copy_tangent(self_p, self_t, dim_p, index_p, source_p, source_t, result, *, ops):
-    """Tangent of index_copy."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     source_t = tangent_or_zeros(source_t, source_p, ops)
     return (ops.index_copy(self_t, dim_p, index_p, source_t),)
 
-
 def index_fill_tangent(self_p, self_t, dim_p, index_p, value_p, value_t, result, *, ops):
-    """Tangent of index_fill."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     value_t = tangent_or_zeros(value_t, value_p, ops)
     return (ops.index_fill(self_t, dim_p, index_p, value_t),)
 
-
 def take_tangent(self_p, self_t, index_p, result, *, ops):
-    """Tangent of take."""
     return (ops.take(self_t, index_p),)
 
-
 def take_backward_tangent(self_p, self_t, shape_p, index_p, result, *, ops):
-    """Tangent of take_backward."""
     return (ops.take_backward(self_t, shape_p, index_p),)
 
-
 def put_tangent(self_p, self_t, index_p, source_p, source_t, accumulate_p, result, *, ops):
-    """Tangent of put."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     source_t = tangent_or_zeros(source_t, source_p, ops)
     return (ops.put(self_t, index_p, source_t, accumulate_p),)
 
-
 def masked_fill_tangent(self_p, self_t, mask_p, value_p, value_t, result, *, ops):
-    """Tangent of masked_fill."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     value_t = tangent_or_zeros(value_t, value_p, ops)
     return (ops.masked_fill(self_t, mask_p, value_t),)
 
-
 def masked_select_tangent(self_p, self_t, mask_p, result, *, ops):
-    """Tangent of masked_select."""
     return (ops.masked_select(self_t, mask_p),)
 
-
 def masked_select_backward_tangent(self_p, self_t, shape_p, mask_p, result, *, ops):
-    """Tangent of masked_select_backward."""
     return (ops.masked_select_backward(self_t, shape_p, mask_p),)
 
-
 def masked_scatter_tangent(self_p, self_t, mask_p, source_p, source_t, result, *, ops):
-    """Tangent of masked_scatter."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     source_t = tangent_or_zeros(source_t, source_p, ops)
     return (ops.masked_scatter(self_t, mask_p, source_t),)
 
-
 def diagonal_scatter_tangent(self_p, self_t, src_p, src_t, offset_p, dim1_p, dim2_p, result, *, ops):
-    """Tangent of diagonal_scatter."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     src_t = tangent_or_zeros(src_t, src_p, ops)
     return (ops.diagonal_scatter(self_t, src_t, offset_p, dim1_p, dim2_p),)
 
-
 def sort_tangent(self_p, self_t, dim_p, descending_p, stable_p, values, indices, *, ops):
-    """Tangent of sort."""
     return (ops.gather(self_t, dim_p, indices),)
-
 
 def topk_tangent(self_p, self_t, k_p, dim_p, largest_p, sorted_p, values, indices, *, ops):
-    """Tangent of topk."""
     return (ops.gather(self_t, dim_p, indices),)
 
-
 def scatter_reduce_tangent(self_p, self_t, dim_p, index_p, src_p, src_t, reduce_p, include_self_p, result, *, ops):
-    """Tangent of scatter_reduce."""
     return (
         scatter_reduce_jvp(self_t, src_t, self_p, dim_p, index_p, src_p, result, reduce_p, include_self_p, ops=ops),
     )
 
-
 def index_reduce_tangent(self_p, self_t, dim_p, index_p, source_p, source_t, reduce_p, include_self_p, result, *, ops):
-    """Tangent of index_reduce."""
     return (
         index_reduce_jvp(self_t, source_t, self_p, dim_p, index_p, source_p, result, reduce_p, include_self_p, ops=ops),
     )
 
-
 def cat_tangent(tensors_p, tensors_t, dim_p, result, *, ops):
-    """Tangent of cat."""
     return (ops.cat(tangents_or_zeros(tensors_t, tensors_p, ops), dim_p),)
 
-
 def stack_tangent(tensors_p, tensors_t, dim_p, result, *, ops):
-    """Tangent of stack."""
     return (ops.stack(tangents_or_zeros(tensors_t, tensors_p, ops), dim_p),)
 
-
 def mm_tangent(self_p, self_t, mat2_p, mat2_t, result, *, ops):
-    """Tangent of mm."""
     if self_t is None:
         return (ops.mm(self_p, mat2_t),)
     if mat2_t is None:
         return (ops.mm(self_t, mat2_p),)
     return (ops.mm(self_t, mat2_p) + ops.mm(self_p, mat2_t),)
 
-
 def bmm_tangent(self_p, self_t, mat2_p, mat2_t, result, *, ops):
-    """Tangent of bmm."""
     if self_t is None:
         return (ops.bmm(self_p, mat2_t),)
     if mat2_t is None:
         return (ops.bmm(self_t, mat2_p),)
     return (ops.bmm(self_t, mat2_p) + ops.bmm(self_p, mat2_t),)
 
-
 def matmul_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of matmul."""
     if self_t is None:
         return (ops.matmul(self_p, other_t),)
     if other_t is None:
         return (ops.matmul(self_t, other_p),)
     return (ops.matmul(self_t, other_p) + ops.matmul(self_p, other_t),)
 
-
 def mv_tangent(self_p, self_t, vec_p, vec_t, result, *, ops):
-    """Tangent of mv."""
     if self_t is None:
         return (ops.mv(self_p, vec_t),)
     if vec_t is None:
         return (ops.mv(self_t, vec_p),)
     return (ops.mv(self_t, vec_p) + ops.mv(self_p, vec_t),)
 
-
 def dot_tangent(self_p, self_t, tensor_p, tensor_t, result, *, ops):
-    """Tangent of dot."""
     if self_t is None:
         return (ops.dot(self_p, tensor_t),)
     if tensor_t is None:
         return (ops.dot(self_t, tensor_p),)
     return (ops.dot(self_t, tensor_p) + ops.dot(self_p, tensor_t),)
 
-
 def vdot_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of vdot."""
     if self_t is None:
         return (ops.vdot(self_p, other_t),)
     if other_t is None:
         return (ops.vdot(self_t, other_p),)
     return (ops.vdot(self_t, other_p) + ops.vdot(self_p, other_t),)
 
-
 def outer_tangent(self_p, self_t, vec2_p, vec2_t, result, *, ops):
-    """Tangent of outer."""
     if self_t is None:
         return (ops.outer(self_p, vec2_t),)
     if vec2_t is None:
         return (ops.outer(self_t, vec2_p),)
     return (ops.outer(self_t, vec2_p) + ops.outer(self_p, vec2_t),)
 
-
 def _einsum_pair_tangent(self_p, self_t, other_p, other_t, equation_p, result, *, ops):
-    """Tangent of _einsum_pair."""
     if self_t is None:
         return (ops._einsum_pair(self_p, other_t, equation_p),)
     if other_t is None:
         return (ops._einsum_pair(self_t, other_p, equation_p),)
     return (ops._einsum_pair(self_t, other_p, equation_p) + ops._einsum_pair(self_p, other_t, equation_p),)
 
-
 def addmm_tangent(self_p, self_t, mat1_p, mat1_t, mat2_p, mat2_t, beta_p, alpha_p, result, *, ops):
-    """Tangent of addmm."""
     return (
         sum_of_terms(
             None if self_t is None else times_factor(self_t, beta_p, ops=ops),
@@ -1338,9 +944,7 @@ def addmm_tangent(self_p, self_t, mat1_p, mat1_t, mat2_p, mat2_t, beta_p, alpha_
         ),
     )
 
-
 def baddbmm_tangent(self_p, self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta_p, alpha_p, result, *, ops):
-    """Tangent of baddbmm."""
     return (
         sum_of_terms(
             None if self_t is None else times_factor(self_t, beta_p, ops=ops),
@@ -1349,28 +953,20 @@ def baddbmm_tangent(self_p, self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta
         ),
     )
 
-
 def trace_tangent(self_p, self_t, result, *, ops):
-    """Tangent of trace."""
     return (ops.trace(self_t),)
 
-
 def diag_embed_tangent(self_p, self_t, offset_p, dim1_p, dim2_p, result, *, ops):
-    """Tangent of diag_embed."""
     return (ops.diag_embed(self_t, offset_p, dim1_p, dim2_p),)
 
-
 def cross_tangent(self_p, self_t, other_p, other_t, dim_p, result, *, ops):
-    """Tangent of cross."""
     if self_t is None:
         return (ops.cross(self_p, other_t, dim_p),)
     if other_t is None:
         return (ops.cross(self_t, other_p, dim_p),)
     return (ops.cross(self_t, other_p, dim_p) + ops.cross(self_p, other_t, dim_p),)
 
-
 def linear_tangent(input_p, input_t, weight_p, weight_t, bias_p, bias_t, result, *, ops):
-    """Tangent of linear."""
     return (
         sum_of_terms(
             None if input_t is None else ops.linear(input_t, weight_p),
@@ -1379,36 +975,26 @@ def linear_tangent(input_p, input_t, weight_p, weight_t, bias_p, bias_t, result,
         ),
     )
 
-
 def _layer_norm_tangent(
     input_p, input_t, weight_p, weight_t, bias_p, bias_t, dims_p, eps_p, output, mean, inverse, *, ops
 ):
-    """Tangent of _layer_norm."""
     input_t = tangent_or_zeros(input_t, input_p, ops)
     weight_t = tangent_or_zeros(weight_t, weight_p, ops)
     bias_t = tangent_or_zeros(bias_t, bias_p, ops)
     return (layer_norm_jvp(input_p, input_t, weight_p, weight_t, bias_t, dims_p, eps_p, ops=ops),)
 
-
 def native_dropout_tangent(input_p, input_t, p_p, train_p, output, mask, *, ops):
-    """Tangent of native_dropout."""
     return (dropped_out(input_t, mask, p_p, train_p, ops=ops),)
 
-
 def embedding_rows_tangent(input_p, weight_p, weight_t, padding_idx_p, scale_grad_by_freq_p, result, *, ops):
-    """Tangent of embedding_rows."""
     return (trained_rows(weight_t, input_p, weight_p.shape[0], padding_idx_p, False, ops=ops),)
-
 
 def embedding_rows_backward_tangent(
     grad_output_p, grad_output_t, indices_p, num_weights_p, padding_idx_p, scale_grad_by_freq_p, result, *, ops
 ):
-    """Tangent of embedding_rows_backward."""
     return (ops.embedding_rows_backward(grad_output_t, indices_p, num_weights_p, padding_idx_p, scale_grad_by_freq_p),)
 
-
 def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
-    """Tangent of gelu."""
     return (
         (
             ops.gelu_backward(
@@ -1417,9 +1003,7 @@ def gelu_tangent(self_p, self_t, approximate_p, result, *, ops):
         ).conj(),
     )
 
-
 def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p, approximate_p, result, *, ops):
-    """Tangent of gelu_backward."""
     if grad_output_t is None:
         return (self_t * grad_output_p * gelu_second(self_p, approximate_p, ops=ops),)
     if self_t is None:
@@ -1429,24 +1013,16 @@ def gelu_backward_tangent(grad_output_p, grad_output_t, self_p, self_t, output_p
         + self_t * grad_output_p * gelu_second(self_p, approximate_p, ops=ops),
     )
 
-
 def softplus_tangent(self_p, self_t, beta_p, threshold_p, result, *, ops):
-    """Tangent of softplus."""
     return ((self_t.conj() * ops._softplus_slope(self_p, beta_p, threshold_p)).conj(),)
 
-
 def softsign_tangent(self_p, self_t, result, *, ops):
-    """Tangent of softsign."""
     return (softsign_product(self_t, self_p, ops=ops),)
 
-
 def softmax_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
-    """Tangent of softmax."""
     return (ops.softmax_backward(self_t, result, dim_p),)
 
-
 def softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_t, dim_p, result, *, ops):
-    """Tangent of softmax_backward."""
     if grad_output_t is None:
         return (
             output_t * (grad_output_p - ops.sum(grad_output_p * output_p, dim_p, True))
@@ -1460,14 +1036,10 @@ def softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_t, d
         - output_p * ops.sum(grad_output_p * output_t, dim_p, True),
     )
 
-
 def log_softmax_tangent(self_p, self_t, dim_p, dtype_p, result, *, ops):
-    """Tangent of log_softmax."""
     return (self_t - ops.sum(ops.exp(result) * self_t, dim_p, True),)
 
-
 def log_softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_t, dim_p, result, *, ops):
-    """Tangent of log_softmax_backward."""
     if grad_output_t is None:
         return (-(output_t * ops.exp(output_p) * ops.sum(grad_output_p, dim_p, True)),)
     if output_t is None:
@@ -1477,23 +1049,17 @@ def log_softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_
         - output_t * ops.exp(output_p) * ops.sum(grad_output_p, dim_p, True),
     )
 
-
 def mse_loss_tangent(self_p, self_t, target_p, target_t, reduction_p, result, *, ops):
-    """Tangent of mse_loss."""
     return (mse_loss_jvp(self_p, self_t, target_p, target_t, reduction_p, ops=ops),)
 
-
 def nll_loss_tangent(self_p, self_t, target_p, weight_p, weight_t, reduction_p, ignore_index_p, result, *, ops):
-    """Tangent of nll_loss."""
     if self_t is None:
         return (None,)
     return (ops.nll_loss(self_t, target_p, weight_p, reduction=reduction_p, ignore_index=ignore_index_p),)
 
-
 def nll_loss_backward_tangent(
     grad_output_p, grad_output_t, sizes_p, target_p, weight_p, weight_t, reduction_p, ignore_index_p, result, *, ops
 ):
-    """Tangent of nll_loss_backward."""
     if grad_output_t is None:
         return (None,)
     return (
@@ -1502,18 +1068,14 @@ def nll_loss_backward_tangent(
         ),
     )
 
-
 def cross_entropy_loss_tangent(input_p, input_t, target_p, reduction_p, ignore_index_p, result, *, ops):
-    """Tangent of cross_entropy_loss."""
     return (
         ops.nll_loss(centred(input_t, input_p, ops=ops), target_p, reduction=reduction_p, ignore_index=ignore_index_p),
     )
 
-
 def cross_entropy_loss_backward_tangent(
     grad_output_p, grad_output_t, input_p, input_t, target_p, reduction_p, ignore_index_p, result, *, ops
 ):
-    """Tangent of cross_entropy_loss_backward."""
     if grad_output_t is None:
         return (
             cross_entropy_curvature(input_t, grad_output_p, input_p, target_p, reduction_p, ignore_index_p, ops=ops),
@@ -1525,24 +1087,19 @@ def cross_entropy_loss_backward_tangent(
         + cross_entropy_curvature(input_t, grad_output_p, input_p, target_p, reduction_p, ignore_index_p, ops=ops),
     )
 
-
 def binary_cross_entropy_logit_elements_tangent(input_p, input_t, target_p, target_t, result, *, ops):
-    """Tangent of binary_cross_entropy_logit_elements."""
     if input_t is None:
         return (-(target_t * input_p),)
     if target_t is None:
         return (input_t * bce_logit_slope(input_p, target_p, ops=ops),)
     return (input_t * bce_logit_slope(input_p, target_p, ops=ops) - target_t * input_p,)
 
-
 def binary_cross_entropy_elements_tangent(input_p, input_t, target_p, target_t, result, *, ops):
-    """Tangent of binary_cross_entropy_elements."""
     if input_t is None:
         return (target_t * bce_target_slope(input_p, ops=ops),)
     if target_t is None:
         return (input_t * bce_input_slope(input_p, target_p, ops=ops),)
     return (input_t * bce_input_slope(input_p, target_p, ops=ops) + target_t * bce_target_slope(input_p, ops=ops),)
-
 
 def linear_cross_entropy_rows_tangent(
     input_p,
@@ -1560,7 +1117,6 @@ def linear_cross_entropy_rows_tangent(
     *,
     ops,
 ):
-    """Tangent of linear_cross_entropy_rows."""
     if input_t is None and linear_bias_t is None and linear_weight_t is None:
         return (None,)
     return (
@@ -1575,17 +1131,14 @@ def linear_cross_entropy_rows_tangent(
         ),
     )
 
-
 def ctc_loss_rows_tangent(
     log_probs_p, log_probs_t, targets_p, input_lengths_p, target_lengths_p, blank_p, losses, log_alpha, *, ops
 ):
-    """Tangent of ctc_loss_rows."""
     return (
         ctc_loss_product(
             log_probs_t, log_probs_p, targets_p, input_lengths_p, target_lengths_p, losses, log_alpha, blank_p, ops=ops
         ),
     )
-
 
 def ctc_loss_rows_backward_tangent(
     grad_output_p,
@@ -1602,7 +1155,6 @@ def ctc_loss_rows_backward_tangent(
     *,
     ops,
 ):
-    """Tangent of ctc_loss_rows_backward."""
     if grad_output_t is None:
         return (
             ops.ctc_loss_rows_double_backward(
@@ -1640,133 +1192,83 @@ def ctc_loss_rows_backward_tangent(
         ),
     )
 
-
 def normal_tangent(mean_p, mean_t, std_p, std_t, generator_p, result, *, ops):
-    """Tangent of normal."""
     return (ops.zeros_like(result),)
-
 
 def normal_Tensor_float_tangent(mean_p, mean_t, std_p, generator_p, result, *, ops):
-    """Tangent of normal.Tensor_float."""
     return (ops.zeros_like(result),)
-
 
 def bernoulli_tangent(self_p, self_t, generator_p, result, *, ops):
-    """Tangent of bernoulli."""
     return (ops.zeros_like(result),)
-
 
 def bernoulli_p_tangent(self_p, self_t, p_p, generator_p, result, *, ops):
-    """Tangent of bernoulli.p."""
     return (ops.zeros_like(result),)
-
 
 def poisson_tangent(input_p, input_t, generator_p, result, *, ops):
-    """Tangent of poisson."""
     return (ops.zeros_like(result),)
-
 
 def uniform__tangent(self_p, self_t, low_p, high_p, generator_p, result, *, ops):
-    """Tangent of uniform_."""
     return (ops.zeros_like(result),)
-
 
 def normal__tangent(self_p, self_t, mean_p, std_p, generator_p, result, *, ops):
-    """Tangent of normal_."""
     return (ops.zeros_like(result),)
-
 
 def log_normal__tangent(self_p, self_t, mean_p, std_p, generator_p, result, *, ops):
-    """Tangent of log_normal_."""
     return (ops.zeros_like(result),)
-
 
 def exponential__tangent(self_p, self_t, lambd_p, generator_p, result, *, ops):
-    """Tangent of exponential_."""
     return (ops.zeros_like(result),)
-
 
 def cauchy__tangent(self_p, self_t, median_p, sigma_p, generator_p, result, *, ops):
-    """Tangent of cauchy_."""
     return (ops.zeros_like(result),)
-
 
 def geometric__tangent(self_p, self_t, p_p, generator_p, result, *, ops):
-    """Tangent of geometric_."""
     return (ops.zeros_like(result),)
-
 
 def bernoulli__tangent(self_p, self_t, p_p, p_t, generator_p, result, *, ops):
-    """Tangent of bernoulli_."""
     return (ops.zeros_like(result),)
-
 
 def bernoulli__float_tangent(self_p, self_t, p_p, generator_p, result, *, ops):
-    """Tangent of bernoulli_.float."""
     return (ops.zeros_like(result),)
-
 
 def random__tangent(self_p, self_t, generator_p, result, *, ops):
-    """Tangent of random_."""
     return (ops.zeros_like(result),)
-
 
 def random__to_tangent(self_p, self_t, low_p, high_p, generator_p, result, *, ops):
-    """Tangent of random_.to."""
     return (ops.zeros_like(result),)
 
-
 def fft_c2c_tangent(self_p, self_t, dim_p, scale_p, forward_p, result, *, ops):
-    """Tangent of fft_c2c."""
     return (ops.fft_c2c(self_t, dim_p, scale_p, forward_p),)
 
-
 def fft_r2c_tangent(self_p, self_t, dim_p, scale_p, onesided_p, result, *, ops):
-    """Tangent of fft_r2c."""
     return (ops.fft_r2c(self_t, dim_p, scale_p, onesided_p),)
 
-
 def fft_c2r_tangent(self_p, self_t, dim_p, scale_p, last_dim_size_p, result, *, ops):
-    """Tangent of fft_c2r."""
     return (ops.fft_c2r(self_t, dim_p, scale_p, last_dim_size_p),)
 
-
 def lgamma_tangent(self_p, self_t, result, *, ops):
-    """Tangent of lgamma."""
     return ((self_t.conj() * ops.digamma(self_p)).conj(),)
 
-
 def digamma_tangent(self_p, self_t, result, *, ops):
-    """Tangent of digamma."""
     return ((self_t.conj() * ops.polygamma(1, self_p)).conj(),)
 
-
 def polygamma_tangent(n_p, self_p, self_t, result, *, ops):
-    """Tangent of polygamma."""
     return ((self_t.conj() * ops.polygamma(n_p + 1, self_p)).conj(),)
-
 
 def polygamma_self_tangent(self_p, self_t, n_p, result, *, ops):
-    """Tangent of polygamma.self."""
     return ((self_t.conj() * ops.polygamma(n_p + 1, self_p)).conj(),)
 
-
 def igamma_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of igamma."""
     if other_t is None:
         return (None,)
     return (other_t * ops.gamma_density(self_p, other_p),)
 
-
 def igammac_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of igammac."""
     if other_t is None:
         return (None,)
     return (-other_t * ops.gamma_density(self_p, other_p),)
 
-
 def gamma_density_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of gamma_density."""
     if self_t is None:
         return (other_t * (ops.gamma_density(self_p - 1, other_p) - result),)
     if other_t is None:
@@ -1776,37 +1278,27 @@ def gamma_density_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         + other_t * (ops.gamma_density(self_p - 1, other_p) - result),
     )
 
-
 def special_gammaincinv_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of special_gammaincinv."""
     if other_t is None:
         return (None,)
     return (other_t / ops.gamma_density(self_p, result),)
 
-
 def special_gammainccinv_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of special_gammainccinv."""
     if other_t is None:
         return (None,)
     return (-other_t / ops.gamma_density(self_p, result),)
 
-
 def special_betainc_tangent(alpha_p, alpha_t, beta_p, beta_t, x_p, x_t, result, *, ops):
-    """Tangent of special_betainc."""
     if x_t is None:
         return (None,)
     return (x_t * ops.beta_density(alpha_p, beta_p, x_p),)
 
-
 def special_betaincinv_tangent(alpha_p, alpha_t, beta_p, beta_t, y_p, y_t, result, *, ops):
-    """Tangent of special_betaincinv."""
     if y_t is None:
         return (None,)
     return (y_t / ops.beta_density(alpha_p, beta_p, result),)
 
-
 def beta_density_tangent(alpha_p, alpha_t, beta_p, beta_t, x_p, x_t, result, *, ops):
-    """Tangent of beta_density."""
     return (
         sum_of_terms(
             None
@@ -1820,61 +1312,39 @@ def beta_density_tangent(alpha_p, alpha_t, beta_p, beta_t, x_p, x_t, result, *, 
         ),
     )
 
-
 def special_zeta_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of special_zeta."""
     if other_t is None:
         return (None,)
     return (-other_t * self_p * ops.special_zeta(self_p + 1, other_p),)
 
-
 def erfinv_tangent(self_p, self_t, result, *, ops):
-    """Tangent of erfinv."""
     return ((self_t.conj() * ops.exp(ops.square(ops.erfinv(self_p))) * 0.886226925452758).conj(),)
 
-
 def special_erfcinv_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_erfcinv."""
     return ((-self_t.conj() * ops.exp(result * result) * 0.886226925452758).conj(),)
 
-
 def special_entr_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_entr."""
     return ((-self_t.conj() * (ops.log(self_p) + 1)).conj(),)
 
-
 def special_erfcx_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_erfcx."""
     return ((self_t.conj() * (-2 * ops.scaled_repeated_erfc(self_p, 1))).conj(),)
 
-
 def scaled_repeated_erfc_tangent(self_p, self_t, order_p, result, *, ops):
-    """Tangent of scaled_repeated_erfc."""
     return ((self_t.conj() * (-2 * (order_p + 1)) * ops.scaled_repeated_erfc(self_p, order_p + 1)).conj(),)
 
-
 def special_ndtr_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_ndtr."""
     return ((self_t.conj() * (0.3989422804014327 * ops.exp(-0.5 * self_p * self_p))).conj(),)
 
-
 def special_log_ndtr_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_log_ndtr."""
     return ((self_t.conj() * ops.inverse_mills(self_p)).conj(),)
 
-
 def inverse_mills_tangent(self_p, self_t, result, *, ops):
-    """Tangent of inverse_mills."""
     return ((-self_t.conj() * result * mills_decay(self_p, result, ops=ops)).conj(),)
 
-
 def special_ndtri_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_ndtri."""
     return ((self_t.conj() * (2.5066282746310002 * ops.exp(0.5 * result * result))).conj(),)
 
-
 def special_xlog1py_tangent(self_p, self_t, other_p, other_t, result, *, ops):
-    """Tangent of special_xlog1py."""
     if self_t is None:
         return (other_t * (self_p / log1p_divisor(self_p, other_p, ops=ops)),)
     if other_t is None:
@@ -1884,34 +1354,22 @@ def special_xlog1py_tangent(self_p, self_t, other_p, other_t, result, *, ops):
         + other_t * (self_p / log1p_divisor(self_p, other_p, ops=ops)),
     )
 
-
 def i0_tangent(self_p, self_t, result, *, ops):
-    """Tangent of i0."""
     return ((self_t.conj() * ops.special_i1(self_p)).conj(),)
 
-
 def special_i1_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_i1."""
     return ((self_t.conj() * ops.i1_derivative(self_p)).conj(),)
 
-
 def i1_derivative_tangent(self_p, self_t, result, *, ops):
-    """Tangent of i1_derivative."""
     return ((self_t.conj() * (0.75 * ops.special_i1(self_p) + 0.25 * ops.special_iv(3, self_p))).conj(),)
 
-
 def special_i0e_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_i0e."""
     return ((self_t.conj() * ops.sign(self_p) * ops.i0e_derivative(ops.abs(self_p), 1)).conj(),)
 
-
 def special_i1e_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_i1e."""
     return ((self_t.conj() * ops.i1e_derivative(self_p)).conj(),)
 
-
 def i1e_derivative_tangent(self_p, self_t, result, *, ops):
-    """Tangent of i1e_derivative."""
     return (
         (
             self_t.conj()
@@ -1920,54 +1378,34 @@ def i1e_derivative_tangent(self_p, self_t, result, *, ops):
         ).conj(),
     )
 
-
 def i0e_derivative_tangent(self_p, self_t, order_p, result, *, ops):
-    """Tangent of i0e_derivative."""
     return ((self_t.conj() * ops.i0e_derivative(self_p, order_p + 1)).conj(),)
 
-
 def special_modified_bessel_k0_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_modified_bessel_k0."""
     return ((-self_t.conj() * ops.special_modified_bessel_k1(self_p)).conj(),)
 
-
 def special_modified_bessel_k1_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_modified_bessel_k1."""
     return ((-self_t.conj() * (ops.special_modified_bessel_k0(self_p) + result / ops.abs(self_p))).conj(),)
 
-
 def special_scaled_modified_bessel_k0_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_scaled_modified_bessel_k0."""
     return ((self_t.conj() * ops.k0e_derivative(self_p, 1)).conj(),)
 
-
 def special_scaled_modified_bessel_k1_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_scaled_modified_bessel_k1."""
     return ((self_t.conj() * (ops.k0e_derivative(self_p, 1) - ops.k0e_derivative(self_p, 2))).conj(),)
 
-
 def k0e_derivative_tangent(self_p, self_t, order_p, result, *, ops):
-    """Tangent of k0e_derivative."""
     return ((self_t.conj() * ops.k0e_derivative(self_p, order_p + 1)).conj(),)
 
-
 def special_bessel_j0_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_bessel_j0."""
     return ((-self_t.conj() * ops.special_bessel_j1(self_p)).conj(),)
 
-
 def special_bessel_j1_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_bessel_j1."""
     return ((self_t.conj() * (0.5 * (ops.special_bessel_j0(self_p) - ops.special_jv(2, self_p)))).conj(),)
 
-
 def special_bessel_y0_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_bessel_y0."""
     return ((-self_t.conj() * ops.special_bessel_y1(self_p)).conj(),)
 
-
 def special_bessel_y1_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_bessel_y1."""
     return (
         (
             self_t.conj()
@@ -1975,42 +1413,30 @@ def special_bessel_y1_tangent(self_p, self_t, result, *, ops):
         ).conj(),
     )
 
-
 def special_jv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
-    """Tangent of special_jv."""
     if z_t is None:
         return (None,)
     return (z_t * (0.5 * (ops.special_jv(v_p - 1, z_p) - ops.special_jv(v_p + 1, z_p))),)
 
-
 def special_yv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
-    """Tangent of special_yv."""
     if z_t is None:
         return (None,)
     return (z_t * (0.5 * (ops.special_yv(v_p - 1, z_p) - ops.special_yv(v_p + 1, z_p))),)
 
-
 def special_iv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
-    """Tangent of special_iv."""
     if z_t is None:
         return (None,)
     return (z_t * (0.5 * (ops.special_iv(v_p - 1, z_p) + ops.special_iv(v_p + 1, z_p))),)
 
-
 def special_kv_tangent(v_p, v_t, z_p, z_t, result, *, ops):
-    """Tangent of special_kv."""
     if z_t is None:
         return (None,)
     return (z_t * (-0.5 * (ops.special_kv(v_p - 1, z_p) + ops.special_kv(v_p + 1, z_p))),)
 
-
 def special_spherical_bessel_j0_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_spherical_bessel_j0."""
     return ((-self_t.conj() * ops.spherical_jn(self_p, 1)).conj(),)
 
-
 def spherical_jn_tangent(self_p, self_t, order_p, result, *, ops):
-    """Tangent of spherical_jn."""
     return (
         (
             self_t.conj()
@@ -2024,81 +1450,51 @@ def spherical_jn_tangent(self_p, self_t, order_p, result, *, ops):
         ).conj(),
     )
 
-
 def special_airy_ai_tangent(self_p, self_t, result, *, ops):
-    """Tangent of special_airy_ai."""
     return ((self_t.conj() * ops.airy_ai_prime(self_p)).conj(),)
 
-
 def airy_ai_prime_tangent(self_p, self_t, result, *, ops):
-    """Tangent of airy_ai_prime."""
     return ((self_t.conj() * zero_at_infinity(self_p, ops=ops) * ops.special_airy_ai(self_p)).conj(),)
 
-
 def special_chebyshev_polynomial_t_tangent(x_p, x_t, n_p, result, *, ops):
-    """Tangent of special_chebyshev_polynomial_t."""
     return (x_t * (degree(n_p, ops=ops) * ops.special_chebyshev_polynomial_u(x_p, degree(n_p, 1.0, ops=ops))),)
 
-
 def special_chebyshev_polynomial_u_tangent(x_p, x_t, n_p, result, *, ops):
-    """Tangent of special_chebyshev_polynomial_u."""
     return (x_t * (2 * ops.gegenbauer(x_p, degree(n_p, 1.0, ops=ops), 2.0)),)
 
-
 def special_hermite_polynomial_h_tangent(x_p, x_t, n_p, result, *, ops):
-    """Tangent of special_hermite_polynomial_h."""
     return (x_t * (2 * degree(n_p, ops=ops) * ops.special_hermite_polynomial_h(x_p, degree(n_p, 1.0, ops=ops))),)
 
-
 def special_hermite_polynomial_he_tangent(x_p, x_t, n_p, result, *, ops):
-    """Tangent of special_hermite_polynomial_he."""
     return (x_t * (degree(n_p, ops=ops) * ops.special_hermite_polynomial_he(x_p, degree(n_p, 1.0, ops=ops))),)
 
-
 def special_laguerre_polynomial_l_tangent(x_p, x_t, n_p, result, *, ops):
-    """Tangent of special_laguerre_polynomial_l."""
     return (x_t * -ops.associated_laguerre(x_p, degree(n_p, 1.0, ops=ops), 1.0),)
 
-
 def special_legendre_polynomial_p_tangent(x_p, x_t, n_p, result, *, ops):
-    """Tangent of special_legendre_polynomial_p."""
     return (x_t * ops.gegenbauer(x_p, degree(n_p, 1.0, ops=ops), 1.5),)
 
-
 def gegenbauer_tangent(x_p, x_t, n_p, alpha_p, result, *, ops):
-    """Tangent of gegenbauer."""
     return (x_t * (2 * alpha_p * ops.gegenbauer(x_p, degree(n_p, 1.0, ops=ops), alpha_p + 1)),)
 
-
 def associated_laguerre_tangent(x_p, x_t, n_p, alpha_p, result, *, ops):
-    """Tangent of associated_laguerre."""
     return (x_t * -ops.associated_laguerre(x_p, degree(n_p, 1.0, ops=ops), alpha_p + 1),)
 
-
 def linalg_inv_ex_tangent(A_p, A_t, check_errors_p, inverse, info, *, ops):
-    """Tangent of linalg_inv_ex."""
     return (inv_jvp(A_t, inverse, info, ops=ops),)
 
-
 def linalg_solve_matrices_tangent(A_p, A_t, B_p, B_t, check_errors_p, result, info, *, ops):
-    """Tangent of linalg_solve_matrices."""
     return (solve_jvp(A_p, A_t, B_t, result, info, ops=ops),)
 
-
 def linalg_solve_triangular_tangent(A_p, A_t, B_p, B_t, upper_p, left_p, unitriangular_p, result, *, ops):
-    """Tangent of linalg_solve_triangular."""
     return (solve_triangular_jvp(A_p, A_t, B_t, upper_p, left_p, unitriangular_p, result, ops=ops),)
 
-
 def linalg_pinv_matrices_tangent(self_p, self_t, atol_p, rtol_p, hermitian_p, result, *, ops):
-    """Tangent of linalg_pinv_matrices."""
     return (pinv_jvp(self_p, self_t, result, ops=ops),)
-
 
 def linalg_lstsq_matrices_tangent(
     self_p, self_t, b_p, b_t, rcond_p, driver_p, solution, residuals, rank, singular_values, *, ops
 ):
-    """Tangent of linalg_lstsq_matrices."""
     self_t = tangent_or_zeros(self_t, self_p, ops)
     b_t = tangent_or_zeros(b_t, b_p, ops)
     return (
@@ -2106,148 +1502,106 @@ def linalg_lstsq_matrices_tangent(
         lstsq_residuals_jvp(self_p, self_t, b_p, b_t, solution, residuals, ops=ops),
     )
 
-
 def linalg_cholesky_ex_tangent(self_p, self_t, upper_p, check_errors_p, L, info, *, ops):
-    """Tangent of linalg_cholesky_ex."""
     return (cholesky_jvp(self_t, L, upper_p, ops=ops),)
 
-
 def linalg_lu_factor_ex_tangent(A_p, A_t, pivot_p, check_errors_p, LU, pivots, info, *, ops):
-    """Tangent of linalg_lu_factor_ex."""
     return (lu_jvp(A_t, LU, pivots, ops=ops),)
 
-
 def linalg_ldl_solve_tangent(LD_p, LD_t, pivots_p, B_p, B_t, hermitian_p, result, *, ops):
-    """Tangent of linalg_ldl_solve."""
     if B_t is None:
         return (None,)
     return (ops.linalg_ldl_solve(LD_p, pivots_p, B_t, hermitian=hermitian_p),)
 
-
 def linalg_qr_tangent(A_p, A_t, mode_p, Q, R, *, ops):
-    """Tangent of linalg_qr."""
     return (
         qr_jvp(A_t, A_p, Q, R, mode_p, ops=ops)[0],
         qr_jvp(A_t, A_p, Q, R, mode_p, ops=ops)[1],
     )
 
-
 def linalg_eigh_tangent(self_p, self_t, UPLO_p, eigenvalues, eigenvectors, *, ops):
-    """Tangent of linalg_eigh."""
     return (
         eigh_values_jvp(self_p, self_t, eigenvalues, eigenvectors, ops=ops),
         eigh_vectors_jvp(self_t, eigenvalues, eigenvectors, ops=ops),
     )
 
-
 def linalg_eigvalsh_tangent(self_p, self_t, UPLO_p, result, *, ops):
-    """Tangent of linalg_eigvalsh."""
     return (eigvalsh_jvp(self_p, self_t, UPLO_p, ops=ops),)
 
-
 def linalg_eig_tangent(self_p, self_t, eigenvalues, eigenvectors, *, ops):
-    """Tangent of linalg_eig."""
     return (
         eig_values_jvp(self_p, self_t, eigenvalues, eigenvectors, "linalg.eig", ops=ops),
         eig_vectors_jvp(self_t, eigenvalues, eigenvectors, ops=ops),
     )
 
-
 def linalg_eigvals_tangent(self_p, self_t, result, *, ops):
-    """Tangent of linalg_eigvals."""
     return (eigvals_jvp(self_p, self_t, ops=ops),)
 
-
 def eigenvalue_slope_tangent(A_p, A_t, slopes_p, slopes_t, values_p, vectors_p, inverse_p, hermitian_p, result, *, ops):
-    """Tangent of eigenvalue_slope."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     slopes_t = tangent_or_zeros(slopes_t, slopes_p, ops)
     return (eigenvalue_slope_jvp(A_p, A_t, slopes_p, slopes_t, values_p, vectors_p, inverse_p, hermitian_p, ops=ops),)
 
-
 def eigenvalue_tangent_tangent(
     A_p, A_t, tangent_p, tangent_t, values_p, vectors_p, inverse_p, hermitian_p, result, *, ops
 ):
-    """Tangent of eigenvalue_tangent."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     tangent_t = tangent_or_zeros(tangent_t, tangent_p, ops)
     return (
         eigenvalue_tangent_jvp(A_p, A_t, tangent_p, tangent_t, values_p, vectors_p, inverse_p, hermitian_p, ops=ops),
     )
 
-
 def lobpcg_pairs_tangent(
     A_p, A_t, B_p, B_t, X_p, iK_p, k_p, niter_p, tol_p, largest_p, eigenvalues, eigenvectors, *, ops
 ):
-    """Tangent of lobpcg_pairs."""
     return (
         eigenpairs_jvp(A_t, B_t, A_p, B_p, eigenvalues, eigenvectors, False, ops=ops),
         eigenpairs_jvp(A_t, B_t, A_p, B_p, eigenvalues, eigenvectors, True, ops=ops),
     )
 
-
 def linalg_svd_tangent(A_p, A_t, full_matrices_p, driver_p, U, S, Vh, *, ops):
-    """Tangent of linalg_svd."""
     return (
         svd_jvp(A_t, A_p, U, S, Vh, ops=ops)[0],
         svd_values_jvp(A_p, A_t, U, S, Vh, ops=ops),
         svd_jvp(A_t, A_p, U, S, Vh, ops=ops)[1],
     )
 
-
 def linalg_svdvals_tangent(A_p, A_t, driver_p, result, *, ops):
-    """Tangent of linalg_svdvals."""
     return (svdvals_jvp(A_p, A_t, ops=ops),)
 
-
 def singular_value_slope_tangent(A_p, A_t, slopes_p, slopes_t, U_p, S_p, Vh_p, result, *, ops):
-    """Tangent of singular_value_slope."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     slopes_t = tangent_or_zeros(slopes_t, slopes_p, ops)
     return (singular_value_slope_jvp(A_p, A_t, slopes_p, slopes_t, U_p, S_p, Vh_p, ops=ops),)
 
-
 def singular_value_tangent_tangent(A_p, A_t, tangent_p, tangent_t, U_p, S_p, Vh_p, result, *, ops):
-    """Tangent of singular_value_tangent."""
     A_t = tangent_or_zeros(A_t, A_p, ops)
     tangent_t = tangent_or_zeros(tangent_t, tangent_p, ops)
     return (singular_value_tangent_jvp(A_p, A_t, tangent_p, tangent_t, U_p, S_p, Vh_p, ops=ops),)
 
-
 def linalg_det_tangent(A_p, A_t, result, *, ops):
-    """Tangent of linalg_det."""
     return (trace_of_product(ops.adjugate(A_p), A_t, ops=ops),)
 
-
 def adjugate_tangent(A_p, A_t, result, *, ops):
-    """Tangent of adjugate."""
     return (ops.adjugate_slope(A_p, A_t),)
 
-
 def adjugate_slope_tangent(A_p, A_t, tangent_p, tangent_t, result, *, ops):
-    """Tangent of adjugate_slope."""
     if A_t is None:
         return (ops.adjugate_slope(A_p, tangent_t),)
     if tangent_t is None:
         return (adjugate_curve(A_p, A_t, tangent_p, ops=ops),)
     return (ops.adjugate_slope(A_p, tangent_t) + adjugate_curve(A_p, A_t, tangent_p, ops=ops),)
 
-
 def linalg_slogdet_tangent(A_p, A_t, sign, logabsdet, *, ops):
-    """Tangent of linalg_slogdet."""
     return (
         slogdet_jvp(A_p, A_t, sign, ops=ops)[0],
         slogdet_jvp(A_p, A_t, sign, ops=ops)[1],
     )
 
-
 def hermitian_map_tangent(A_p, A_t, function_p, UPLO_p, result, values, vectors, *, ops):
-    """Tangent of hermitian_map."""
     return (ops.hermitian_map_slope(A_p, A_t, values, vectors, function_p),)
 
-
 def hermitian_map_slope_tangent(A_p, A_t, direction_p, direction_t, values_p, vectors_p, function_p, result, *, ops):
-    """Tangent of hermitian_map_slope."""
     if A_t is None:
         return (ops.hermitian_map_slope(A_p, direction_t, values_p, vectors_p, function_p),)
     if direction_t is None:
@@ -2257,11 +1611,9 @@ def hermitian_map_slope_tangent(A_p, A_t, direction_p, direction_t, values_p, ve
         + ops.hermitian_map_curve(A_p, A_t, direction_p, values_p, vectors_p, function_p),
     )
 
-
 def hermitian_map_curve_tangent(
     A_p, A_t, direction_p, direction_t, other_p, other_t, values_p, vectors_p, function_p, result, *, ops
 ):
-    """Tangent of hermitian_map_curve."""
     if direction_t is None:
         return (ops.hermitian_map_curve(A_p, direction_p, other_t, values_p, vectors_p, function_p),)
     if other_t is None:
@@ -2271,26 +1623,17 @@ def hermitian_map_curve_tangent(
         + ops.hermitian_map_curve(A_p, direction_p, other_t, values_p, vectors_p, function_p),
     )
 
-
 def linalg_matrix_exp_tangent(self_p, self_t, result, *, ops):
-    """Tangent of linalg_matrix_exp."""
     return (matrix_exp_slope(self_p, self_t, ops=ops),)
 
-
 def linalg_vector_norm_tangent(self_p, self_t, ord_p, dim_p, keepdim_p, dtype_p, result, *, ops):
-    """Tangent of linalg_vector_norm."""
     return (vector_norm_jvp(self_p, self_t, ord_p, dim_p, keepdim_p, dtype_p, result, ops=ops),)
 
-
 def renorm_tangent(self_p, self_t, p_p, dim_p, maxnorm_p, result, *, ops):
-    """Tangent of renorm."""
     return (renorm_jvp(self_p, self_t, p_p, dim_p, maxnorm_p, ops=ops),)
 
-
 def cdist_rows_tangent(x1_p, x1_t, x2_p, x2_t, p_p, result, *, ops):
-    """Tangent of cdist_rows."""
     return (cdist_jvp(x1_p, x1_t, x2_p, x2_t, p_p, result, ops=ops),)
-
 
 def convolution_tangent(
     input_p,
@@ -2309,7 +1652,6 @@ def convolution_tangent(
     *,
     ops,
 ):
-    """Tangent of convolution."""
     return (
         convolution_jvp(
             input_p,
@@ -2327,11 +1669,9 @@ def convolution_tangent(
         ),
     )
 
-
 def convolution_input_tangent(
     grad_output_p, grad_output_t, weight_p, weight_t, size_p, stride_p, padding_p, dilation_p, groups_p, result, *, ops
 ):
-    """Tangent of convolution_input."""
     if grad_output_t is None:
         return (ops.convolution_input(grad_output_p, weight_t, size_p, stride_p, padding_p, dilation_p, groups_p),)
     if weight_t is None:
@@ -2341,11 +1681,9 @@ def convolution_input_tangent(
         + ops.convolution_input(grad_output_p, weight_t, size_p, stride_p, padding_p, dilation_p, groups_p),
     )
 
-
 def convolution_weight_tangent(
     grad_output_p, grad_output_t, input_p, input_t, shape_p, stride_p, padding_p, dilation_p, groups_p, result, *, ops
 ):
-    """Tangent of convolution_weight."""
     if grad_output_t is None:
         return (ops.convolution_weight(grad_output_p, input_t, shape_p, stride_p, padding_p, dilation_p, groups_p),)
     if input_t is None:
@@ -2355,78 +1693,53 @@ def convolution_weight_tangent(
         + ops.convolution_weight(grad_output_p, input_t, shape_p, stride_p, padding_p, dilation_p, groups_p),
     )
 
-
 def im2col_tangent(self_p, self_t, kernel_size_p, dilation_p, padding_p, stride_p, result, *, ops):
-    """Tangent of im2col."""
     return (ops.im2col(self_t, kernel_size_p, dilation_p, padding_p, stride_p),)
 
-
 def col2im_tangent(self_p, self_t, output_size_p, kernel_size_p, dilation_p, padding_p, stride_p, result, *, ops):
-    """Tangent of col2im."""
     return (ops.col2im(self_t, output_size_p, kernel_size_p, dilation_p, padding_p, stride_p),)
 
-
 def constant_pad_nd_tangent(self_p, self_t, pad_p, value_p, result, *, ops):
-    """Tangent of constant_pad_nd."""
     return (ops.constant_pad_nd(self_t, pad_p, 0),)
 
-
 def separable_map_tangent(self_p, self_t, maps_p, result, *, ops):
-    """Tangent of separable_map."""
     return (ops.separable_map(self_t, maps_p),)
 
-
 def grid_places_tangent(grid_p, grid_t, size_p, mode_p, padding_mode_p, align_corners_p, part, slope, index, *, ops):
-    """Tangent of grid_places."""
     return (grid_t * slope,)
 
-
 def sample_at_tangent(self_p, self_t, index_p, weight_p, weight_t, result, *, ops):
-    """Tangent of sample_at."""
     if self_t is None:
         return (ops.sample_at(self_p, index_p, weight_t),)
     if weight_t is None:
         return (ops.sample_at(self_t, index_p, weight_p),)
     return (ops.sample_at(self_t, index_p, weight_p) + ops.sample_at(self_p, index_p, weight_t),)
 
-
 def spread_at_tangent(self_p, self_t, index_p, weight_p, weight_t, size_p, result, *, ops):
-    """Tangent of spread_at."""
     if self_t is None:
         return (ops.spread_at(self_p, index_p, weight_t, size_p),)
     if weight_t is None:
         return (ops.spread_at(self_t, index_p, weight_p, size_p),)
     return (ops.spread_at(self_t, index_p, weight_p, size_p) + ops.spread_at(self_p, index_p, weight_t, size_p),)
 
-
 def dot_at_tangent(self_p, self_t, other_p, other_t, index_p, result, *, ops):
-    """Tangent of dot_at."""
     if self_t is None:
         return (ops.dot_at(self_p, other_t, index_p),)
     if other_t is None:
         return (ops.dot_at(self_t, other_p, index_p),)
     return (ops.dot_at(self_t, other_p, index_p) + ops.dot_at(self_p, other_t, index_p),)
 
-
 def windowed_max_tangent(self_p, self_t, places_p, values, indices, *, ops):
-    """Tangent of windowed_max."""
     return (pooled_tangent(self_t, indices, places_p, ops=ops),)
 
-
 def take_pooled_tangent(self_p, self_t, indices_p, dims_p, result, *, ops):
-    """Tangent of take_pooled."""
     return (ops.take_pooled(self_t, indices_p, dims_p),)
 
-
 def put_pooled_tangent(self_p, self_t, indices_p, size_p, result, *, ops):
-    """Tangent of put_pooled."""
     return (ops.put_pooled(self_t, indices_p, size_p),)
 
-
 def place_pooled_tangent(self_p, self_t, indices_p, size_p, result, *, ops):
-    """Tangent of place_pooled."""
     return (ops.place_pooled(self_t, indices_p, size_p),)
-
 
 TANGENTS = {
     "add": add_tangent,
@@ -2773,7 +2086,6 @@ TANGENTS = {
     "put_pooled": put_pooled_tangent,
     "place_pooled": place_pooled_tangent,
 }
-
 
 UNDERIVED = {
     "nll_loss": ((2, "weight"),),
