@@ -231,7 +231,11 @@ FUNCTIONS = [
         "You must implement either the backward or vjp method for your custom autograd.Function to use it with",
         NotImplementedError,
     ),
-    (lambda: SavesANumber.apply(leaf()), "save_for_backward can only save variables, but argument 0 is of type", TypeError),
+    (
+        lambda: SavesANumber.apply(leaf()),
+        "save_for_backward can only save variables, but argument 0 is of type",
+        TypeError,
+    ),
     (lambda: DirtyButNotReturned.apply(leaf() * 1), "Some elements marked as dirty during the forward method were not"),
     (
         lambda: dual(pb.ones(3), pb.ones(2)),
