@@ -78,10 +78,18 @@ OPINFOS = [
         ],
     ),
     OpInfo(
-        "linspace", np.linspace, cases(*(on((), T(()), steps) for steps in (0, 1, 5)), on((), 1.5, 4)), variant="ends"
+        "linspace",
+        np.linspace,
+        cases(*(on((), T(()), steps) for steps in (0, 1, 5)), on((), 1.5, 4)),
+        dtypes=ONCE,
+        variant="ends",
     ),
     OpInfo(
-        "logspace", np.logspace, cases(*(on((), T(()), n) for n in (0, 1, 4)), on((), 0.5, 3, base=2.0)), variant="ends"
+        "logspace",
+        np.logspace,
+        cases(*(on((), T(()), steps) for steps in (0, 1, 4)), on((), 0.5, 3, base=2.0)),
+        dtypes=ONCE,
+        variant="ends",
     ),
     made("logspace", np.logspace, on(None, 0, 2, 3), on(None, -1.0, 1.0, 4, base=2.0), on(None, 0, 2, 0)),
     made(
