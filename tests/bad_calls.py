@@ -236,7 +236,7 @@ VAGUE = re.compile(
     r"has no attribute|object is not|is not defined|unsupported operand|not enough values to unpack|too many values to "
     r"unpack|(tuple|list) index out of range|^$|unhashable|can't multiply sequence|must be real number, not|bad operand"
     r"|cannot unpack|cannot be interpreted as|'NoneType'|has no len\(\)|setting an array element|inhomogeneous|not "
-    r"supported between|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|descriptor|"
+    r"supported between|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|descriptor '|"
     r"comprehension|<locals>|_kernel|Cannot cast ufunc|did not contain a loop|loop of ufunc|gufunc|an integer is "
     r"required|inplace_[a-z]|_plain|recursion|too large to convert|base-10|AxisError|__array"
 )
