@@ -67,8 +67,10 @@ class RowEmitter:
     # -- composites ------------------------------------------------------------------------------------------
     def _composite(self) -> list[str]:
         function = f"composite_{self.native.area}.{self.native.composite}"
-        creates = ["creates=True"] if self.is_creation else []
-        return ["composite", self._title(), function, f"<{self.signature_text()}>", *creates, *self._facts()]
+        options = ["creates=True"] if self.is_creation else []
+        if self.native.is_view and "inplace" in self.native.variants:
+            options.append("view=True")
+        return ["composite", self._title(), function, f"<{self.signature_text()}>", *options, *self._facts()]
 
     # -- primitives ------------------------------------------------------------------------------------------
     def _primitive(self) -> list[str]:
@@ -106,7 +108,7 @@ class RowEmitter:
             options.append("takes_dtype=True")
         if tags := sorted(native.tags & _KEPT_TAGS):
             options.append(f'tags="{" ".join(tags)}"')
-        if sum(other.kernel == native.kernel for other in self.registry.natives) > 1:
+        if self.registry.with_kernel[native.kernel or ""] > 1:
             options.append(f"arity={len(self.schema.args)}")
         if self.registry.namespace is not None:
             options.append(f'namespace="{self.registry.namespace}"')

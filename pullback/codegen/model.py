@@ -207,6 +207,11 @@ class Registry:
         return Counter((native.name, native.python_module) for native in self.natives)
 
     @cached_property
+    def with_kernel(self) -> Counter[str]:
+        """How many overloads share a kernel."""
+        return Counter(native.kernel or "" for native in self.natives)
+
+    @cached_property
     def in_area(self) -> Counter[tuple[str, str]]:
         """How many share a name and an area."""
         return Counter((native.name, native.area) for native in self.natives)

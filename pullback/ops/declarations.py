@@ -109,13 +109,13 @@ def primitive(
     return row
 
 
-def composite(name, raw, signature, *, inplace=False, creates=False, **facts):
+def composite(name, raw, signature, *, inplace=False, creates=False, view=False, **facts):
     """The overload of a composite: `raw` takes `ops`, the operators to compute with."""
     row = Overload(name, **facts)
     run = runner((_creating_composite if creates else _composite)(raw, row), row.called)
     row.raw, row.function = functools.partial(raw, ops=NUMPY), row.named(signature(run))
     if inplace:
-        row.inplace = row.named(_assigning(row), "_")
+        row.inplace = row.named(_becoming(row) if view else _assigning(row), "_")
     return row
 
 
@@ -177,16 +177,9 @@ def writing(op, kernel):
 
 # -- in place --------------------------------------------------------------------------------------------------
 def _inplace(row, signature):
-    op, function = row.operator, row.function
+    op = row.operator
     if op.view:
-
-        def becoming(input, *args, **kwargs):
-            try:
-                return become_view(input, row.called, function, *args, **kwargs)
-            except Exception as error:  # noqa: BLE001 - as above
-                raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)  # noqa: B904
-
-        return becoming
+        return _becoming(row)
 
     def run(*args, out=None):
         if out is not None:
@@ -208,6 +201,18 @@ def _inplace(row, signature):
         return inplace(op, (input, other))
 
     return beside
+
+
+def _becoming(row):
+    function = row.function
+
+    def becoming(input, *args, **kwargs):
+        try:
+            return become_view(input, row.called, function, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - as above
+            raise explained(f"{row.called}_", row.schema, (input, *args, *kwargs.values()), error)  # noqa: B904
+
+    return becoming
 
 
 def _assigning(row):

@@ -3,10 +3,9 @@
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
 from pullback.core.arguments import AN_INT, an_int
 from pullback.core.node import Node
-from pullback.core.saved import Released, save_other
+from pullback.core.saved import Released, save_input
 from pullback.core.saving_nodes import SavesResult
 from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.tensor import Tensor
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_1, two_tensors_0
@@ -76,16 +75,8 @@ class BrillouinBackward0(Node):
     pointwise = True
 
     def save(node, out, input, spin):
-        if type(input) is Tensor:
-            node.saved_self = input
-            node.version_self = input._counter and input._counter.n
-        else:
-            node.saved_self, node.version_self = save_other(input)
-        if type(spin) is Tensor:
-            node.saved_spin = spin
-            node.version_spin = spin._counter and spin._counter.n
-        else:
-            node.saved_spin, node.version_spin = save_other(spin)
+        node.saved_self, node.version_self = save_input(input)
+        node.saved_spin, node.version_spin = save_input(spin)
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -123,17 +114,14 @@ CHOICES = {}
 
 
 def langevin_tangent(self_p, self_t, order_p, result, *, ops):
-    """Tangent of langevin."""
     return ((self_t.conj() * ops.paramagnet.langevin(self_p, order_p + 1)).conj(),)
 
 
 def inverse_langevin_tangent(self_p, self_t, result, *, ops):
-    """Tangent of inverse_langevin."""
     return ((self_t.conj() / ops.paramagnet.langevin(result, 1)).conj(),)
 
 
 def brillouin_tangent(self_p, self_t, spin_p, spin_t, result, *, ops):
-    """Tangent of brillouin."""
     if self_t is None:
         return (spin_t * brillouin_spin_slope(self_p, spin_p, ops=ops),)
     if spin_t is None:
