@@ -47,7 +47,9 @@ class OverloadsEmitter:
         others = [name for name in self._names() if name not in shared]
         least = min(sum(arg.default is REQUIRED for arg in args) for args in self.positional)
         # What goes by several names may be given by any of them.
-        contested = (i for i in range(self.width) if len({args[i].name for args in self.positional if len(args) > i}) > 1)
+        contested = (
+            i for i in range(self.width) if len({args[i].name for args in self.positional if len(args) > i}) > 1
+        )
         least = min(least, next(contested, least))
         parameters = [name if i < least else f"{name}=UNSET" for i, name in enumerate(shared)]
         spelled = [other for name, other in _SPELLINGS.items() if name in self._names()]

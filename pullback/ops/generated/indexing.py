@@ -668,10 +668,10 @@ class IndexReduceBackward0(Node):
         self.version_result, self.saved_result = Released, None
 
 def choose_scatter(form0, form1, form2, otherwise):
-    def scatter(input, dim, index, src, *, value=UNSET, reduce=UNSET, axis=UNSET, out=None):
+    def scatter(input, dim, index, src=UNSET, *, value=UNSET, reduce=UNSET, axis=UNSET, out=None):
         if axis is not UNSET:
             dim = axis
-        if is_array(src) and value is UNSET and reduce is UNSET:
+        if src is not UNSET and is_array(src) and value is UNSET and reduce is UNSET:
             return form0(input, dim, index, src, out=out)
         if (
             (src is UNSET or value is UNSET)
@@ -680,9 +680,9 @@ def choose_scatter(form0, form1, form2, otherwise):
             and reduce is UNSET
         ):
             return form1(input, dim, index, src if value is UNSET else value, out=out)
-        if is_array(src) and reduce is not UNSET and value is UNSET:
+        if src is not UNSET and is_array(src) and reduce is not UNSET and value is UNSET:
             return form2(input, dim, index, src, reduce=reduce, out=out)
-        return otherwise(input, dim, index, src, **given({"value": value, "reduce": reduce, "out": out}))
+        return otherwise(input, dim, index, **given({"src": src, "value": value, "reduce": reduce, "out": out}))
 
     return scatter
 

@@ -454,8 +454,8 @@ class TriuBackward0(Node):
         return (ops.triu(grad, self.arg_diagonal),)
 
 def choose_atleast_1d(form0, form1, otherwise):
-    def atleast_1d(input, *, tensors=UNSET):
-        if is_array(input) and tensors is UNSET:
+    def atleast_1d(input=UNSET, *, tensors=UNSET):
+        if input is not UNSET and is_array(input) and tensors is UNSET:
             return form0(input)
         if (
             (input is UNSET or tensors is UNSET)
@@ -463,13 +463,13 @@ def choose_atleast_1d(form0, form1, otherwise):
             and is_list((input if tensors is UNSET else tensors))
         ):
             return form1(input if tensors is UNSET else tensors)
-        return otherwise(input, **given({"tensors": tensors}))
+        return otherwise(**given({"input": input, "tensors": tensors}))
 
     return atleast_1d
 
 def choose_atleast_2d(form0, form1, otherwise):
-    def atleast_2d(input, *, tensors=UNSET):
-        if is_array(input) and tensors is UNSET:
+    def atleast_2d(input=UNSET, *, tensors=UNSET):
+        if input is not UNSET and is_array(input) and tensors is UNSET:
             return form0(input)
         if (
             (input is UNSET or tensors is UNSET)
@@ -477,13 +477,13 @@ def choose_atleast_2d(form0, form1, otherwise):
             and is_list((input if tensors is UNSET else tensors))
         ):
             return form1(input if tensors is UNSET else tensors)
-        return otherwise(input, **given({"tensors": tensors}))
+        return otherwise(**given({"input": input, "tensors": tensors}))
 
     return atleast_2d
 
 def choose_atleast_3d(form0, form1, otherwise):
-    def atleast_3d(input, *, tensors=UNSET):
-        if is_array(input) and tensors is UNSET:
+    def atleast_3d(input=UNSET, *, tensors=UNSET):
+        if input is not UNSET and is_array(input) and tensors is UNSET:
             return form0(input)
         if (
             (input is UNSET or tensors is UNSET)
@@ -491,7 +491,7 @@ def choose_atleast_3d(form0, form1, otherwise):
             and is_list((input if tensors is UNSET else tensors))
         ):
             return form1(input if tensors is UNSET else tensors)
-        return otherwise(input, **given({"tensors": tensors}))
+        return otherwise(**given({"input": input, "tensors": tensors}))
 
     return atleast_3d
 
@@ -637,7 +637,7 @@ OPERATORS = [
         forms="method"),
     primitive("unfold_backward", kernels.unfold_backward, UnfoldBackwardBackward0, one_tensor, like_unfold_backward,
         tags="structural", forms="function", internal=True),
-    composite("as_strided", composite_shape.as_strided, like_as_strided, inplace=True),
+    composite("as_strided", composite_shape.as_strided, like_as_strided, view=True, inplace=True),
     primitive("_strided_view", kernels.strided_view, StridedViewBackward0, one_tensor, like__strided_view, view=True,
         kernel_name="strided_view", tags="masking view", forms="function", internal=True),
     primitive("_restride", kernels.restride, RestrideBackward0, one_tensor_3, like__restride, kernel_name="restride",
