@@ -24,6 +24,7 @@ import numpy as np
 
 import pullback as pb
 import pullback.nn.functional as F
+from pullback.autograd.gradcheck import GradcheckError
 from pullback.core import modes
 from pullback.core.errors import DetachingError, GradientError, InplaceError
 
@@ -235,7 +236,7 @@ VAGUE = re.compile(
     r"has no attribute|object is not|is not defined|unsupported operand|not enough values to unpack|too many values to "
     r"unpack|(tuple|list) index out of range|^$|unhashable|can't multiply sequence|must be real number, not|bad operand"
     r"|cannot unpack|cannot be interpreted as|'NoneType'|has no len\(\)|setting an array element|inhomogeneous|not "
-    r"supported between|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|descriptor|"
+    r"supported between|only 0-dimensional|truth value of an (array|empty)|^Boolean value of|assert|descriptor '|"
     r"comprehension|<locals>|_kernel|Cannot cast ufunc|did not contain a loop|loop of ufunc|gufunc|an integer is "
     r"required|inplace_[a-z]|_plain|recursion|too large to convert|base-10|AxisError|__array"
 )
@@ -256,10 +257,10 @@ def verdict(name, names, error):
         return f"class {type(error).__name__}"
     if name.startswith("np.") and re.search(r"\bnp\.\w", text):
         names = {*names, "np"}  # a function of NumPy that called another
-    about_the_graph = type(error) in (GradientError, InplaceError, DetachingError) or name in ENTRIES
+    about_the_graph = type(error) in (GradientError, InplaceError, DetachingError, GradcheckError) or name in ENTRIES
     if not about_the_graph and not any(re.search(rf"(?<![\w']){re.escape(n)}(?!\w)", text) for n in names):
         return "does not name the function"
-    if VAGUE.search(text):
+    if VAGUE.search(text) and "cannot make a tensor of this" not in text:
         return "vague"
     return ""
 
@@ -290,7 +291,7 @@ def shown(x):
     return repr(x)[:40]
 
 
-def run(count, seed, seconds=4.0, progress=None):
+def run(count, seed, seconds=30.0, progress=None):
     """(how often each outcome came, findings: what is wrong -> [number, example, text])."""
     calls, todo = Calls(seed), functions()
     outcomes, findings = collections.Counter(), {}

@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback.autograd.source_lines import abridged, line_now, remember_traceback, traceback_of
 from pullback.core import modes
+from pullback.core.blocks import Steps
 from pullback.core.errors import NonFiniteError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
@@ -169,8 +170,9 @@ class set_detect_anomaly(ModeSwitch):
         self.mode, self.check_nan = bool(mode), bool(check_nan)
         self._outer = modes.set_modes(_with_anomaly(modes.current(), self.mode, self.check_nan))
 
-    def _before(self) -> Modes:
-        return self._outer  # the constructor has switched already
+    def _steps(self) -> Steps:
+        enter, state, leave, _ = super()._steps()
+        return enter, state, leave, self._outer  # the constructor has switched already
 
     def _changed(self, modes: Modes) -> Modes:
         return _with_anomaly(modes, self.mode, self.check_nan)

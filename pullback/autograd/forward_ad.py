@@ -19,7 +19,7 @@ from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
-from pullback.core.blocks import Block, Steps
+from pullback.core.blocks import Block, Steps, several
 from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
@@ -90,13 +90,17 @@ class dual_level(Block):
     tensor([2., 0.])
     """
 
-    def _steps(self) -> tuple[Steps, Steps]:
+    def _steps(self) -> Steps:
         before, level, left = _entered.get(), ForwardLevel(), list[tuple[ForwardLevel, ...]]()
-        return (partial(_entered.set, (*before, level)),), (
-            partial(left.extend, map(_entered.get, ((),))),
-            partial(setattr, level, "open", False),
-            partial(_entered.set, before),
-            partial(_check_left, left, len(before)),
+        return (
+            _entered.set,
+            (*before, level),
+            *several(
+                partial(left.extend, map(_entered.get, ((),))),
+                partial(setattr, level, "open", False),
+                partial(_entered.set, before),
+                partial(_check_left, left, len(before)),
+            ),
         )
 
     def _named(self) -> int:

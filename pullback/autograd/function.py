@@ -312,8 +312,8 @@ def _only_arrays(method: str, tensors: tuple[Any, ...]) -> None:
     for i, x in enumerate(tensors):
         if x is not None and not isinstance(x, (Tensor, ndarray, np.floating, np.complexfloating)):
             raise TypeError(
-                f"{method} can only save Tensors or None (or ndarrays, which become Tensors), but argument {i} is of "
-                f"type {type(x).__name__}; keep other values as attributes of ctx."
+                f"{method} can only save variables, but argument {i} is of type {type(x).__name__}: Tensors, ndarrays "
+                "(which become Tensors) or None; keep other values as attributes of ctx."
             )
 
 

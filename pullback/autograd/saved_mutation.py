@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import Any, Self
 
 from pullback.autograd.saved_hooks import saved_tensors_hooks
 from pullback.core import modes
-from pullback.core.blocks import Steps
+from pullback.core.blocks import Steps, several
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import RawArray
@@ -69,9 +70,9 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
             raise GradientError("allow_mutation_on_saved_tensors contexts cannot be nested; one is enough.")
         return super()._changed(modes)
 
-    def _steps(self) -> tuple[Steps, Steps]:
-        enter, leave = super()._steps()
-        return enter, (*leave, self._let_go)
+    def _steps(self) -> Steps:
+        enter, state, leave, outer = super()._steps()
+        return enter, state, *several(partial(leave, outer), self._let_go)
 
     def _let_go(self) -> None:
         for handle in self._handles:

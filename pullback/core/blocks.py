@@ -16,37 +16,55 @@ import io
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_ITERABLE_COROUTINE
 from itertools import chain
 from operator import call, is_
-from typing import TYPE_CHECKING, Any, TypeAlias
+from sys import _getframe
+from typing import Any, TypeAlias
 from weakref import ref
 
-# What C can call alone: methods of C's types, or a `partial` of one. What is Python's may stand at the end.
-Steps: TypeAlias = tuple[Callable[[], Any], ...]
+# What enters a block and what leaves it, each a function of C's and its argument.
+Steps: TypeAlias = tuple[Callable[[Any], Any], Any, Callable[[Any], Any], Any]
 
 
-class _Undo(list[Callable[[], Any]]):
-    """What leaves a block again; empty once that has happened."""
+def several(*steps: Callable[[], Any]) -> tuple[Callable[[Any], Any], Any]:
+    """Half of `Steps`: these, one after another. What is Python's may stand at the end."""
+    return _call_all, map(call, steps)
 
-    switch: Block | None = None  # whose block it is, where no `with` statement will leave it
+
+_call_all: Callable[[Any], Any] = partial(deque, maxlen=0)
 
 
-# The blocks that this thread or task is inside of, the innermost last. Kept here and not by the switches, since one
-# object may serve several threads and tasks at once.
-_entered: contextvars.ContextVar[tuple[_Undo, ...]] = contextvars.ContextVar("pullback_entered", default=())
+class _ByHand(list[Any]):
+    """The undo list of a block that no `with` statement will leave."""
+
+    __slots__ = ("leave", "switch")
+
+    def __init__(self, outer: Any, switch: Block, leave: Callable[[Any], Any]) -> None:
+        super().__init__((outer,))
+        self.switch = switch
+        self.leave = leave
+
+
+# The blocks that this thread or task is inside of, the innermost last: for each a list of what its leaving function
+# takes, which is empty once the block has been left. Kept here and not by the switches, since one object may serve
+# several threads and tasks at once.
+_entered: contextvars.ContextVar[tuple[list[Any], ...]] = contextvars.ContextVar("pullback_entered", default=())
+_MANY = 16  # blocks; those that have been left are looked for among so many
+
+# Functions of these kinds may wait inside a block, and go on in another thread or task, or never. All others leave
+# their blocks where they entered them, so that nobody need look whether it is so.
+_MAY_WAIT = CO_GENERATOR | CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR
 
 
 class _Exit(io.IOBase):
     """The `__exit__` of one block: a call of C that runs `close`."""
 
+    __slots__ = ("close", "switch")
+
     closed = True  # nothing to do for a finaliser
-
-    def __init__(self, switch: Block) -> None:
-        self.switch = switch
-
-    def close(self) -> None:
-        """Leave the innermost block of the switch; `__enter__` puts a call of C in place of this."""
-        self.switch._leave()
+    switch: Block | None
+    close: Callable[[], Any]  # a method of IOBase
 
 
 # The `__exit__` that was looked up last, if it is still there.
@@ -60,7 +78,9 @@ class _ExitOfBlock:
     def __get__(self, switch: Block | None, kind: type[Block]) -> Callable[..., None]:
         if switch is None:
             return _leave  # as contextlib.ExitStack asks for it
-        leave = _Exit(switch)
+        leave = _Exit()
+        leave.switch = switch
+        leave.close = switch._leave  # unless `__enter__` puts a call of C in its place
         _offered.set(ref(leave))
         return leave.__exit__
 
@@ -69,62 +89,66 @@ def _leave(switch: Block, *_: object) -> None:
     switch._leave()
 
 
+def _register(undo: list[Any]) -> None:
+    """Note that this thread or task is inside a block."""
+    before = _entered.get()
+    if before and (not before[-1] or len(before) > _MANY):
+        before = tuple(filter(None, before))
+    _entered.set((*before, undo))
+
+
+def _leaving(undo: list[Any], leave: Callable[[Any], Any]) -> Iterator[Any]:
+    """What leaves a block, in C, if it was entered in this thread or task; and once only."""
+    # Blocks of generators may end in another order than they began, and in another thread: so it is looked for.
+    blocks_here = chain.from_iterable(map(call, (_entered.get,)))
+    return map(leave, map(list.pop, filter(partial(is_, undo), blocks_here)))
+
+
 class Block:
     """A context manager that enters and leaves at once. Subclasses say what that is.
 
     It may be entered again inside itself, and by several threads and tasks at a time.
     """
 
-    def _steps(self) -> tuple[Steps, Steps]:
+    _named: Callable[[], Any] | None = None  # what `with ... as` gives, if that is not the block
+    _enters_alone = True  # whether `with` calls `__enter__` below, and no other that calls it
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._enters_alone = cls.__enter__ is Block.__enter__
+
+    def _steps(self) -> Steps:
         """What enters the block, and what leaves it again: for the state as it is now, which this leaves alone."""
         raise NotImplementedError
 
-    def _named(self) -> Any:
-        """What `with ... as` gives."""
-        return self
-
     def __enter__(self) -> Any:
-        enter, leave = self._steps()
-        named = self._named()
-        undo = _Undo(leave)
-        undo.insert(0, undo.clear)
-        before = _entered.get()
-        if before and not before[-1]:
-            before = tuple(filter(None, before))  # those that have not been left
+        enter, state, leave, outer = self._steps()
+        named = self if self._named is None else self._named()
+        chosen = _offered.get()()
+        undo = [outer]
         try:
-            _entered.set((*before, undo))
-            chosen = _offered.get()()
-            if chosen is not None and chosen.switch is self:
-                chosen.close = partial(deque, _leaving(undo), 0)  # type: ignore[method-assign, assignment]
-                chosen = None
+            if chosen is None or chosen.switch is not self:
+                undo = _ByHand(outer, self, leave)
+                _register(undo)
+            elif self._enters_alone and not _getframe(1).f_code.co_flags & _MAY_WAIT:
+                chosen.switch = None
+                chosen.close = partial(deque, map(leave, undo), 0)
             else:
-                undo.switch = self
-            for step in enter:
-                step()
+                chosen.switch = None
+                chosen.close = partial(deque, _leaving(undo, leave), 0)
+                _register(undo)
+            enter(state)
         except BaseException:
-            deque(map(call, tuple(undo)), 0)
+            undo.clear()
+            leave(outer)
             raise
         return named
 
-    if TYPE_CHECKING:
-
-        def __exit__(self, *_: object) -> None: ...
-
-    else:
-        __exit__ = _ExitOfBlock()
+    __exit__ = _ExitOfBlock()
 
     def _leave(self) -> None:
         """Leave the innermost block of this object; nothing, if it was entered in another thread or task."""
-        entered = _entered.get()
-        for undo in reversed(entered):
-            if undo.switch is self:
-                undo.append(partial(_entered.set, tuple(other for other in entered if other is not undo)))
-                deque(_leaving(undo), 0)
+        for undo in reversed(_entered.get()):
+            if undo and isinstance(undo, _ByHand) and undo.switch is self:
+                deque(_leaving(undo, undo.leave), 0)
                 return
-
-
-def _leaving(undo: _Undo) -> Iterator[Any]:
-    """Steps in C that undo a block, if it was entered in this thread or task."""
-    # Blocks of generators may end in another order than they began, and in another thread: so it is looked for.
-    blocks_here = chain.from_iterable(map(call, (_entered.get,)))
-    return map(call, chain.from_iterable(map(tuple, filter(partial(is_, undo), blocks_here))))

@@ -124,7 +124,8 @@ def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> ndarray:
         array = np.array(data, dtype=dtype, copy=copy)
     except (ValueError, TypeError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name}(): cannot make a tensor of this {type(data).__name__}: {error}") from None
+        why = "its parts differ in length" if "inhomogeneous" in str(error) else error
+        raise kind(f"{name}(): cannot make a tensor of this {type(data).__name__}: {why}") from None
     return _checked(name, array)
 
 

@@ -66,7 +66,7 @@ _NAMES = {
     "str": "a str",
     "ScalarType": "a dtype",
     "Generator": "a numpy.random.Generator",
-    "callable": "a function",
+    "callable": "callable",
     "any": "",
 }
 _SEVERAL = {
@@ -366,7 +366,10 @@ _SENTENCES = {
     r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
     r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",
     r"'([\w.]+)' object cannot be interpreted as an integer": rf"an int {_WHERE}",
-    r"(?:cannot unpack non-iterable |')([\w.]+)'? object(?: is not iterable)?$": rf"a tuple or list {_WHERE}",
+    r"cannot unpack non-iterable ([\w.]+) object|'([\w.]+)' object is not iterable": (
+        r"a tuple or list is needed where \1\2 was given"
+    ),
+    r"descriptor '\w+' .* apply to an? '([\w.]+)' object": rf"an array {_WHERE}",
     r"'([\w.]+)' object is not (?:subscriptable|a sequence|reversible)": rf"a tuple or list {_WHERE}",
     r"'([\w.]+)' object is not callable": rf"a function {_WHERE}",
     r"^iteration over a 0-d array$": "a 1-d array is needed where a 0-d one was given",

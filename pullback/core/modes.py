@@ -11,7 +11,6 @@ import contextvars
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from functools import partial
 from typing import Any, Self, TypeVar
 
 from pullback.core.blocks import Block, Steps
@@ -126,15 +125,12 @@ class ModeSwitch(Block):
     def _changed(self, modes: Modes) -> Modes:
         raise NotImplementedError
 
-    def _before(self) -> Modes:
-        """The state to return to."""
-        return current()
-
-    def _steps(self) -> tuple[Steps, Steps]:
-        state = self._changed(current())
+    def _steps(self) -> Steps:
+        before = current()
+        state = self._changed(before)
         if WATCHED and not state.records(state.level):
             note_block(type(self).__name__, state.level)
-        return (partial(restore, state),), (partial(restore, self._before()),)
+        return restore, state, restore, before
 
     def _fresh(self) -> Self:
         return type(self)()
@@ -231,14 +227,18 @@ class no_grad(ModeSwitch):
     """
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
+        made = object.__new__(cls)
         return made if function is None else made(function)
 
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        pass
-
     def _changed(self, modes: Modes) -> Modes:
-        return modes.with_recording(False)
+        return modes._off_here or modes.with_recording(False)
+
+    def _steps(self) -> Steps:
+        before = _state.get()
+        state = before._off_here
+        if state is None or WATCHED or type(self) is not no_grad:
+            return super()._steps()
+        return restore, state, restore, before  # the usual case, written out
 
 
 def _switched(modes: Modes, enabled: bool) -> Modes:
@@ -273,8 +273,9 @@ class set_grad_enabled(ModeSwitch):
         if WATCHED and not mode:
             note_block("set_grad_enabled", current().level)
 
-    def _before(self) -> Modes:
-        return self._outer  # the constructor has switched already
+    def _steps(self) -> Steps:
+        enter, state, leave, _ = super()._steps()
+        return enter, state, leave, self._outer  # the constructor has switched already
 
     def _changed(self, modes: Modes) -> Modes:
         return _switched(modes, self.mode)

@@ -20,8 +20,11 @@ def snapshot(x: Any) -> Any:
     """`x`, with copies or numbers for the arrays in it and tuples for the lists: nothing that could change."""
     kind = type(x)
     if kind is slice:
-        fixed = type(x.start) in FIXED and type(x.stop) in FIXED and type(x.step) in FIXED
-        return x if fixed else slice(*[end if end is None else end.__index__() for end in (x.start, x.stop, x.step)])
+        start, stop, step = x.start, x.stop, x.step
+        fixed = (start is None or type(start) is int) and (stop is None or type(stop) is int)
+        if fixed and (step is None or type(step) is int):
+            return x
+        return slice(*[end if end is None else end.__index__() for end in (start, stop, step)])
     if kind is np.ndarray:
         return copy_of(x) if x.ndim else x.item()
     if kind is tuple or kind is list:

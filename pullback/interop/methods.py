@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 
+from pullback.core.dispatch import explained_call
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
 
@@ -35,7 +36,10 @@ def _extended(name, form):
 
     @functools.wraps(original)
     def method(self, *args, **kwargs):
-        function = form(self, args, kwargs)
+        try:
+            function = form(self, args, kwargs)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explained_call(f"Tensor.{name}", original, (self, *args), kwargs, error)  # noqa: B904
         return original(self, *args, **kwargs) if function is None else function(self, *args, **kwargs)
 
     return method

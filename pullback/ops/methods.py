@@ -74,9 +74,9 @@ def getitem(self, index):
         return slice_view(self, index)
     try:
         index = plain_index(index)
+        return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
-    return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)
 
 
 def setitem(self, index, value):

@@ -165,7 +165,7 @@ SHAPES = {
     "in place grows": (lambda x: (x[:1] * 1).add_(x), RuntimeError, r"\(1,\).*\(2,\).*cannot change the shape"),
     "copy_": (lambda x: (x * 1).copy_(pb.ones(3)), RuntimeError, r"\(3,\).*\(2,\)"),
     "fill_": (lambda x: (x * 1).fill_(x), RuntimeError, r"0-d.*\(2,\)"),
-    "ragged list": (lambda x: pb.tensor([[1, 2], [3]]), ValueError, "inhomogeneous"),
+    "ragged list": (lambda x: pb.tensor([[1, 2], [3]]), ValueError, "its parts differ in length"),
 }  # fmt: skip
 DTYPES = {
     "object": (lambda x: pb.tensor([object()]), TypeError, "dtype object"),

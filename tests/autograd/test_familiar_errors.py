@@ -231,7 +231,11 @@ FUNCTIONS = [
         "You must implement either the backward or vjp method for your custom autograd.Function to use it with",
         NotImplementedError,
     ),
-    (lambda: SavesANumber.apply(leaf()), "save_for_backward can only save variables, but argument 0 is of", TypeError),
+    (
+        lambda: SavesANumber.apply(leaf()),
+        "save_for_backward can only save variables, but argument 0 is of type",
+        TypeError,
+    ),
     (lambda: DirtyButNotReturned.apply(leaf() * 1), "Some elements marked as dirty during the forward method were not"),
     (
         lambda: dual(pb.ones(3), pb.ones(2)),
@@ -324,7 +328,7 @@ OPERATORS = [
     ("pb.tensor([1, 2]).add_(0.5)", "can't be cast to the desired output type", RuntimeAndType),
     ("pb.tensor([True]) - pb.tensor([True])", "Subtraction, the `-` operator, with two bool tensors", RuntimeAndType),
     ("-pb.tensor([True])", "Negation, the `-` operator, on a bool tensor is not supported", RuntimeAndType),
-    ("pb.tensor([1.0]) & pb.tensor([1.0])", "not supported for the input types", RuntimeAndType),
+    ("pb.tensor([1.0]) & pb.tensor([1.0])", "not defined for the dtypes", RuntimeAndType),
 ]
 
 

@@ -284,7 +284,7 @@ def test_a_hook_must_be_callable(where):
         "pre": y.grad_fn.register_prehook,
         "post": y.grad_fn.register_hook,
     }[where]
-    with pytest.raises(TypeError, match="a hook must be callable, got int"):
+    with pytest.raises(TypeError, match="must be callable, got"):
         register(3)
     y.sum().backward()
 

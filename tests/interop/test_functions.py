@@ -486,7 +486,7 @@ def test_unique_with_everything_returned():
     ],
 )
 def test_edges_that_require_grad_are_refused(f):
-    with pytest.raises(RuntimeError, match=r"histogram\w*(\(\))?: argument 'bins' \(the edges\) requires grad"):
+    with pytest.raises(RuntimeError, match=r"histogram\w*(\(.*\))?: argument 'bins' \(the edges\) requires grad"):
         f(pb.tensor([-1.0, 0.0, 1.0], requires_grad=True))
 
 

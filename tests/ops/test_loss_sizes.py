@@ -36,6 +36,14 @@ def test_nothing_is_said_of_targets_of_the_same_size(loss):
             loss(forward_ad.make_dual(pb.ones(3), pb.ones(3)), pb.zeros(3))
 
 
+@pytest.mark.parametrize("loss", WARNING)
+def test_sizes_that_do_not_fit_are_an_error_and_no_warning(loss):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeError, match=r"\(2, 3\).*\(3, 2\)"):
+            loss(pb.ones(2, 3), pb.ones(3, 2))
+
+
 @pytest.mark.parametrize("sizes", [((3, 1), (3,)), ((3,), (3, 1))])
 def test_soft_margin_loss_refuses_a_target_that_makes_more_of_its_input(sizes):
     x, target = (pb.ones(*size) for size in sizes)

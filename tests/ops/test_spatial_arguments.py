@@ -14,7 +14,7 @@ F = pb.nn.functional
         (lambda x: F.max_pool2d(x, None), TypeError, r"max_pool2d.*kernel_size.* must be an int or a tuple.*None"),
         (lambda x: F.max_pool2d(x, 3, 1, 2, 2), RuntimeError, r"max_pool2d.*padding.*half.*\(2, 2\)"),
         (lambda x: F.avg_pool2d(x, 9), RuntimeError, r"avg_pool2d.*kernel_size \(9, 9\).*\(4, 4\)"),
-        (lambda x: F.avg_pool2d([1.0], 2), TypeError, r"avg_pool2d.*input must be a Tensor.*\[1.0\]"),
+        (lambda x: F.avg_pool2d([1.0], 2), TypeError, r"avg_pool2d.*'input' must be a Tensor.*\[1.0\]"),
         (lambda x: F.adaptive_avg_pool2d(x, 1.5), TypeError, r"adaptive_avg_pool2d.*output_size.*1.5"),
         (lambda x: F.lp_pool2d(x, 0, 2), RuntimeError, r"lp_pool2d.*norm_type.*0"),
         (lambda x: F.interpolate(x, "2"), TypeError, r"interpolate.*size.*'2'"),

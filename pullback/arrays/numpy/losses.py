@@ -41,8 +41,8 @@ def check_reduction(name, reduction):
 def mse_loss(input, target, reduction="mean"):
     """The squared error; its sum as one dot product."""
     check_reduction("mse_loss", reduction)
-    warn_of_sizes(input, target)
     error = np.subtract(input, target)
+    warn_of_sizes(input, target)
     floating_only("mse_loss", error.dtype)
     if reduction == "none":
         return np.square(error)

@@ -6,7 +6,6 @@ import contextvars
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any, Self
 
 from pullback.autograd.checkpoint.frame import CheckpointError, Frame
@@ -27,8 +26,8 @@ class _Setting(ModeSwitch):
     setting: contextvars.ContextVar[bool | None]
     value: bool | None
 
-    def _steps(self) -> tuple[Steps, Steps]:
-        return (partial(self.setting.set, self.value),), (partial(self.setting.set, self.setting.get()),)
+    def _steps(self) -> Steps:
+        return self.setting.set, self.value, self.setting.set, self.setting.get()
 
     def _fresh(self) -> Self:
         return self

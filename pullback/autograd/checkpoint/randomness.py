@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.arrays.numpy import random
-from pullback.core.blocks import Block, Steps
+from pullback.core.blocks import Block, Steps, several
 
 default_generator: Callable[[], np.random.Generator] = random.default_generator
 States: TypeAlias = list[tuple[np.random.Generator, Any]]
@@ -33,6 +33,7 @@ class as_it_was(Block):
     def __init__(self, states: States) -> None:
         self.states = states
 
-    def _steps(self) -> tuple[Steps, Steps]:
+    def _steps(self) -> Steps:
         now = [(generator, generator.bit_generator.state) for generator, _ in self.states]
-        return (partial(restore, self.states),), tuple(partial(setattr, g.bit_generator, "state", s) for g, s in now)
+        leave = several(*(partial(setattr, g.bit_generator, "state", s) for g, s in now))
+        return restore, self.states, *leave

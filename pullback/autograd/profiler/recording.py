@@ -17,7 +17,7 @@ from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
 from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
 from pullback.core.arguments import spread_lists
-from pullback.core.blocks import Steps
+from pullback.core.blocks import Steps, several
 from pullback.core.errors import UnsupportedError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
@@ -210,9 +210,10 @@ class record_function(ModeSwitch):
     def _fresh(self) -> Self:
         return type(self)(self.name, self.args)
 
-    def _steps(self) -> tuple[Steps, Steps]:
+    def _steps(self) -> Steps:
         begun: list[tuple[profile, FunctionEvent]] = []
-        return (partial(self._begin, begun),), (partial(_running.set, _running.get()), partial(_end_all, begun))
+        leave = several(partial(_running.set, _running.get()), partial(_end_all, begun))
+        return self._begin, begun, *leave
 
     def _begin(self, begun: list[tuple[profile, FunctionEvent]]) -> None:
         taken = (i for i in modes.current().instruments if isinstance(i, profile))

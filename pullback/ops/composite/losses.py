@@ -31,8 +31,9 @@ def reduced(loss, reduction, ops):
 def l1_loss(input, target, *, reduction="mean", ops):
     """|input - target|."""
     check_reduction("l1_loss", reduction)
+    size = ops.abs(input - target)
     warn_of_sizes(input, target)
-    return reduced(ops.abs(input - target), reduction, ops)
+    return reduced(size, reduction, ops)
 
 
 def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0, ops):
@@ -40,8 +41,8 @@ def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0, ops):
     check_reduction("smooth_l1_loss", reduction)
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss(): beta must not be negative, but got {beta}.")
-    warn_of_sizes(input, target)
     error = input - target
+    warn_of_sizes(input, target)
     size = ops.abs(error)
     if beta:
         inside = ops.lt(size, beta)
@@ -54,8 +55,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, *, ops):
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise RuntimeError(f"huber_loss(): delta must be positive, but got {delta}.")
-    warn_of_sizes(input, target)
     error = input - target
+    warn_of_sizes(input, target)
     size = ops.abs(error)
     inside = ops.le(size, delta)
     return reduced(ops.where(inside, parabola(error), delta * (size - 0.5 * delta)), reduction, ops)

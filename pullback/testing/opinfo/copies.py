@@ -80,6 +80,7 @@ OPINFOS = [
     info("dsplit", lambda x, at: tuple(np.dsplit(x, at)), on((1, 2, 4), 2), on((2, 1, 3), [1]),
          errors=[refused(RuntimeError, ("dsplit", "(2, 3)"), X, 1)]),
     info("unsafe_split", split, on((5, 2), 2), on((2, 3), [1, 2], 1)),
+    info("unsafe_split_with_sizes", split, on((5, 2), [2, 3]), on((2, 3), [1, 2], 1)),
     info("unsafe_chunk", lambda x, chunks, dim=0: tuple(np.array_split(x, chunks, dim)), on((4, 2), 2), on((3,), 3)),
     OpInfo("sum_to_size", sum_to_size,
            cases(on((2, 3), (3,)), on((2, 3), (2, 1)), on((2, 3), (1, 1)), on((3,), (3,)), on((2, 2, 3), (1, 3))),

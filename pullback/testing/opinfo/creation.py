@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pullback.testing.opinfo.core import OpInfo, Raises
-from pullback.testing.opinfo.samples import cases, on
+from pullback.testing.opinfo.samples import T, cases, on
 
 __all__ = ["OPINFOS"]
 
@@ -76,6 +76,20 @@ OPINFOS = [
             Raises(RuntimeError, ("linspace", "start", "(2,)"), (np.ones(2), 1.0, 3)),
             Raises(TypeError, ("linspace", "steps"), (0, 1, 2.5)),
         ],
+    ),
+    OpInfo(
+        "linspace",
+        np.linspace,
+        cases(*(on((), T(()), steps) for steps in (0, 1, 5)), on((), 1.5, 4)),
+        dtypes=ONCE,
+        variant="ends",
+    ),
+    OpInfo(
+        "logspace",
+        np.logspace,
+        cases(*(on((), T(()), steps) for steps in (0, 1, 4)), on((), 0.5, 3, base=2.0)),
+        dtypes=ONCE,
+        variant="ends",
     ),
     made("logspace", np.logspace, on(None, 0, 2, 3), on(None, -1.0, 1.0, 4, base=2.0), on(None, 0, 2, 0)),
     made(

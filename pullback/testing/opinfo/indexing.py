@@ -22,8 +22,10 @@ def info(name, reference, samples, **how):
 
 # -- references, element by element ----------------------------------------------------------------------------------
 def written(x, index, value):
-    """x with value at an index."""
-    out = x.copy()
+    """x with value at an index, where the first dimensions of value do not count if they have size 1."""
+    out, value = x.copy(), np.asarray(value)
+    while value.ndim > np.ndim(out[index]) and value.shape[0] == 1:
+        value = value[0]
     out[index] = value
     return out
 

@@ -288,6 +288,7 @@ TRIGONOMETRIC = [
 OFF_ZERO = unary(away_from=0)
 COMPLEX = [
     OpInfo("conj", np.conjugate, unary(), complex=True),
+    OpInfo("conjugate", np.conjugate, unary(), complex=True),
     OpInfo("conj_physical", np.conjugate, unary(), complex=True),
     OpInfo("real", np.real, unary(), complex=True),
     OpInfo("imag", np.imag, unary(), dtypes=(np.complex128,), errors=[Raises(RuntimeError, ("imag",), (np.ones(2),))]),
