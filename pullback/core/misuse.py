@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pullback.core.errors import (
-    DetachingError,
     DtypeError,
     GradientError,
     InplaceError,
@@ -226,7 +225,7 @@ _BARE = (
     BufferError,
 )  # fmt: skip
 _OURS = frozenset({
-    RuntimeError, OperatorError, LinAlgError, UnsupportedError, InplaceError, GradientError, DetachingError,
+    RuntimeError, OperatorError, LinAlgError, UnsupportedError, InplaceError, GradientError,
     DtypeError, NotImplementedError, RecursionError,
 })  # fmt: skip
 _LIBRARIES = frozenset({"pullback", "numpy", "scipy"}) | sys.stdlib_module_names - {"__main__"}

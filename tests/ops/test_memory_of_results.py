@@ -21,6 +21,7 @@ VIEWS = {
     "view_as", "view_as_complex", "view_as_real", "vsplit",
 }  # fmt: skip
 ITSELF = {
+    "conjugate": "of what is real",
     "cartesian_prod": "the product of one vector",
     "nn.functional.alpha_dropout": "nothing is dropped outside training",
     "nn.functional.dropout": "as alpha_dropout",

@@ -15,7 +15,7 @@ import numpy as np
 from pullback.arrays.dual.array import DualArray, duals_in, plain_part
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.dual.untouched import mask_at, pushed, relate, still, written
+from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, relate, still, written
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.core.arguments import spread_lists
 from pullback.core.dispatch import NUMBERS, OperatorTable, register_array_type, table_of
@@ -117,7 +117,11 @@ def _masked_tangents(
     moving = [None if still(mask) else t for t, mask in zip(tangents, masks, strict=True)]
     if any(_moves(moving[i]) for i in rule.inputs):
         return _tangents(rule, primals, moving, outputs, None), None
+    found = _tangents(rule, primals, tangents, outputs, None)
     wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
+    parts = found[0] if rule.returns_list else found
+    if not all(is_nothing(x) for x in parts):  # a rule may make numbers of nothing
+        return found, None
     zeros = [table_of((x,)).zeros_like(x) for x in wanted]
     return ([zeros] if rule.returns_list else zeros), [np.ones(x.shape, bool) for x in wanted]
 

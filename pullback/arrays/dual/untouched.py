@@ -89,7 +89,7 @@ def pushed(
         if any(mask is None for mask in moving):
             return found, None
         common = reduce(np.logical_and, moving)
-        return found, [np.broadcast_to(common, outputs[i].shape) if common.any() else None for i in rule.moving]
+        return found, [_kept(common, x, outputs[i].shape) for i, x in zip(rule.moving, found, strict=True)]
     return found, None
 
 
@@ -145,7 +145,11 @@ def _by_rule(
     told = push([values(p) for p in primals], marks, [values(x) for x in outputs], NUMPY)
     wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
     parts: Any = told[0] if rule.returns_list else told
-    return [None if part is None else _found(part, out.shape) for part, out in zip(parts, wanted, strict=True)]
+    given: Any = found[0] if rule.returns_list else found
+    return [
+        None if part is None else _kept(~np.isnan(part), x, out.shape)
+        for part, x, out in zip(parts, given, wanted, strict=True)
+    ]
 
 
 def _marks(tangent: Any, mask: Mask) -> Any:
@@ -163,9 +167,27 @@ def _numbers(mask: Mask, shape: Shape, dtype: DType) -> Any:
     return np.full(shape, nan, dtype) if mask is None else np.where(mask, dtype.type(0), nan)
 
 
-def _found(part: Any, shape: Shape) -> Mask:
-    mask = ~np.isnan(part)
+def _kept(mask: Mask, found: Any, shape: Shape) -> Mask:
+    """A mask in the shape of an output, of what is indeed 0: a rule may make numbers of nothing."""
+    if found is None or not mask.any():
+        return None
+    mask = mask & (values(found) == 0)
     return np.broadcast_to(mask, shape) if mask.any() else None
+
+
+def is_nothing(found: Any) -> bool:
+    """Whether there is no number but 0 and NaN in a tangent."""
+    parts = [] if found is None else _all_parts(found)
+    return all(bool(np.all((part == 0) | np.isnan(part))) for part in parts)
+
+
+def _all_parts(x: Any) -> list[Any]:
+    """The plain arrays in nested Tensors and dual numbers."""
+    while isinstance(x, Tensor):
+        x = x._array
+    if type(x) is not DualArray:
+        return [x]
+    return _all_parts(x.primal) + ([] if x.tangent is None else _all_parts(x.tangent))
 
 
 def values(x: Any) -> Any:
