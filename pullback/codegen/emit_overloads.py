@@ -16,6 +16,7 @@ from pullback.codegen.naming import parameter
 from pullback.codegen.signature import REQUIRED, Arg
 
 _TESTS = {"Tensor": "is_array", "bool": "is_bool", "int": "is_int", "Tensor[]": "is_list", "str": "is_text"}
+_MANY = 4
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims"}
 
 
@@ -31,7 +32,9 @@ class OverloadsEmitter:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is one: no name at two places, no list given item by item, and no creation function."""
+        """Whether there is one: few overloads, no name at two places, no list given item by item, no creation function."""
+        if len(self.overloads) > _MANY:  # each is told from all the others
+            return False
         creation = any(native.area in ("creation", "random") for native in self.overloads)
         variadic = any(SignatureEmitter(native, False).varargs is not None for native in self.overloads)
         written = any(native.is_mutating for native in self.overloads)

@@ -97,10 +97,11 @@ def primitive(
     row = Overload(name, **facts)
     kernel_name = kernel_name or row.name
     qualified = [name, kernel_name] if namespace is None else [f"{namespace}.{name}", f"{namespace}.{kernel_name}"]
+    shown = ".".join(filter(None, (namespace, row.home, row.shown)))
     row.operator = op = Operator(
-        *qualified, tensors, shown=".".join(filter(None, (namespace, row.home, row.shown))), lists=lists, node=node,
-        underived=underived, returns_list=returns == "list", returns_value=returns == "value", view=view,
-        multi=None if outputs is None else namedtuple(row.name, outputs), takes_dtype=takes_dtype, mutates=call is writing, tags=tags.split(), arity=arity,
+        *qualified, tensors, shown=shown, lists=lists, node=node, underived=underived, takes_dtype=takes_dtype,
+        multi=None if outputs is None else namedtuple(row.name, outputs), returns_list=returns == "list",
+        returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), arity=arity,
     )  # fmt: skip
     run = runner((call or in_general)(op, kernel), row.called)
     row.raw, row.function = kernel, row.named(run if signature is None else signature(run))

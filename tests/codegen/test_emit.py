@@ -133,13 +133,6 @@ def test_each_input_is_saved_only_for_the_gradient_that_needs_it():
                 return (grad_of_self, grad_of_other)
         """
     )
-    record = definition("record_product", text)
-    assert (
-        "if node._next1 is not None:\n        if type(input) is Tensor:\n            node.saved_self = input" in record
-    )
-    assert (
-        "if node._next0 is not None:\n        if type(other) is Tensor:\n            node.saved_other = other" in record
-    )
     x, y = ones(3), pb.tensor(2.0)
     node = pb.ops.load(text).product(x, y).grad_fn
     assert node.saved_other is y
