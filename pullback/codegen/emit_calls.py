@@ -41,8 +41,8 @@ Written once, in pullback/codegen/emit_calls.py; edit there.
 
 from numpy import asarray, ndarray
 
-from pullback.core.cuts import WATCHED, note_operator
-from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole
+from pullback.core.cuts import WATCHED
+from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole, note_cut
 from pullback.core.modes import current
 from pullback.core.node import MASKING, port
 from pullback.core.operator import plain_node, saves_something
@@ -111,7 +111,7 @@ def _one_result(tensors: int, further: int | None) -> str:
             "    make_view(out, input)",
         ]
     # Nothing is recorded: should a transform find that its result depends on nothing, this may be why.
-    body += ["if record is None and WATCHED:", f"    note_operator(op.name, {', '.join(xs)})", "return out"]
+    body += ["if record is None and WATCHED:", f"    note_cut(op, {given})", "return out"]
     lines = [
         f"def run({args}, {'' if further is None else '*, '}out=None):",
         "    if out is not None:",
@@ -188,7 +188,8 @@ def _several_results() -> str:
         "def run(input, *rest, out=None):",
         "    if out is not None:",
         "        return write_out(op, (input, *rest), out)",
-        "    if type(input) is Tensor and (state := current()).plain:",
+        "    whole = floating and type(input) is Tensor and input._array.dtype.kind not in FRACTIONS",
+        "    if type(input) is Tensor and not whole and (state := current()).plain:",
         "        level = input._level",
         "        try:",
         "            results = kernel(input._array, *rest)",
@@ -201,8 +202,8 @@ def _several_results() -> str:
         "        made = tuple(made) if multi is None else multi._make(made)",
         "        if input._requires_grad and record is not None and (state.records_all or state.records(level)):",
         "            record(made, input, *rest)",
-        "        elif record is None and WATCHED:",
-        "            note_operator(op.name, input)",
+        "        if WATCHED:",
+        "            note_cut(op, (input, *rest))",
         "        if view:",
         "            for nr, out in enumerate(made):",
         "                if shares_memory(out._array, input._array):",
@@ -210,7 +211,7 @@ def _several_results() -> str:
         "        return made",
         "    return dispatch(op, (input, *rest))",
     ]
-    head = ["record, multi, view = op.record, op.multi, op.view"]
+    head = ["record, multi, view, floating = op.record, op.multi, op.view, op.floating"]
     return _factory("several_results", "One tensor and any arguments more, several results.", head, lines)
 
 
@@ -235,8 +236,8 @@ def _listed() -> str:
         indent(_WRAP.format(out="out", result="result", level="level"), " " * 12),
         "            if needs and record is not None and (state.records_all or state.records(level)):",
         "                record(out, tensors, *rest)",
-        "            elif record is None and WATCHED:",
-        "                note_operator(op.name, *tensors)",
+        "            if WATCHED:",
+        "                note_cut(op, (tensors, *rest))",
         "            return out",
         "    return dispatch(op, (tensors, *rest))",
     ]

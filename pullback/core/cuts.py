@@ -97,7 +97,7 @@ def warn(run: Run, transform: str, function: Callable[..., Any], arguments: Iter
         f"{transform}: the result of {named} does not depend on {' and '.join(arguments)}, so the derivative is zero"
         f"{why} Where zero is meant: warnings.simplefilter('ignore', pullback.extend.IndependentResultWarning).",
         IndependentResultWarning,
-        stacklevel=_frames_to_user(),
+        stacklevel=frames_to_user(),
     )
 
 
@@ -141,7 +141,7 @@ def _place() -> tuple[str, int]:
     return ("<pullback>", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _frames_to_user() -> int:
+def frames_to_user() -> int:
     """The stacklevel, for a warning of the caller's, of the innermost frame that is the user's."""
     frame: FrameType | None = sys._getframe(1)
     level = 1

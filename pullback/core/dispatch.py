@@ -114,7 +114,7 @@ def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
     else:
         result = run_kernel(op, raws, args)
     if WATCHED:
-        _note_cut(op, args)
+        note_cut(op, args)
     if op.returns_value:
         return result
     return _finish(op, result, raws, lifted, max(level, 0), tensors)
@@ -148,11 +148,11 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     if needs and op.record is not None and modes.current().records(level):
         op.record(out, *args)
     elif WATCHED:
-        _note_cut(op, args)
+        note_cut(op, args)
     return out
 
 
-def _note_cut(op: Operator, args: Sequence[Any]) -> None:
+def note_cut(op: Operator, args: Sequence[Any]) -> None:
     """Note, for transforms, an operator whose results, or some of them (indices), have no derivative.
 
     What only takes the shape of a tensor is none of these.

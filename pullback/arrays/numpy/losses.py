@@ -9,6 +9,7 @@ from pullback.arrays.numpy.kinds import in_common
 from pullback.arrays.numpy.nn import floating_only, log_softmax, log_softmax_backward
 from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of, steps_of
+from pullback.core.cuts import frames_to_user
 
 __all__ = [
     "binary_cross_entropy_elements",
@@ -28,7 +29,7 @@ def warn_of_sizes(input, target):
             f"Using a target size ({tuple(target.shape)}) that is different to the input size ({tuple(input.shape)}). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size: "
             "target.reshape(input.shape), or target.expand_as(input) if broadcasting is meant.",
-            stacklevel=4,  # the caller of the function in `nn.functional`
+            stacklevel=frames_to_user(),
         )
 
 

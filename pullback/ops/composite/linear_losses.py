@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from pullback.arrays.numpy.losses import check_reduction
+from pullback.core.cuts import frames_to_user
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import cross_entropy
 
@@ -165,7 +166,7 @@ def _can_be_chunked(between, label_smoothing, target):
     meant = [reason for reason, holds in reasons.items() if holds]
     if meant:
         message = f"linear_cross_entropy(): options are left out of account and all scores made at once: {meant[0]}."
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=frames_to_user())
     return not meant
 
 

@@ -5,8 +5,8 @@ Written once, in pullback/codegen/emit_calls.py; edit there.
 
 from numpy import asarray, ndarray
 
-from pullback.core.cuts import WATCHED, note_operator
-from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole
+from pullback.core.cuts import WATCHED
+from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole, note_cut
 from pullback.core.modes import current
 from pullback.core.node import MASKING, port
 from pullback.core.operator import plain_node, saves_something
@@ -60,7 +60,7 @@ def one_tensor_0(op, kernel):
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
             if record is None and WATCHED:
-                note_operator(op.name, input)
+                note_cut(op, (input,))
             return out
         return dispatch(op, (input,))
 
@@ -109,7 +109,7 @@ def one_tensor_1(op, kernel):
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
             if record is None and WATCHED:
-                note_operator(op.name, input)
+                note_cut(op, (input, a0))
             return out
         return dispatch(op, (input, a0))
 
@@ -158,7 +158,7 @@ def one_tensor_2(op, kernel):
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
             if record is None and WATCHED:
-                note_operator(op.name, input)
+                note_cut(op, (input, a0, a1))
             return out
         return dispatch(op, (input, a0, a1))
 
@@ -207,7 +207,7 @@ def one_tensor_3(op, kernel):
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
             if record is None and WATCHED:
-                note_operator(op.name, input)
+                note_cut(op, (input, a0, a1, a2))
             return out
         return dispatch(op, (input, a0, a1, a2))
 
@@ -256,7 +256,7 @@ def one_tensor(op, kernel):
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
             if record is None and WATCHED:
-                note_operator(op.name, input)
+                note_cut(op, (input, *rest))
             return out
         return dispatch(op, (input, *rest))
 
@@ -323,7 +323,7 @@ def two_tensors_0(op, kernel):
                 else:
                     record(out, input, other)
             if record is None and WATCHED:
-                note_operator(op.name, input, other)
+                note_cut(op, (input, other))
             return out
         return dispatch(op, (input, other))
 
@@ -390,7 +390,7 @@ def two_tensors_1(op, kernel):
                 else:
                     record(out, input, other, a0)
             if record is None and WATCHED:
-                note_operator(op.name, input, other)
+                note_cut(op, (input, other, a0))
             return out
         return dispatch(op, (input, other, a0))
 
@@ -457,7 +457,7 @@ def two_tensors(op, kernel):
                 else:
                     record(out, input, other, *rest)
             if record is None and WATCHED:
-                note_operator(op.name, input, other)
+                note_cut(op, (input, other, *rest))
             return out
         return dispatch(op, (input, other, *rest))
 
@@ -518,7 +518,7 @@ def three_tensors(op, kernel):
             ):
                 record(out, input, other, third, *rest)
             if record is None and WATCHED:
-                note_operator(op.name, input, other, third)
+                note_cut(op, (input, other, third, *rest))
             return out
         return dispatch(op, (input, other, third, *rest))
 
@@ -526,12 +526,13 @@ def three_tensors(op, kernel):
 
 def several_results(op, kernel):
     """One tensor and any arguments more, several results."""
-    record, multi, view = op.record, op.multi, op.view
+    record, multi, view, floating = op.record, op.multi, op.view, op.floating
 
     def run(input, *rest, out=None):
         if out is not None:
             return write_out(op, (input, *rest), out)
-        if type(input) is Tensor and (state := current()).plain:
+        whole = floating and type(input) is Tensor and input._array.dtype.kind not in FRACTIONS
+        if type(input) is Tensor and not whole and (state := current()).plain:
             level = input._level
             try:
                 results = kernel(input._array, *rest)
@@ -548,8 +549,8 @@ def several_results(op, kernel):
             made = tuple(made) if multi is None else multi._make(made)
             if input._requires_grad and record is not None and (state.records_all or state.records(level)):
                 record(made, input, *rest)
-            elif record is None and WATCHED:
-                note_operator(op.name, input)
+            if WATCHED:
+                note_cut(op, (input, *rest))
             if view:
                 for nr, out in enumerate(made):
                     if shares_memory(out._array, input._array):
@@ -585,8 +586,8 @@ def list_of_tensors(op, kernel):
                 out._level = level
                 if needs and record is not None and (state.records_all or state.records(level)):
                     record(out, tensors, *rest)
-                elif record is None and WATCHED:
-                    note_operator(op.name, *tensors)
+                if WATCHED:
+                    note_cut(op, (tensors, *rest))
                 return out
         return dispatch(op, (tensors, *rest))
 
