@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.autograd.engine import execute
+from pullback.autograd.withheld import keepers, reached
 from pullback.core import cuts, modes
 from pullback.core.dispatch import table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
@@ -92,7 +93,7 @@ def value_and_grad(function, argnums=0, has_aux=False):
             with cuts.Run(level) as run:
                 output = function(*args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
-            gradients, unused = _gradients(value, leaves, level)
+            gradients, unused, withheld = _gradients(value, leaves, level)
         except Exception as error:
             note_on_lists(error, given)
             if (better := explained(error, refused)) is error:
@@ -104,6 +105,9 @@ def value_and_grad(function, argnums=0, has_aux=False):
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused and not run.explained:
             cuts.warn(run, "func.grad", function, _names(function, numbers, args, structures, unused))
+        for i, nodes in withheld.items():
+            name = " and ".join(_names(function, numbers, args, structures, [i]))
+            cuts.warn_withheld(run, "func.grad", function, name, nodes)
         if any(structures):
             gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
@@ -211,10 +215,10 @@ def split_aux(output):
 
 
 def _gradients(value, leaves, level):
-    """(the gradients, the numbers of the leaves on which the value does not depend)."""
+    """(the gradients, the numbers of the leaves on which the value does not depend, which Functions kept some back)."""
     _check_scalar(value)
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
-        return [_zeros(leaf) for leaf in leaves], list(range(len(leaves)))
+        return [_zeros(leaf) for leaf in leaves], list(range(len(leaves))), {}
     start = port(value)
     execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
     found, undefined = [], []
@@ -224,18 +228,15 @@ def _gradients(value, leaves, level):
             undefined.append(i)
         raw = _zeros(leaf) if grad is None else grad._array
         found.append(raw if type(raw) is ndarray else outward(raw, level))
-    return found, undefined and _unreached(start, leaves, undefined)
+    return (found, *_undefined(start, leaves, undefined)) if undefined else (found, (), {})
 
 
-def _unreached(start, leaves, numbers):
-    """Those of the leaves to which no path leads; the others have a derivative, which is zero."""
-    reached, waiting = set(), [start.node()]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in reached:
-            reached.add(id(node))
-            waiting += [edge.node() for edge in node.edges() if edge is not None]
-    return [i for i in numbers if id(port(leaves[i]).node()) not in reached]
+def _undefined(start, leaves, numbers):
+    """(the leaves to which no path leads, those that a custom Function gives no gradient); of others it is zero."""
+    nodes = reached([start.node()])
+    unused = [i for i in numbers if port(leaves[i]).node() not in nodes]
+    withheld = {i: keepers(nodes, leaves[i]) for i in numbers if i not in unused}
+    return unused, {i: found for i, found in withheld.items() if found}
 
 
 def _names(function, numbers, args, structures, unused):
