@@ -180,7 +180,7 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     """The result for tensors of one level around ndarrays, and None for everything else."""
     raws = list(args)
     level, needs = -1, False
-    for position, _ in op.tensors:
+    for position, name in op.tensors:
         x = args[position]
         kind = type(x)
         if kind is Tensor:
@@ -190,7 +190,7 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
                 level = x._level
             raws[position] = x._array
             needs = needs or x._requires_grad
-        elif x is not None and not is_constant(x):
+        elif not (may_be_none(op, name) if x is None else is_constant(x)):
             return None
     if level < 0:
         return None
@@ -280,9 +280,15 @@ def survey(op: Operator, args: Sequence[Any], called: str | None = None) -> tupl
         if isinstance(x, Tensor):
             tensors.append(x)
             level = max(level, x._level)
-        elif x is not None and not is_constant(x):
+        elif not (may_be_none(op, name) if x is None else is_constant(x)):
             refuse_argument(called or op.shown, name, x)
     return level, tensors
+
+
+def may_be_none(op: Operator, name: str) -> bool:
+    """Whether an argument is declared as Tensor?, or a list of these: NumPy would take None for an object."""
+    text = f"{op.signature},"
+    return f"? {name}," in text or f"? {name}=" in text or f"?[] {name}" in text
 
 
 def _array_arguments(op: Operator, args: Sequence[Any]) -> Iterator[tuple[str, Any]]:

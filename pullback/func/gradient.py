@@ -51,7 +51,7 @@ def grad(function, argnums=0, has_aux=False):
     >>> pb.func.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    compute = value_and_grad(function, argnums, has_aux)
+    compute = _value_and_grad("grad", function, argnums, has_aux)
 
     @functools.wraps(function)
     def gradient(*args, **kwargs):
@@ -77,10 +77,22 @@ def value_and_grad(function, argnums=0, has_aux=False):
     >>> value.item(), gradient
     (0.0, array([1., 1.]))
     """
+    return _value_and_grad("value_and_grad", function, argnums, has_aux)
+
+
+def _value_and_grad(name, function, argnums, has_aux):
+    """`value_and_grad`, for the public function of this name."""
+    if not callable(function):
+        hint = f" Write func.{name}(f)(x), or x.backward() for the gradient of a Tensor."
+        raise TypeError(
+            f"func.{name}: the function to differentiate must be callable, got {type_name(function)}.{hint}"
+        )
     several = isinstance(argnums, tuple)
     numbers = argnums if several else (argnums,)
-    if not all(isinstance(n, (int, np.integer)) for n in numbers):
-        raise TypeError(f"argnums must be an int or a tuple of ints, positions of arguments, got {argnums!r}.")
+    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in numbers):
+        raise TypeError(
+            f"func.{name}: argnums must be an int or a tuple of ints, positions of arguments, got {argnums!r}."
+        )
 
     @functools.wraps(function)
     def compute(*args, **kwargs):
@@ -126,6 +138,9 @@ def _enter(args, numbers, level):
     for n in numbers:
         if not -len(args) <= n < len(args):
             raise IndexError(f"argnums names argument {n}, but the function was called with {len(args)} arguments.")
+    if len(numbers) > 1 and len({n % len(args) for n in numbers}) < len(numbers):
+        raise ValueError(f"argnums names an argument twice: {numbers}. Its gradient is the same; name it once.")
+    for n in numbers:
         if isinstance(args[n], (ndarray, Tensor)):
             args[n] = _leaf(args[n], level)
             leaves.append(args[n])

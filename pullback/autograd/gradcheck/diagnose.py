@@ -46,7 +46,9 @@ def _diagnosed(
     if rule is not None and (found := not_linear(rule, forward)):
         return [(found, "")]
     if found := _unreliable(problem, blocks, bad):
-        return [(found, "")]  # or else their error, which curvature makes about the same everywhere, looks like a factor
+        return [
+            (found, "")
+        ]  # or else their error, which curvature makes about the same everywhere, looks like a factor
     swapped = _swapped_inputs(problem, blocks, bad) or _swapped_outputs(problem, blocks, bad)
     findings = [(swapped, "")] if swapped else []
     for number in dict.fromkeys(b.input_number for b in bad):
