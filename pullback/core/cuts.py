@@ -111,7 +111,7 @@ def warn_withheld(
     named = getattr(function, "__qualname__", None) or type(function).__name__
     warnings.warn(
         f"{transform}: {' and '.join(keepers)} returned None where the result of {named} depends on {argument}, so "
-        "the derivative is zero. Does a `return` lack there? Where zero is meant, return zeros: pullback.zeros_like(x).",
+        "the derivative is zero. Does a `return` lack there? Where zero is meant, return pullback.zeros_like(x).",
         IndependentResultWarning,
         stacklevel=_frames_to_user(),
     )

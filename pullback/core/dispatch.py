@@ -15,7 +15,7 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
-from pullback.core.errors import type_name
+from pullback.core.errors import tuple_advice, type_name
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -314,12 +314,28 @@ def _sequence(op: Operator, name: str, value: Any) -> Any:
     raise TypeError(f"{op.shown}(): argument {name!r} must be a list or tuple of Tensors, got {type_name(value)}.")
 
 
+def _named_results(kind: Any, results: tuple[Tensor, ...]) -> Any:
+    """The results as a named tuple, which says what to write where it is taken for a Tensor."""
+    if "__getattr__" not in kind.__dict__:
+        kind.__getattr__ = _not_in_tuple
+    return kind(*results)
+
+
+def _not_in_tuple(results: Any, name: str) -> NoReturn:
+    """The `__getattr__` of named tuples of results: who writes `x.max(axis=1).sum()` means NumPy's max."""
+    kind = type(results).__name__
+    advice = tuple_advice(results) if hasattr(Tensor, name) else ""
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}.{advice}", name=name, obj=results)
+
+
 def refuse_argument(called: str, name: str, x: object) -> NoReturn:
     """Raise the TypeError for an argument that is no array."""
     hint = ""
     if isinstance(x, (list, tuple)):
         hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
     given = type_name(x)
+    if hasattr(x, "_fields"):
+        given, hint = f"the named tuple {given}", tuple_advice(x)
     if given.endswith(".Tensor"):
         hint = " Convert it first: pullback.from_dlpack(t.detach())."
     if type(x) is ndarray:
@@ -370,7 +386,9 @@ def _finish(
         wrapped = (outs,)
     else:
         wrapped = tuple(wrap_result(r, level) for r in result)
-        outs = op.multi(*wrapped) if op.multi is not None else wrapped
+        outs = wrapped
+        if op.multi is not None:
+            outs = _named_results(op.multi, wrapped)
     if op.record is not None and state.records(level) and any(t._requires_grad and t._level == level for t in tensors):
         op.record(outs, *lifted)
         for instrument in state.instruments:

@@ -76,3 +76,39 @@ def test_sizes_that_numpy_works_out_are_right():
     assert t().view(-1, 1).shape == (3, 1)
     assert pb.reshape(t(), [1, -1]).shape == (1, 3)
     assert pb.fft.fftn(t(), (-1,)).shape == (3,)
+
+
+PAIRS = {
+    "max": r"np\.max\(x, axis=\.\.\.\) or x\.amax",
+    "min": r"np\.min\(x, axis=\.\.\.\) or x\.amin",
+    "median": r"np\.median",
+    "sort": r"np\.sort",
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_tuple_of_results_taken_for_one_says_what_to_write(name):
+    advice = rf"{name} gave a tuple \(values, indices\), as in PyTorch: take \.values of it, or write {PAIRS[name]}"
+    found = getattr(t()[None], name)(axis=1)
+    with pytest.raises(AttributeError, match=advice):
+        found.sum()
+    with pytest.raises(TypeError, match=rf"the named tuple {name}\. {advice}"):
+        t()[None] - found
+    assert not hasattr(found, "no_such_name")
+    assert type(found)(*found).values is found.values
+
+
+def test_divmod_is_both_results():
+    x = t()
+    for found, wanted in ((divmod(x, 0.75), divmod(X, 0.75)), (divmod(5.0, x), divmod(5.0, X))):
+        assert all(np.array_equal(f.detach(), w) for f, w in zip(found, wanted, strict=True))
+
+
+def test_round_says_what_to_write():
+    with pytest.raises(TypeError, match=r"write pullback\.round\(x, decimals=1\)"):
+        round(t(), 1)
+
+
+def test_an_unknown_keyword_of_backward_is_one_of_backward():
+    with pytest.raises(TypeError, match=r"(?<!_)backward\(\) got an unexpected keyword argument 'retain'"):
+        t().sum().backward(retain=True)

@@ -170,7 +170,7 @@ class Forgetful(pb.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        2 * ctx.saved_tensors[0] * grad  # noqa: B018
+        2 * ctx.saved_tensors[0] * grad
 
 
 def forgetful(x):

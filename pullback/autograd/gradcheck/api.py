@@ -354,7 +354,7 @@ def _check_sizes(function: str, **sizes: Any) -> None:
         what = "a positive finite number" if name == "eps" else "a number that is not negative"
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or isinstance(value, complex):
             raise TypeError(f"{function}: {name} must be {what}, got {value!r}.")
-        if not value >= 0 or (name == "eps" and (value == 0 or value == np.inf)):
+        if not value >= 0 or (name == "eps" and value in (0, np.inf)):
             raise ValueError(f"{function}: {name} must be {what}, got {value!r}.")
 
 
