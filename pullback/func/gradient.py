@@ -108,9 +108,10 @@ def _value_and_grad(name, function, argnums, has_aux):
             gradients, unused, withheld = _gradients(value, leaves, level)
         except Exception as error:
             note_on_lists(error, given)
-            if (better := explained(error, refused)) is error:
+            better = explained(error, refused)
+            if better is error and not _is_ours(error):
                 raise
-            raise better from None
+            raise (_called(name, error) if better is error else better) from None
         finally:
             modes.restore(before)
         if cuts.WATCHED:
@@ -118,8 +119,8 @@ def _value_and_grad(name, function, argnums, has_aux):
         if unused and not run.explained:
             cuts.warn(run, "func.grad", function, _names(function, numbers, args, structures, unused))
         for i, nodes in withheld.items():
-            name = " and ".join(_names(function, numbers, args, structures, [i]))
-            cuts.warn_withheld(run, "func.grad", function, name, nodes)
+            argument = " and ".join(_names(function, numbers, args, structures, [i]))
+            cuts.warn_withheld(run, "func.grad", function, argument, nodes)
         if any(structures):
             gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
@@ -129,6 +130,27 @@ def _value_and_grad(name, function, argnums, has_aux):
         return value, tuple(gradients) if several else gradients[0]
 
     return compute
+
+
+def _is_ours(error):
+    """Whether the error was raised here, about the arguments or the value: the user's code has no part in it."""
+    if str(error).startswith("func."):  # from a transform inside the function
+        return False
+    traceback = error.__traceback__
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_globals is globals() and type(error) in (TypeError, IndexError, ValueError, *_OURS)
+
+
+_OURS = (GradientError, DtypeError)
+
+
+def _called(name, error):
+    """The same error with the name of the function that was called."""
+    made = type(error)(f"func.{name}: {error}")
+    for text in getattr(error, "__notes__", ()):
+        made.add_note(text)
+    return made
 
 
 def _enter(args, numbers, level):
