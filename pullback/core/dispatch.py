@@ -15,7 +15,7 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
-from pullback.core.errors import type_name
+from pullback.core.errors import tuple_advice, type_name
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -180,7 +180,7 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     """The result for tensors of one level around ndarrays, and None for everything else."""
     raws = list(args)
     level, needs = -1, False
-    for position, _ in op.tensors:
+    for position, name in op.tensors:
         x = args[position]
         kind = type(x)
         if kind is Tensor:
@@ -190,7 +190,7 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
                 level = x._level
             raws[position] = x._array
             needs = needs or x._requires_grad
-        elif x is not None and not is_constant(x):
+        elif not (may_be_none(op, name) if x is None else is_constant(x)):
             return None
     if level < 0:
         return None
@@ -280,9 +280,15 @@ def survey(op: Operator, args: Sequence[Any], called: str | None = None) -> tupl
         if isinstance(x, Tensor):
             tensors.append(x)
             level = max(level, x._level)
-        elif x is not None and not is_constant(x):
+        elif not (may_be_none(op, name) if x is None else is_constant(x)):
             refuse_argument(called or op.shown, name, x)
     return level, tensors
+
+
+def may_be_none(op: Operator, name: str) -> bool:
+    """Whether an argument is declared as Tensor?, or a list of these: NumPy would take None for an object."""
+    text = f"{op.signature},"
+    return f"? {name}," in text or f"? {name}=" in text or f"?[] {name}" in text
 
 
 def _array_arguments(op: Operator, args: Sequence[Any]) -> Iterator[tuple[str, Any]]:
@@ -308,12 +314,28 @@ def _sequence(op: Operator, name: str, value: Any) -> Any:
     raise TypeError(f"{op.shown}(): argument {name!r} must be a list or tuple of Tensors, got {type_name(value)}.")
 
 
+def _named_results(kind: Any, results: tuple[Tensor, ...]) -> Any:
+    """The results as a named tuple, which says what to write where it is taken for a Tensor."""
+    if "__getattr__" not in kind.__dict__:
+        kind.__getattr__ = _not_in_tuple
+    return kind(*results)
+
+
+def _not_in_tuple(results: Any, name: str) -> NoReturn:
+    """The `__getattr__` of named tuples of results: who writes `x.max(axis=1).sum()` means NumPy's max."""
+    kind = type(results).__name__
+    advice = tuple_advice(results) if hasattr(Tensor, name) else ""
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}.{advice}", name=name, obj=results)
+
+
 def refuse_argument(called: str, name: str, x: object) -> NoReturn:
     """Raise the TypeError for an argument that is no array."""
     hint = ""
     if isinstance(x, (list, tuple)):
         hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
     given = type_name(x)
+    if hasattr(x, "_fields"):
+        given, hint = f"the named tuple {given}", tuple_advice(x)
     if given.endswith(".Tensor"):
         hint = " Convert it first: pullback.from_dlpack(t.detach())."
     if type(x) is ndarray:
@@ -364,7 +386,9 @@ def _finish(
         wrapped = (outs,)
     else:
         wrapped = tuple(wrap_result(r, level) for r in result)
-        outs = op.multi(*wrapped) if op.multi is not None else wrapped
+        outs = wrapped
+        if op.multi is not None:
+            outs = _named_results(op.multi, wrapped)
     if op.record is not None and state.records(level) and any(t._requires_grad and t._level == level for t in tensors):
         op.record(outs, *lifted)
         for instrument in state.instruments:

@@ -343,6 +343,7 @@ CONSTANT = {
 
 # Tested below by themselves: without values to compare, with files, or with `like=`.
 APART = {
+    "fft.fft2", "fft.fftn", "fft.ifft2", "fft.ifftn", "fft.irfft2", "fft.irfftn", "fft.rfft2", "fft.rfftn",
     "arange", "array", "asanyarray", "asarray", "copyto", "empty", "empty_like", "eye", "fill_diagonal", "full",
     "identity", "ones", "place", "put", "put_along_axis", "putmask", "save", "savetxt", "savez", "savez_compressed",
     "tri", "zeros",

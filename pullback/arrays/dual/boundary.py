@@ -137,7 +137,13 @@ def _record_tangent(out: Tensor, dual: Any, level: ForwardLevel) -> None:
 
 
 # -- the operators: on Tensors, recorded, or on raw arrays -----------------------------------------------------------
-_PACK = Operator("make_dual", "_make_dual", ((0, "primal"), (1, "tangent")), record=record_pack)
+_PACK = Operator(
+    "make_dual",
+    "_make_dual",
+    ((0, "primal"), (1, "tangent")),
+    "Tensor? primal, Tensor? tangent, any level, bool co",
+    record=record_pack,
+)
 _PRIMAL = Operator("primal_of", "_fw_primal", ((0, "dual"),), record=_record_primal)
 _TANGENT = Operator("tangent_of", "_fw_tangent", ((0, "dual"),), record=_record_tangent)
 OPERATORS = frozenset({_PACK, _PRIMAL, _TANGENT})
