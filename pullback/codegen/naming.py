@@ -27,7 +27,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.mutation": ("assign", "inplace", "mutate"),
     "pullback.core.node": ("MASKING", "MultiNode", "Node", "port", "start_multi"),
     "pullback.core.out": ("assign_out", "write_out"),
-    "pullback.core.saved": ("Released", "save_list", "save_other", "watch_output"),
+    "pullback.core.saved": ("Form", "Released", "save_list", "save_other", "watch_output"),
     "pullback.core.sequence": ("next_sequence_nr",),
     "pullback.core.snapshot": ("FIXED", "snapshot"),
     "pullback.core.tangent_rules": ("Rule",),

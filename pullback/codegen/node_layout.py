@@ -119,7 +119,18 @@ class NodeLayout:
             f"if type({value}) is Tensor:", *(f"    {statement}" for _, statement in tensor),
             "else:", f"    node.saved_{name}, node.version_{name} = save_other({value}{fixed})",
         ]  # fmt: skip
+        if readers := self._readers_of_the_value(name):
+            form = f"node.saved_{name}, node.version_{name} = Form({value}), None"
+            either = [f"if {readers}:", *(f"    {line}" for line in either), "else:", f"    {form}"]
         return [(f"saved_{name}", "\n".join(either)), (f"version_{name}", "")]
+
+    def _readers_of_the_value(self, name: str) -> str:
+        """When the value of a saved input is needed, where some formulas need no more than its shape; "" for always."""
+        users = self.users(name)
+        readers = [f for f in users if isinstance(f.formula, Formula) and "value" in f.formula.uses[name]]
+        if len(readers) == len(users):
+            return ""
+        return " or ".join(self.needed(arg, "node") for formula in readers for arg in self.inputs_of(formula))
 
     def _output_fills(self, name: str, how: frozenset[str]) -> list[tuple[str, str]]:
         if self.schema.returns_list:

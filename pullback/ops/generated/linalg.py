@@ -7,7 +7,7 @@ from pullback.core.modes import current
 from pullback.core.mutation import assign, inplace
 from pullback.core.node import MASKING, Node, port
 from pullback.core.out import assign_out, write_out
-from pullback.core.saved import Released, save_other
+from pullback.core.saved import Form, Released, save_other
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
@@ -224,16 +224,22 @@ def record_matmul(out, input, other):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    if type(input) is Tensor:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+    if node._next1 is not None:
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     else:
-        node.saved_self, node.version_self = save_other(input)
-    if type(other) is Tensor:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n
+        node.saved_self, node.version_self = Form(input), None
+    if node._next0 is not None:
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
     else:
-        node.saved_other, node.version_other = save_other(other)
+        node.saved_other, node.version_other = Form(other), None
 
 
 OP_matmul = Operator(
@@ -694,16 +700,22 @@ def record__einsum_pair(out, input, other, equation):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    if type(input) is Tensor:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+    if node._next1 is not None:
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     else:
-        node.saved_self, node.version_self = save_other(input)
-    if type(other) is Tensor:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n
+        node.saved_self, node.version_self = Form(input), None
+    if node._next0 is not None:
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
     else:
-        node.saved_other, node.version_other = save_other(other)
+        node.saved_other, node.version_other = Form(other), None
     node.arg_equation = equation
 
 
@@ -1309,11 +1321,14 @@ def record_cross(out, input, other, dim):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    if type(input) is Tensor:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+    if node._next1 is not None:
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     else:
-        node.saved_self, node.version_self = save_other(input)
+        node.saved_self, node.version_self = Form(input), None
     node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
     if node._next0 is not None:
         if type(other) is Tensor:

@@ -34,7 +34,8 @@ from pullback.ops.formulas.nn import (
     cross_entropy_curvature,
     dropped_out,
     gelu_second,
-    linear_backward,
+    linear_to_input,
+    linear_to_weight,
     mse_loss_backward,
     softsign_product,
     sum_of_rows,
@@ -55,12 +56,12 @@ class LinearBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_weight = grad_of_bias = None
-        if self._nexts[0] is not None or self._nexts[1] is not None:
-            input = unpack(self.saved_input, self.version_input, self)
+        if self._nexts[0] is not None:
             weight = unpack(self.saved_weight, self.version_weight, self)
-            grad_of_input, grad_of_weight = linear_backward(
-                grad, input, weight, (self._nexts[0] is not None, self._nexts[1] is not None), ops=ops
-            )
+            grad_of_input = linear_to_input(grad, weight, ops=ops)
+        if self._nexts[1] is not None:
+            input = unpack(self.saved_input, self.version_input, self)
+            grad_of_weight = linear_to_weight(grad, input, ops=ops)
         if self._nexts[2] is not None:
             grad_of_bias = sum_of_rows(grad, ops=ops)
         return grad_of_input, grad_of_weight, grad_of_bias
@@ -85,12 +86,13 @@ def record_linear(out, input, weight, bias):
         port(weight),
         port(bias),
     )
-    if node._nexts[0] is not None or node._nexts[1] is not None:
+    if node._nexts[1] is not None:
         if type(input) is Tensor:
             node.saved_input = input
             node.version_input = input._counter and input._counter.n
         else:
             node.saved_input, node.version_input = save_other(input)
+    if node._nexts[0] is not None:
         if type(weight) is Tensor:
             node.saved_weight = weight
             node.version_weight = weight._counter and weight._counter.n

@@ -8,7 +8,7 @@ from pullback.core.dispatch import NUMERIC, Operator, SCALARS, TENSOR, attribute
 from pullback.core.modes import current
 from pullback.core.node import MASKING, MultiNode, Node, port, start_multi
 from pullback.core.out import assign_out
-from pullback.core.saved import Released, save_other, watch_output
+from pullback.core.saved import Form, Released, save_other, watch_output
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.snapshot import FIXED, snapshot
 from pullback.core.tensor import Tensor, new
@@ -233,16 +233,22 @@ def record_convolution_input(out, grad_output, weight, size, stride, padding, di
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    if type(grad_output) is Tensor:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = grad_output._counter and grad_output._counter.n
+    if node._next1 is not None:
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
     else:
-        node.saved_grad_output, node.version_grad_output = save_other(grad_output)
-    if type(weight) is Tensor:
-        node.saved_weight = weight
-        node.version_weight = weight._counter and weight._counter.n
+        node.saved_grad_output, node.version_grad_output = Form(grad_output), None
+    if node._next0 is not None:
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
     else:
-        node.saved_weight, node.version_weight = save_other(weight)
+        node.saved_weight, node.version_weight = Form(weight), None
     node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
     node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
     node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
@@ -364,16 +370,22 @@ def record_convolution_weight(out, grad_output, input, shape, stride, padding, d
     out._fn, out._requires_grad = node, True
     node._next0 = grad_output._fn if type(grad_output) is Tensor and grad_output._extra is None else port(grad_output)
     node._next1 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-    if type(grad_output) is Tensor:
-        node.saved_grad_output = grad_output
-        node.version_grad_output = grad_output._counter and grad_output._counter.n
+    if node._next1 is not None:
+        if type(grad_output) is Tensor:
+            node.saved_grad_output = grad_output
+            node.version_grad_output = grad_output._counter and grad_output._counter.n
+        else:
+            node.saved_grad_output, node.version_grad_output = save_other(grad_output)
     else:
-        node.saved_grad_output, node.version_grad_output = save_other(grad_output)
-    if type(input) is Tensor:
-        node.saved_input = input
-        node.version_input = input._counter and input._counter.n
+        node.saved_grad_output, node.version_grad_output = Form(grad_output), None
+    if node._next0 is not None:
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
     else:
-        node.saved_input, node.version_input = save_other(input)
+        node.saved_input, node.version_input = Form(input), None
     node.arg_stride = stride if type(stride) in FIXED else snapshot(stride)
     node.arg_padding = padding if type(padding) in FIXED else snapshot(padding)
     node.arg_dilation = dilation if type(dilation) in FIXED else snapshot(dilation)
@@ -2090,11 +2102,14 @@ def record_sample_at(out, input, index, weight):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = weight._fn if type(weight) is Tensor and weight._extra is None else port(weight)
-    if type(input) is Tensor:
-        node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+    if node._next1 is not None:
+        if type(input) is Tensor:
+            node.saved_self = input
+            node.version_self = input._counter and input._counter.n
+        else:
+            node.saved_self, node.version_self = save_other(input)
     else:
-        node.saved_self, node.version_self = save_other(input)
+        node.saved_self, node.version_self = Form(input), None
     if type(index) is Tensor:
         node.saved_index = index
         node.version_index = index._counter and index._counter.n
@@ -2285,11 +2300,14 @@ def record_dot_at(out, input, other, index):
     out._fn, out._requires_grad = node, True
     node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
     node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
-    if type(other) is Tensor:
-        node.saved_other = other
-        node.version_other = other._counter and other._counter.n
+    if node._next0 is not None:
+        if type(other) is Tensor:
+            node.saved_other = other
+            node.version_other = other._counter and other._counter.n
+        else:
+            node.saved_other, node.version_other = save_other(other)
     else:
-        node.saved_other, node.version_other = save_other(other)
+        node.saved_other, node.version_other = Form(other), None
     if type(index) is Tensor:
         node.saved_index = index
         node.version_index = index._counter and index._counter.n
