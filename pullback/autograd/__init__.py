@@ -15,6 +15,7 @@ from pullback.core.modes import enable_grad, inference_mode, no_grad, set_grad_e
 from pullback.core.tensor import Tensor as _Tensor
 from pullback.ops.tables import PUBLIC as _HOMES
 
+_tensor_backward.__name__, _tensor_backward.__qualname__ = "backward", "Tensor.backward"  # for Python's own errors
 _Tensor.backward = _tensor_backward  # type: ignore[method-assign]
 
 __all__ = [

@@ -50,6 +50,7 @@ class FunctionNode(MultiNode):
     _saved: tuple[tuple[Any, Version, int | None], ...]  # what is kept, its version, which output it is
     _dirty: tuple[Tensor, ...]
     _non_differentiable: tuple[Tensor, ...]
+    _withheld: tuple[int, ...]  # inputs that need a gradient and for which backward returned None
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
         # The first and the edges are found when forward has run.
@@ -63,6 +64,7 @@ class FunctionNode(MultiNode):
         self._saved = ()
         self._dirty = self._non_differentiable = ()
         self._materialize = True
+        self._withheld = ()
         self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
 
@@ -113,7 +115,10 @@ class FunctionNode(MultiNode):
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
         results = users_code.call(self._function.backward, (self, *tensors), not raw, self._level)
-        return [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
+        found = [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
+        complete = all(t is not None for t in tensors)  # None for None is no loss
+        self._withheld = tuple(i for i, g in enumerate(found) if g is None and self.needs_input_grad[i] and complete)
+        return found
 
     def _as_tensor(self, g: Gradient, nr: int, raw: bool) -> Tensor | None:
         if g is None:

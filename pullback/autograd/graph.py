@@ -16,7 +16,7 @@ from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError, UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.node import InputMetadata, Node
-from pullback.core.saved import tensor_unpacker
+from pullback.core.saved import Form, tensor_unpacker
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
 from pullback.core.version import bump
@@ -95,6 +95,8 @@ def show_saved(node: Node, name: str) -> Any:
 
 
 def _unpacked(node: Node, saved: Any, version: Version) -> Any:
+    if type(saved) is Form:
+        return None  # it did not save the tensor
     level = saved._level + 1 if isinstance(saved, Tensor) else 0  # matters for a saved output alone
     return tensor_unpacker(level)(saved, version, node)
 

@@ -18,10 +18,11 @@ from pullback.autograd.places import Places
 from pullback.autograd.replay import Replay
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR
+from pullback.core.errors import InplaceError
 from pullback.core.lock import one_thread
 from pullback.core.node import MASKING, Edge, Node, Unpack, node_extra, port
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, new
+from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import Gradient, Version
 from pullback.core.view import base_of, wake_views
 
@@ -29,10 +30,11 @@ from pullback.core.view import base_of, wake_views
 class CopySlices(Node):
     """A base after an in-place operation on a view of it: the view's part went through `fn`, the rest is as it was."""
 
-    __slots__ = ("fn", "part", "target")
+    __slots__ = ("fn", "part", "target", "written")
     fn: Node
     part: Places | Replay
     target: Edge | None
+    written: weakref.ref[Tensor]  # the view
     takes_undefined = False
     structural = True
     unclean = True
@@ -130,7 +132,7 @@ def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -
     node = node.node()
     copy.fn, copy.part = node, _part(base, target)
     copy._extra = MASKING if node.masking else None
-    copy.target = before
+    copy.target, copy.written = before, weakref.ref(target)
     # The view's own history is the base's; everything else that the operator took keeps its edge.
     copy._nexts = (port(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
     _retain_at(base, base._fn, copy)
@@ -168,6 +170,7 @@ def _refreshed(view: Tensor) -> Edge | None:
     version = base._counter.n
     if extra.view_version == version:
         return view._fn  # type: ignore[no-any-return]
+    _refuse_parted(view, base)
     edge = port(base)
     if edge is None and view._fn is not None and base_of(view) is not None:
         _follow_out_of_the_graph(view)
@@ -184,6 +187,37 @@ def _refreshed(view: Tensor) -> Edge | None:
         instrument.recorded(node.node(), view._level)
     extra.view_version = version  # last: from here on other threads take the function without asking
     return node
+
+
+def part_from_views(base: Tensor) -> None:
+    """A computed base is about to lose its function or its memory: the views written into get their functions now.
+
+    A base does not know its other views. Those that are behind it raise when they are next used.
+    """
+    node = base._fn
+    while type(node) is CopySlices:
+        view = node.written()
+        if view is not None and base_of(view) is base:
+            refresh_view(view)
+        node = node._nexts[0]
+    counter = base._counter
+    extra_of(base).parted = (counter, counter.n)  # type: ignore[union-attr]  # one that was written into has a counter
+
+
+def _refuse_parted(view: Tensor, base: Tensor) -> None:
+    """Raise if the function that this view should have was its base's, which has lost it."""
+    extra: Any = view._extra
+    parted = base._extra and base._extra.parted
+    if not parted or parted[0] is not view._counter or extra.view_version >= parted[1]:
+        return
+    if extra.made_by is not None and extra.made_by.kind == "function":
+        return  # its function is not the base's: it has other inputs
+    if base_of(view) is None or parted[0].n == parted[1]:
+        raise InplaceError(
+            f"this view (shape {view.shape}) cannot be led back to its base: the base was modified in place, and then "
+            "taken out of its graph by detach_(), or given other memory by assigning to .data, before the view was "
+            "used again. Use y.detach(), which leaves y as it is, or take the view after that."
+        )
 
 
 def _follow_out_of_the_graph(view: Tensor) -> None:
@@ -207,5 +241,6 @@ def _strided(view: Tensor, edge: Edge, places: Places) -> Edge:
 
 
 slots.rebase_history = rebase_history
+slots.part_from_views = part_from_views
 slots.continue_history = continue_history
 slots.refresh_view = refresh_view

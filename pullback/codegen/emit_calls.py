@@ -170,7 +170,8 @@ def _three(xs: list[str]) -> _Case:
     x, y, z = xs
 
     def fits(name: str, kind: str) -> str:
-        return f"({kind} is Tensor and {name}._level == {x}._level or {name} is None or {_constant(name, kind)})"
+        given = f"{kind} is Tensor and {name}._level == {x}._level or {_constant(name, kind)}"
+        return f"({given} or {name} is None and op.optional)"
 
     needs = [f"{x}._requires_grad", *(f"{k} is Tensor and {n}._requires_grad" for n, k in ((y, "b"), (z, "c")))]
     return (

@@ -108,6 +108,9 @@ class RowEmitter:
             options.append("takes_dtype=True")
         if tags := sorted(native.tags & _KEPT_TAGS):
             options.append(f'tags="{" ".join(tags)}"')
+        tensors = (*self.tensors, *self.lists)
+        if optional := [parameter(arg.name) for arg in tensors if arg.type.optional or arg.type.optional_items]:
+            options.append(f'optional="{" ".join(optional)}"')
         if self.registry.with_kernel[native.kernel or ""] > 1:
             options.append(f"arity={len(self.schema.args)}")
         if self.registry.namespace is not None:

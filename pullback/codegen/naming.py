@@ -20,7 +20,7 @@ CORE: dict[str, tuple[str, ...]] = {
     ),
     "pullback.core.dispatch": ("TENSOR", "attribute"),
     "pullback.core.node": ("MultiNode", "Node"),
-    "pullback.core.saved": ("Released", "save_input", "save_list", "watch_output"),
+    "pullback.core.saved": ("Form", "Released", "save_input", "save_list", "watch_output"),
     "pullback.core.saving_nodes": tuple(SAVING_NODES),
     "pullback.core.snapshot": ("FIXED", "snapshot"),
     "pullback.core.undifferentiable": (

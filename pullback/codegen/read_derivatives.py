@@ -199,7 +199,13 @@ class _Reader:
                 f"the formula is a tuple of {len(formula.tree.elts)} for {len(inputs)} inputs",
                 "Write one item an input",
             )
-        return InputFormula(inputs, formula, self.grads_of(formula, where))
+        used = self.grads_of(formula, where)
+        if not used and not _is_zero(formula.tree):
+            raise where.error(
+                f"formula `{text}` does not name the incoming gradient, in which every backward is linear",
+                f"Multiply by it (`grad * ({text})`), or write zeros_like(...) where the gradient is zero",
+            )
+        return InputFormula(inputs, formula, used)
 
     def backward_names(self) -> list[str]:
         """The names that a backward formula may use."""
@@ -320,6 +326,15 @@ def _meant(text: str, names: Collection[str]) -> str | None:
     if not text.isidentifier() or text in names or nearest(text, names) is not None:
         return None
     return nearest(text, (AUTO_ELEMENT_WISE, AUTO_LINEAR, NOT_IMPLEMENTED.value, NON_DIFFERENTIABLE.value))
+
+
+def _is_zero(tree: ast.expr) -> bool:
+    """Whether a formula is plainly zero, or a tuple of such."""
+    if isinstance(tree, ast.Tuple):
+        return all(map(_is_zero, tree.elts))
+    if isinstance(tree, ast.Call):
+        return isinstance(tree.func, ast.Name) and tree.func.id in ("zeros", "zeros_like")
+    return isinstance(tree, ast.Constant) and not tree.value
 
 
 def _needed(how: set[str]) -> frozenset[str]:

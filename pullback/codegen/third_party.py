@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from pullback.codegen.check import is_plain_name, load_third_party
 from pullback.codegen.emit_checks import definitions, refuse, reserved_names
 from pullback.codegen.emit_module import Parts, Sources, emit_docs, emit_module, operator_parts, tangent_parts
-from pullback.codegen.errors import DeclarationError
+from pullback.codegen.errors import DeclarationError, nearest
 from pullback.codegen.formatting import formatted, is_available
 from pullback.codegen.model import AREAS, NativeFunction, Registry
 from pullback.codegen.module_source import look_up
@@ -126,9 +130,24 @@ def _check(native: NativeFunction, party: ThirdParty) -> None:
     for name in (native.kernel or native.composite or "", *native.aliases, *native.numpy):
         if name.startswith("__"):
             raise refuse(native, f"names {name!r}", "Choose a name without '__' before it")
+    for name in native.numpy:
+        _check_numpy(native, name)
     for alias in native.aliases:
         if "." in alias:
             raise refuse(native, f"has the alias {alias!r} in another home", "Write one Python name")
+
+
+def _check_numpy(native: NativeFunction, name: str) -> None:
+    """Refuse a name that no function of NumPy has: nobody would ever call the operator by it."""
+    found: Any = np
+    for part in name.split("."):
+        home, found = found, getattr(found, part, None)
+        if callable(found) and not isinstance(found, type):
+            continue
+        if not isinstance(found, types.ModuleType) or part == name.rpartition(".")[2]:
+            near = nearest(part, [other for other in dir(home) if other != part and other[0] != "_"])
+            hint = f"Did you mean {near!r}? " if near is not None else ""
+            raise refuse(native, f"names numpy.{name}, which is no function of NumPy", f"{hint}Correct `numpy:`")
 
 
 def _public_names(party: ThirdParty) -> dict[str, NativeFunction]:

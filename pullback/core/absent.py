@@ -39,6 +39,9 @@ INSTEAD = {
     "memory_format": _LAYOUT,
     "sparse": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
     "sparse_coo_tensor": "tensors are dense; scipy.sparse matrices go into a pullback.autograd.Function",
+    "array": "make tensors with pullback.tensor(data), or pullback.from_numpy(x) on the memory of x",
+    "special.gamma": "write x.lgamma().exp() for x > 0, of which the logarithm alone is no overflow",
+    "func.jacobian": "it is pullback.autograd.functional.jacobian",
     "dtype": "dtypes are NumPy's: numpy.dtype",
     "Size": "a shape is a tuple; t.numel() counts the elements",
     "Generator": "use numpy.random.Generator, which every random operator takes as generator=",
@@ -122,7 +125,19 @@ def said_of_absent(path: str, homes: Mapping[str, Mapping[str, object]]) -> str:
     for other, functions in homes.items():
         if name in functions:
             return f": it is pullback.{f'{other}.' if other else ''}{name}"
-    return ""
+    return _near(home, name, homes)
+
+
+def _near(home: str, name: str, homes: Mapping[str, Mapping[str, object]]) -> str:
+    """': did you mean pullback.linalg.solve?', "" where no name of the module is near."""
+    if not homes or name.startswith("_"):
+        return ""
+    import difflib  # here, because it costs a millisecond that only this error needs
+
+    module = sys.modules.get(f"pullback.{home}" if home else "pullback")
+    known = [*homes.get(home, ()), *(n for n in getattr(module, "__all__", ()) if isinstance(n, str))]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f": did you mean pullback.{f'{home}.' if home else ''}{near[0]}?" if near else ""
 
 
 def _function_of_module(name: str, functions: Mapping[str, object]) -> str:

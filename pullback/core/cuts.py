@@ -101,6 +101,22 @@ def warn(run: Run, transform: str, function: Callable[..., Any], arguments: Iter
     )
 
 
+def warn_withheld(
+    run: Run, transform: str, function: Callable[..., Any], argument: str, keepers: Iterable[str]
+) -> None:
+    """Say that the derivative by an argument is zero because a custom Function gave none."""
+    for outer in _runs():
+        outer.warned = True
+    run.warned = True
+    named = getattr(function, "__qualname__", None) or type(function).__name__
+    warnings.warn(
+        f"{transform}: {' and '.join(keepers)} returned None where the result of {named} depends on {argument}, so "
+        "the derivative is zero. Does a `return` lack there? Where zero is meant, return pullback.zeros_like(x).",
+        IndependentResultWarning,
+        stacklevel=_frames_to_user(),
+    )
+
+
 def argument_name(function: Callable[..., Any], position: int, count: int) -> str:
     """What the user calls a positional argument."""
     position %= count

@@ -6,6 +6,7 @@ plain). Everything else comes here: nested tensors, levels mixed, modes, constan
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,7 +16,7 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
-from pullback.core.errors import type_name
+from pullback.core.errors import tuple_advice, type_name
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.operator import Operator
@@ -124,7 +125,7 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     """The result for tensors of one level around ndarrays, and None for everything else."""
     raws = list(args)
     level, needs = -1, False
-    for position, _ in op.tensors:
+    for position, name in op.tensors:
         x = args[position]
         kind = type(x)
         if kind is Tensor:
@@ -134,7 +135,7 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
                 level = x._level
             raws[position] = x._array
             needs = needs or x._requires_grad
-        elif x is not None and not is_constant(x):
+        elif not (may_be_none(op, name) if x is None else is_constant(x)):
             return None
     if level < 0:
         return None
@@ -224,9 +225,14 @@ def survey(op: Operator, args: Sequence[Any], called: str | None = None) -> tupl
         if isinstance(x, Tensor):
             tensors.append(x)
             level = max(level, x._level)
-        elif x is not None and not is_constant(x):
+        elif not (may_be_none(op, name) if x is None else is_constant(x)):
             refuse_argument(called or op.shown, name, x)
     return level, tensors
+
+
+def may_be_none(op: Operator, name: str) -> bool:
+    """Whether an argument is declared as Tensor?, or a list of these: NumPy would take None for an object."""
+    return name in op.optional
 
 
 def _array_arguments(op: Operator, args: Sequence[Any]) -> Iterator[tuple[str, Any]]:
@@ -252,12 +258,28 @@ def _sequence(op: Operator, name: str, value: Any) -> Any:
     raise TypeError(f"{op.shown}(): argument {name!r} must be a list or tuple of Tensors, got {type_name(value)}.")
 
 
+def results_class(name: str, fields: Sequence[str]) -> Any:
+    """The named tuple of several results, which says what to write where it is taken for a Tensor."""
+    kind: Any = namedtuple(name, fields)  # type: ignore[misc]  # noqa: PYI024 - the names are those of a declaration
+    kind.__getattr__ = _not_in_tuple
+    return kind
+
+
+def _not_in_tuple(results: Any, name: str) -> NoReturn:
+    """The `__getattr__` of named tuples of results: who writes `x.max(axis=1).sum()` means NumPy's max."""
+    kind = type(results).__name__
+    advice = tuple_advice(results) if hasattr(Tensor, name) else ""
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}.{advice}", name=name, obj=results)
+
+
 def refuse_argument(called: str, name: str, x: object) -> NoReturn:
     """Raise the TypeError for an argument that is no array."""
     hint = ""
     if isinstance(x, (list, tuple)):
         hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
     given = type_name(x)
+    if hasattr(x, "_fields"):
+        given, hint = f"the named tuple {given}", tuple_advice(x)
     if given.endswith(".Tensor"):
         hint = " Convert it first: pullback.from_dlpack(t.detach())."
     if type(x) is ndarray:

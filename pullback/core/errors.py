@@ -22,6 +22,7 @@ mode and declarations raise besides stands with them; docs/errors.md has the pub
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class SavedTensorModifiedError(RuntimeError):
             f"has modified it since (now version {found}).\n"
             + (f"It was saved by\n{saved_at.rstrip()}\n" if saved_at else "")
             + (f"It was modified last by\n{self.modified_at.rstrip()}\n" if self.modified_at else "")
+            + ("" if saved_at or self.modified_at else "pullback.autograd.detect_anomaly() shows the lines of both.\n")
             + f"Use the out-of-place form (y = y + 1 for y += 1), or let {culprit} work on a clone()."
         )
 
@@ -158,6 +160,8 @@ def explained(error: Exception, before: str) -> Exception:
     cause = error.__cause__
     if isinstance(error, SystemError) and isinstance(cause, (DetachingError, UnsupportedError)):
         return cause
+    if refusals.last is not before and (type(error).__name__ == "error" or str(error) == "Unable to parse arguments"):
+        return DetachingError(refusals.last)  # all that C code says: it drops the error of what it called
     if refusals.last is not before and not isinstance(error, (DetachingError, UnsupportedError)):
         error.add_note(f"Before that: {refusals.last}")
     return error
@@ -168,3 +172,22 @@ def type_name(value: object) -> str:
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     return f"{package}.Tensor" if kind.__name__ == "Tensor" and package != "pullback" else kind.__name__
+
+
+# What gives only the first of several results: what people mean who go on as if there were one.
+_FIRST_ALONE = {
+    "max": "np.max(x, axis=...) or x.amax(...)",
+    "min": "np.min(x, axis=...) or x.amin(...)",
+    "median": "np.median(x, axis=...)",
+    "nanmedian": "np.nanmedian(x, axis=...)",
+    "sort": "np.sort(x, axis=...)",
+    "cummax": "np.maximum.accumulate(x, axis=...)",
+    "cummin": "np.minimum.accumulate(x, axis=...)",
+}
+
+
+def tuple_advice(results: Any) -> str:
+    """What to write instead of the tuple that an operator of several results gave."""
+    kind, fields = type(results).__name__, results._fields
+    instead = f", or write {_FIRST_ALONE[kind]}" if kind in _FIRST_ALONE else ""
+    return f" {kind} gave a tuple ({', '.join(fields)}), as in PyTorch: take .{fields[0]} of it{instead}."

@@ -30,6 +30,7 @@ from pullback.core.errors import (
     LinAlgError,
     OperatorError,
     UnsupportedError,
+    tuple_advice,
     with_article,
 )
 from pullback.core.familiar import familiar, out_of_range
@@ -192,16 +193,21 @@ def shown(value: object) -> str:
     return with_article(value)
 
 
-def described(value: object) -> str:
+def described(value: object, depth: int = 0) -> str:
     """A value in the list of what was given."""
     if isinstance(value, (list, tuple)):
-        items = [described(x) for x in value[:8]] + (["..."] if len(value) > 8 else [])
+        if depth > _DEEPEST:
+            return "[...]" if isinstance(value, list) else "(...)"
+        items = [described(x, depth + 1) for x in value[:8]] + (["..."] if len(value) > 8 else [])
         return f"[{', '.join(items)}]" if isinstance(value, list) else f"({', '.join(items)}{',' * (len(items) == 1)})"
     if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):
         return f"{value.dtype}{tuple(value.shape)}"
     if isinstance(value, (FunctionType, BuiltinFunctionType)):
         return f"the function {value.__name__}"
     return _short(value)
+
+
+_DEEPEST = 4  # a list may contain itself
 
 
 def _short(value: object) -> str:
@@ -213,6 +219,8 @@ def _hint(argument: Declared, value: object) -> str:
     """What to write instead, where that is plain."""
     if argument.base != "Tensor" or argument.is_list:
         return ""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return tuple_advice(value)
     if isinstance(value, (list, tuple)):
         return " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
     return " Convert it first: x.astype(float)." if isinstance(value, ndarray) else ""

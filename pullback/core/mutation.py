@@ -30,7 +30,7 @@ from pullback.core.errors import DtypeError, InplaceError, OperatorError, type_n
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.node import port
 from pullback.core.operator import OPERATORS, Operator
-from pullback.core.outer_levels import constant_part, hold_outer_levels
+from pullback.core.outer_levels import apart_from, constant_part, hold_outer_levels
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import bump, counter_of
@@ -64,6 +64,8 @@ def _inplace_any(op: Operator, args: Sequence[Any]) -> Any:
     if level and type(target._array) is ndarray:  # beside which tensors of lower levels are constants
         for position, _ in op.tensors:
             raws[position] = constant_part(raws[position])
+    elif level:
+        apart_from(target, op, args, raws)
     given = _before_the_write(op, target, lifted) if records else lifted
     if isinstance(target._array, Tensor):
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it

@@ -56,6 +56,8 @@ class Operator:
         Whether the caller may ask for a dtype, which may be one without derivative.
     mutates : bool
         Whether the kernel writes into its first argument.
+    optional : collection of str
+        The names of arguments that may be None.
     tags : collection of str
         Those of native_functions.yaml that say how it runs and how tangents go through it.
     arity : int
@@ -63,8 +65,8 @@ class Operator:
     """
 
     __slots__ = (
-        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "quick", "record",
-        "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
+        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional",
+        "quick", "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
         "tensors", "view",
     )  # fmt: skip
 
@@ -86,6 +88,7 @@ class Operator:
         takes_dtype: bool = False,
         mutates: bool = False,
         tags: Collection[str] = (),
+        optional: Collection[str] = (),
         arity: int = 0,
     ) -> None:
         self.name, self.kernel, self.tensors, self.lists = name, kernel, tensors, lists
@@ -94,7 +97,7 @@ class Operator:
         self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
         self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity
-        self.tags, self.floating = frozenset(tags), "floating" in tags
+        self.tags, self.floating, self.optional = frozenset(tags), "floating" in tags, frozenset(optional)
         self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
         self.quick = not (lists or multi or returns_list or returns_value or view)
         # (out or outs, *arguments) -> None: makes a node the function of what was computed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -13,14 +15,53 @@ Structure: TypeAlias = Any
 def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     """(leaves in order, structure). Dicts go by sorted keys when they can be sorted, else in their own order."""
     leaves: list[Any] = []
-    return leaves, _take_apart(tree, leaves)
+    return leaves, _take_apart(tree, leaves, ())
 
 
-def _take_apart(tree: Tree, leaves: list[Any]) -> Structure:
-    if isinstance(tree, dict):
-        return dict, type(tree), {key: _take_apart(value, leaves) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return list, type(tree), [_take_apart(value, leaves) for value in tree]
+class _Like:
+    """Stands for a class whose containers are not made of their items alone: makes others as a copy is made."""
+
+    def __init__(self, tree: Any) -> None:
+        self.tree = tree
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Like) and type(self.tree) is type(other.tree)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, items: Any) -> Any:
+        kind = type(self.tree)
+        if isinstance(self.tree, tuple):
+            made = tuple.__new__(kind, items)
+            if hasattr(self.tree, "__dict__"):
+                vars(made).update(vars(self.tree))
+            return made
+        made = copy.copy(self.tree)
+        if type(made) is not kind:
+            raise TypeError(f"a {kind.__name__} cannot be made again with other parts; pass a dict, list or tuple.")
+        if isinstance(made, dict):
+            dict.update(made, items)
+        else:
+            list.__setitem__(made, slice(None), items)
+        return made
+
+
+_PLAIN = frozenset({dict, list, tuple, OrderedDict})
+
+
+def _kind(tree: Any) -> Any:
+    kind = type(tree)
+    return kind if kind in _PLAIN or (isinstance(tree, tuple) and hasattr(kind, "_fields")) else _Like(tree)
+
+
+def _take_apart(tree: Tree, leaves: list[Any], around: tuple[int, ...]) -> Structure:
+    if isinstance(tree, (dict, list, tuple)):
+        if id(tree) in around:
+            raise TypeError(f"a {type(tree).__name__} contains itself, so it is no tree of arrays.")
+        around = (*around, id(tree))
+        if isinstance(tree, dict):
+            return dict, _kind(tree), {key: _take_apart(value, leaves, around) for key, value in tree.items()}
+        return list, _kind(tree), [_take_apart(value, leaves, around) for value in tree]
     if tree is None:
         return None
     leaves.append(tree)

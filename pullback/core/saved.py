@@ -11,7 +11,10 @@ million nodes stays light for the garbage collector.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
@@ -25,6 +28,17 @@ from pullback.core.version import Counter
 
 class Released:
     """Stands where a version was, once the saved tensor is gone."""
+
+
+class Form:
+    """Stands for a saved input of which no more than its shape and dtype is needed, so it may be written into."""
+
+    __slots__ = ("dtype", "ndim", "shape", "size")
+
+    def __init__(self, x: Any) -> None:
+        data = x if hasattr(x, "shape") else np.asarray(x)
+        self.shape, self.dtype = tuple(data.shape), data.dtype
+        self.ndim, self.size = len(self.shape), prod(self.shape)
 
 
 def version_when_saved(x: object) -> Version:

@@ -25,6 +25,8 @@ show_saved: Callable[..., Any] = _unfilled
 raw_saved: Callable[..., Any] = _unfilled
 # (tensor, node, its function before, operator name): the tensor was modified in place by that node
 rebase_history: Callable[..., None] = _unfilled
+# (tensor): a computed tensor is about to lose its function or its memory; its views must keep theirs
+part_from_views: Callable[..., None] = _unfilled
 # (tensor, node): the tensor has become the view of itself that this node made
 continue_history: Callable[..., None] = _unfilled
 # (tensor): its array, one without memory of its own, was replaced; what shares its values must follow

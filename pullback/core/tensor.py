@@ -39,6 +39,8 @@ class Extra:
     accumulator: Callable[[], Any] | None = None  # weak reference to the AccumulateGrad node of a leaf
     base: Tensor | None = None  # the tensor whose memory a view shares
     detached_at: int | None = None  # of a tensor that detach_() took out of its graph: the sequence number then
+    # Of a base that lost its function or its memory, by detach_() or .data: its counter then, and the version.
+    parted: tuple[Counter, int] | None = None
     grad: Tensor | None = None
     grad_is_given = False  # whether the user assigned it: backward adds in place then
     hooks: HookDict | None = None  # of a leaf: its gradient hooks
@@ -310,6 +312,11 @@ class Tensor:
             raise mismatch(self, value, "data")
         if value.shape != self.shape or value.dtype != self.dtype:
             _take_other_form(self, value)
+        if self._requires_grad and self._counter is not None and self._counter.n:
+            if self._is_view():
+                slots.refresh_view(self)  # while what it shows of its base can be told
+            elif self._fn is not None:
+                slots.part_from_views(self)
         self._array, self.__class__ = value._array, type(value)
         # A counter of its own from now on: views and detached aliases stay with the old memory.
         self._counter = moved_counter(self, "assigning to .data")
@@ -353,6 +360,8 @@ class Tensor:
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if self._fn is not None:
+            if self._counter is not None and self._counter.n:
+                slots.part_from_views(self)
             extra_of(self).detached_at = next_sequence_nr()
         self._fn = None
         self._requires_grad = False

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.autograd.engine import execute
+from pullback.autograd.withheld import keepers, reached
 from pullback.core import cuts, modes
 from pullback.core.dispatch import table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
@@ -50,7 +51,7 @@ def grad(function, argnums=0, has_aux=False):
     >>> pb.func.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    compute = value_and_grad(function, argnums, has_aux)
+    compute = _value_and_grad("grad", function, argnums, has_aux)
 
     @functools.wraps(function)
     def gradient(*args, **kwargs):
@@ -76,10 +77,22 @@ def value_and_grad(function, argnums=0, has_aux=False):
     >>> value.item(), gradient
     (0.0, array([1., 1.]))
     """
+    return _value_and_grad("value_and_grad", function, argnums, has_aux)
+
+
+def _value_and_grad(name, function, argnums, has_aux):
+    """`value_and_grad`, for the public function of this name."""
+    if not callable(function):
+        hint = f" Write func.{name}(f)(x), or x.backward() for the gradient of a Tensor."
+        raise TypeError(
+            f"func.{name}: the function to differentiate must be callable, got {type_name(function)}.{hint}"
+        )
     several = isinstance(argnums, tuple)
     numbers = argnums if several else (argnums,)
-    if not all(isinstance(n, (int, np.integer)) for n in numbers):
-        raise TypeError(f"argnums must be an int or a tuple of ints, positions of arguments, got {argnums!r}.")
+    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in numbers):
+        raise TypeError(
+            f"func.{name}: argnums must be an int or a tuple of ints, positions of arguments, got {argnums!r}."
+        )
 
     @functools.wraps(function)
     def compute(*args, **kwargs):
@@ -92,18 +105,22 @@ def value_and_grad(function, argnums=0, has_aux=False):
             with cuts.Run(level) as run:
                 output = function(*args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
-            gradients, unused = _gradients(value, leaves, level)
+            gradients, unused, withheld = _gradients(value, leaves, level)
         except Exception as error:
             note_on_lists(error, given)
-            if (better := explained(error, refused)) is error:
+            better = explained(error, refused)
+            if better is error and not _is_ours(error):
                 raise
-            raise better from None
+            raise (_called(name, error) if better is error else better) from None
         finally:
             modes.restore(before)
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused and not run.explained:
             cuts.warn(run, "func.grad", function, _names(function, numbers, args, structures, unused))
+        for i, nodes in withheld.items():
+            argument = " and ".join(_names(function, numbers, args, structures, [i]))
+            cuts.warn_withheld(run, "func.grad", function, argument, nodes)
         if any(structures):
             gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
@@ -115,6 +132,27 @@ def value_and_grad(function, argnums=0, has_aux=False):
     return compute
 
 
+def _is_ours(error):
+    """Whether the error was raised here, about the arguments or the value: the user's code has no part in it."""
+    if str(error).startswith("func."):  # from a transform inside the function
+        return False
+    traceback = error.__traceback__
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_globals is globals() and type(error) in (TypeError, IndexError, ValueError, *_OURS)
+
+
+_OURS = (GradientError, DtypeError)
+
+
+def _called(name, error):
+    """The same error with the name of the function that was called."""
+    made = type(error)(f"func.{name}: {error}")
+    for text in getattr(error, "__notes__", ()):
+        made.add_note(text)
+    return made
+
+
 def _enter(args, numbers, level):
     """(arguments with leaves of `level` in place of the differentiated ones, the leaves, the arguments' structures)."""
     args = list(args)
@@ -122,6 +160,9 @@ def _enter(args, numbers, level):
     for n in numbers:
         if not -len(args) <= n < len(args):
             raise IndexError(f"argnums names argument {n}, but the function was called with {len(args)} arguments.")
+    if len(numbers) > 1 and len({n % len(args) for n in numbers}) < len(numbers):
+        raise ValueError(f"argnums names an argument twice: {numbers}. Its gradient is the same; name it once.")
+    for n in numbers:
         if isinstance(args[n], (ndarray, Tensor)):
             args[n] = _leaf(args[n], level)
             leaves.append(args[n])
@@ -211,10 +252,10 @@ def split_aux(output):
 
 
 def _gradients(value, leaves, level):
-    """(the gradients, the numbers of the leaves on which the value does not depend)."""
+    """(the gradients, the numbers of the leaves on which the value does not depend, which Functions kept some back)."""
     _check_scalar(value)
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
-        return [_zeros(leaf) for leaf in leaves], list(range(len(leaves)))
+        return [_zeros(leaf) for leaf in leaves], list(range(len(leaves))), {}
     start = port(value)
     execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
     found, undefined = [], []
@@ -224,18 +265,15 @@ def _gradients(value, leaves, level):
             undefined.append(i)
         raw = _zeros(leaf) if grad is None else grad._array
         found.append(raw if type(raw) is ndarray else outward(raw, level))
-    return found, undefined and _unreached(start, leaves, undefined)
+    return (found, *_undefined(start, leaves, undefined)) if undefined else (found, (), {})
 
 
-def _unreached(start, leaves, numbers):
-    """Those of the leaves to which no path leads; the others have a derivative, which is zero."""
-    reached, waiting = set(), [start.node()]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in reached:
-            reached.add(id(node))
-            waiting += [edge.node() for edge in node.edges() if edge is not None]
-    return [i for i in numbers if id(port(leaves[i]).node()) not in reached]
+def _undefined(start, leaves, numbers):
+    """(the leaves to which no path leads, those that a custom Function gives no gradient); of others it is zero."""
+    nodes = reached([start.node()])
+    unused = [i for i in numbers if port(leaves[i]).node() not in nodes]
+    withheld = {i: keepers(nodes, leaves[i]) for i in numbers if i not in unused}
+    return unused, {i: found for i, found in withheld.items() if found}
 
 
 def _names(function, numbers, args, structures, unused):

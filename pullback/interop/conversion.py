@@ -25,6 +25,8 @@ def plain_array(self, dtype=None, copy=None):
     the back of its version. `numpy()` gives an array that can be written into.
     """
     if needs_grad(self):
+        if _is_store(sys._getframe(1)):
+            raise _would_store(self)
         familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
     data = self.numpy()
@@ -69,11 +71,8 @@ def _say_that_gradient_is_lost(tensor, kind, frame):
 
     `ndarray[i] = t` asks for a number by `__float__`, like `float(t)`: the caller's instruction tells them apart.
     """
-    if frame.f_code.co_code[frame.f_lasti] in _STORES:
-        raise would_detach(
-            f"write a Tensor that {_carries(tensor)} into a plain array",
-            "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t)).",
-        )
+    if _is_store(frame):
+        raise _would_store(tensor)
     if tensor._level:
         raise would_detach(f"make a Python {kind} of a value that is being differentiated")
     call = users_call()
@@ -83,6 +82,18 @@ def _say_that_gradient_is_lost(tensor, kind, frame):
         f"{call.name or kind} takes a Tensor that {_carries(tensor)} out of the graph, as a Python {kind}. {instead}"
         f"{meant}",
         stacklevel=call.depth + 1,
+    )
+
+
+def _is_store(frame):
+    """Whether the instruction of this frame is `array[index] = value`."""
+    return frame.f_code.co_code[frame.f_lasti] in _STORES
+
+
+def _would_store(tensor):
+    return would_detach(
+        f"write a Tensor that {_carries(tensor)} into a plain array",
+        "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t)).",
     )
 
 

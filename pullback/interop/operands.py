@@ -12,6 +12,7 @@ from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.dispatch import CONSTANTS, TENSOR
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.core.users_call import users_call
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
 READY = CONSTANTS | {Tensor, NestedTensor}  # what operators take as it is
@@ -135,7 +136,8 @@ def deliver(name, result, out, casting="same_kind"):
     if needs_grad(result):
         raise DetachingError(
             f"np.{name} would write a result that requires grad into an ndarray (a *= t, out=a), which cannot hold a "
-            "gradient. Write it out of place (a = a * t), or make the array a Tensor first (pullback.tensor(a))."
+            f"gradient.{users_call().where()}Write it out of place (a = a * t), or make the array a Tensor first "
+            "(pullback.tensor(a))."
         )
     np.copyto(out, frozen(result, name), casting=casting)
     return out

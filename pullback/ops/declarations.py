@@ -6,9 +6,7 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 """
 
 import functools
-from collections import namedtuple
-
-from pullback.core.dispatch import NUMPY, TENSOR, created, dispatch, explain, explained
+from pullback.core.dispatch import NUMPY, TENSOR, created, dispatch, explain, explained, results_class
 from pullback.core.inplace_views import become_view
 from pullback.core.mutation import assign, inplace, mutate
 from pullback.core.operator import Operator
@@ -78,7 +76,7 @@ def document(overloads, docs):
 def primitive(
     name, kernel, node=None, call=None, signature=None, *, tensors=((0, "input"),), lists=(), inplace=False,
     kernel_name=None, outputs=None, returns="tensor", view=False, underived=False, takes_dtype=False, tags="",
-    arity=0, namespace=None, **facts,
+    optional="", arity=0, namespace=None, **facts,
 ):  # fmt: skip
     """The overload of a primitive.
 
@@ -100,8 +98,9 @@ def primitive(
     shown = ".".join(filter(None, (namespace, row.home, row.shown)))
     row.operator = op = Operator(
         *qualified, tensors, shown=shown, lists=lists, node=node, underived=underived, takes_dtype=takes_dtype,
-        multi=None if outputs is None else namedtuple(row.name, outputs), returns_list=returns == "list",
+        multi=None if outputs is None else results_class(row.name, outputs), returns_list=returns == "list",
         returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), arity=arity,
+        optional=optional.split(),
     )  # fmt: skip
     run = runner((call or in_general)(op, kernel), row.called)
     row.raw, row.function = kernel, row.named(run if signature is None else signature(run))

@@ -64,6 +64,8 @@ def load(path: str | os.PathLike[str]) -> types.ModuleType:
     >>> x.grad
     tensor(0.5)
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"ops.load(): path must be the path of a file of declarations, or their text, got {path!r}.")
     party = read_third_party(path)
     text = emit_third_party(party)
     _check_modules(party)  # the first thing that imports any of them

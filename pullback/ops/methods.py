@@ -58,7 +58,23 @@ def _operators():
         methods[f"__{python}__"] = _plain(python)
     for python, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
         methods[f"__{python}__"] = _plain(name)
-    return methods
+    return methods | {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__round__": _round}
+
+
+def _divmod(self, other):
+    """divmod(self, other): both results, as for ndarrays."""
+    return self // other, self % other
+
+
+def _rdivmod(self, other):
+    """divmod(other, self)."""
+    return other // self, other % self
+
+
+def _round(self, ndigits=None):
+    """round(self): of a number Python's round makes an int, which has no gradient."""
+    given = "" if ndigits is None else f", decimals={ndigits}"
+    raise TypeError(f"round() is not defined for a Tensor; write pullback.round(x{given}), whose slope is zero.")
 
 
 _setitem = OPERATORS["setitem"][0].inplace

@@ -224,3 +224,29 @@ def test_reference_counting_frees_everything(function, ends):
             error.__traceback__ = None
     del payload, y, out
     assert [r() for r in gone if r() is not None] == []
+
+
+NESTS = {
+    "grad of jvp": lambda f, x, v: pb.func.grad(lambda z: pb.func.jvp(f, (z,), (v,))[1])(x),
+    "grad of jvp along what is differentiated": lambda f, x, v: pb.func.grad(
+        lambda z: pb.func.jvp(f, (z,), (z * v,))[1]
+    )(x),
+    "jvp of grad": lambda f, x, v: pb.func.jvp(pb.func.grad(f), (x,), (v,))[1],
+    "grad of jvp of jvp": lambda f, x, v: pb.func.grad(
+        lambda w: pb.func.jvp(lambda z: pb.func.jvp(f, (z,), (v,))[1], (w,), (v,))[1]
+    )(x),
+    "grad of grad of jvp": lambda f, x, v: pb.func.grad(
+        lambda w: (pb.func.grad(lambda z: pb.func.jvp(f, (z,), (v,))[1])(w) * v).sum()
+    )(x),
+}
+
+
+@pytest.mark.parametrize("nest", NESTS.values(), ids=NESTS)
+def test_recomputed_after_the_forward_level_has_ended(nest):
+    x, v = np.array([0.3, 0.7, 1.2]), np.array([1.0, 0.5, -0.2])
+
+    def f(y):
+        return (np.sin(y) * y.cumsum(0) ** 3).prod()
+
+    found = nest(lambda x: checkpoint(f, x, use_reentrant=False), x, v)
+    np.testing.assert_allclose(found, nest(f, x, v), rtol=1e-12)

@@ -301,3 +301,25 @@ def test_what_cannot_be_checked_is_said():
             pb.autograd.gradcheck(f, (x,))
     with pytest.raises(TypeError, match="tuple of Tensors, but it returned tuple"):
         pb.autograd.gradcheck(lambda x: (x, (x,)), (x,))
+
+
+@pytest.mark.parametrize("check", [pb.autograd.gradcheck, pb.autograd.gradgradcheck])
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("eps", -1e-6, ValueError),
+        ("eps", 0, ValueError),
+        ("eps", float("nan"), ValueError),
+        ("eps", float("inf"), ValueError),
+        ("eps", "a", TypeError),
+        ("eps", True, TypeError),
+        ("atol", None, TypeError),
+        ("rtol", -1.0, ValueError),
+        ("nondet_tol", float("nan"), ValueError),
+        ("fast_mode", "no", TypeError),
+        ("raise_exception", None, TypeError),
+    ],
+)
+def test_an_option_of_a_wrong_value_is_named(check, name, value, error):
+    with pytest.raises(error, match=rf"{check.__name__}: {name} must be .*got {re.escape(repr(value))}"):
+        check(lambda x: x * x, inputs((2,)), **{name: value})

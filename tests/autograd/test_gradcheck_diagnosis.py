@@ -263,3 +263,10 @@ def test_each_input_gets_its_own_diagnosis():
     message = str(diagnosis(wrong, inputs((3,), (3,))))
     assert "Diagnosis for input 0: the gradient is 2 times" in message
     assert "Diagnosis for input 1: the gradient is minus" in message
+
+
+def test_an_error_of_the_differences_is_not_called_a_factor():
+    x = pb.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    with pytest.raises(GradcheckError) as caught:
+        pb.autograd.gradcheck(lambda x: np.sin(1e5 * x), x)
+    assert caught.value.diagnosis.kind == "unreliable_differences"

@@ -1,5 +1,8 @@
 """In-place operators that make a tensor another view of its memory: squeeze_, t_, as_strided_; zero_ and fill_ too."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -284,3 +287,71 @@ def test_a_saved_tensor_that_was_detached_cannot_be_differentiated_again():
         pb.autograd.grad(z, x, create_graph=True)
     (again,) = pb.autograd.grad((y * x).sum(), x, create_graph=True)  # recorded after it: y is a constant there
     assert again.tolist() == [1.0, 4.0]
+
+
+# -- views that are behind their base when it leaves -------------------------------------------------------------
+
+
+def _leave_by_data(y):
+    y.data = pb.tensor([0.0, 0.0])
+
+
+LEAVING = [lambda y: y.detach_(), lambda y: y.detach_().requires_grad_(), _leave_by_data]
+
+
+@pytest.mark.parametrize("leave", LEAVING)
+@pytest.mark.parametrize("more", [False, True], ids=["one view", "two views"])
+def test_a_view_that_was_written_into_keeps_its_gradient_when_its_base_leaves(leave, more):
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    v, w = y[:], y[:1]
+    v.mul_(3)
+    if more:
+        w.mul_(2)
+    leave(y)
+    assert v.grad_fn is not None
+    (v.sum() + x.sum()).backward()
+    assert x.grad.tolist() == ([7, 4] if more else [4, 4])
+
+
+@pytest.mark.parametrize("leave", LEAVING)
+def test_a_view_that_is_behind_a_base_that_left_raises(leave):
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    v = y[:]
+    y.mul_(3)
+    leave(y)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"cannot be led back to its base.*detach_\(\).*Use y\.detach\(\)"):
+            v + x
+    assert v.detach().tolist() == [3, 6]
+    assert y[:].tolist() == y.tolist()  # what is made now is well
+
+
+def test_a_view_of_what_came_to_require_grad_keeps_its_gradient_when_its_base_leaves():
+    x, y = pb.tensor([1.0, 2.0], requires_grad=True), pb.tensor([1.0, 1.0])
+    v = y[:]
+    v.mul_(x)
+    y.detach_()
+    (v * v).sum().backward()
+    assert x.grad.tolist() == [2, 4]
+
+
+def test_a_view_that_was_written_into_keeps_its_gradient_when_it_gets_other_memory():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    v = y[:]
+    v.mul_(3)
+    v.data = pb.tensor([0.0, 0.0])
+    v.sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_a_base_that_leaves_keeps_nothing_of_its_graph_alive():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    y[:1].mul_(3)
+    node = weakref.ref(y.grad_fn)
+    y.detach_()
+    gc.collect()
+    assert node() is None

@@ -303,3 +303,19 @@ def test_the_context_remembers_nothing_that_is_gone():
     gone = weakref.ref(context)
     del context, out, y
     assert gone() is None
+
+
+def test_the_error_of_a_modified_tensor_says_how_to_find_the_lines():
+    x = pb.tensor([3.0, 1.0], requires_grad=True)
+
+    def loss():
+        y = x * 1
+        z = y * y
+        y[0] = 0
+        return z.sum()
+
+    with pytest.raises(RuntimeError, match=r"pullback\.autograd\.detect_anomaly\(\) shows the lines"):
+        loss().backward()
+    with pb.autograd.detect_anomaly(), pytest.raises(RuntimeError, match=r"It was saved by\n") as caught:
+        loss().backward()
+    assert "detect_anomaly()" not in str(caught.value)

@@ -37,7 +37,7 @@ def composites(n):
 
 def aliases(n):
     names = ", ".join(f"other_{i}" for i in range(n))
-    return f"{ONE}    alias: {names}\n    numpy: {names}\n"
+    return f"{ONE}    alias: {names}\n"
 
 
 def named_nodes(n):

@@ -27,7 +27,7 @@ native_functions:
     variants: function, inplace
     kernel: spence
     alias: dilogarithm
-    numpy: spence
+    numpy: spacing
     doc: Spence's function.
   - func: other_of(Tensor self, Tensor other) -> Tensor
     kernel: hyp0f1
@@ -267,6 +267,22 @@ def test_refuses(case):
         emitted(text)
     assert problem in str(raised.value)
     assert raised.value.line > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("cbrtt", "Did you mean 'cbrt'"), ("linalg.invv", "Did you mean 'inv'"), ("float64", ""), ("linalg", "")],
+)
+def test_a_numpy_name_that_numpy_does_not_have_is_refused(name, hint):
+    with pytest.raises(DeclarationError, match=rf"names numpy\.{name}, which is no function of NumPy\. {hint}"):
+        emitted(FILE.replace("spacing", name))
+
+
+@pytest.mark.parametrize("formula", ["0.5", "log(self)", "other_of(self, self)"])
+def test_a_formula_that_does_not_name_its_gradient_is_refused(formula):
+    with pytest.raises(DeclarationError, match="does not name the incoming gradient"):
+        emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
+    emitted(changed(lambda content: content["derivatives"][0].update(self="zeros_like(self)")))
 
 
 def test_the_namespace_is_the_files_name_where_it_has_none(tmp_path):

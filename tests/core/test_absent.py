@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import re
 
 import pytest
 
@@ -79,3 +80,20 @@ def test_nothing_in_the_table_exists():
         home, _, name = path.rpartition(".")
         if home in ("", "nn", "func", "utils"):
             assert name not in dir(importlib.import_module(f"pullback.{home}" if home else "pullback"))
+
+
+@pytest.mark.parametrize(
+    ("home", "name", "said"),
+    [
+        (pb.linalg, "sovle", "did you mean pullback.linalg.solve?"),
+        (pb.func, "value_and_gard", "did you mean pullback.func.value_and_grad?"),
+        (pb.nn.functional, "mseloss", "did you mean pullback.nn.functional.mse_loss?"),
+        (pb.autograd, "backwrd", "did you mean pullback.autograd.backward?"),
+        (pb, "array", "pullback.tensor(data)"),
+        (pb.special, "gamma", "x.lgamma().exp()"),
+        (pb.func, "jacobian", "it is pullback.autograd.functional.jacobian"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_found(home, name, said):
+    with pytest.raises(AttributeError, match=re.escape(said)):
+        getattr(home, name)

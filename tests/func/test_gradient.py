@@ -96,3 +96,30 @@ def test_an_infinite_loss_does_not_spoil_the_derivative_of_its_gradient():
     with np.errstate(divide="ignore"):
         found = pb.func.grad(inner)(np.array([0.0, 2.0, 4.0]))
     np.testing.assert_array_equal(found, [-np.inf, -0.25, -0.0625])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: pb.func.grad(lambda x: x)(np.ones(2)),
+        lambda: pb.func.grad(lambda x: x * 1j)(1.0),
+        lambda: pb.func.grad(lambda x: "a")(1.0),
+        lambda: pb.func.grad(lambda x: x)(np.ones(2, int)),
+        lambda: pb.func.grad(lambda x: x)("a"),
+        lambda: pb.func.grad(lambda x: x)(None),
+        lambda: pb.func.grad(lambda x: x, argnums=3)(1.0),
+    ],
+)
+def test_errors_about_the_arguments_and_the_value_name_the_transform(call):
+    with pytest.raises((RuntimeError, TypeError, IndexError), match=r"^func\.grad: "):
+        call()
+
+
+def test_errors_of_the_function_stay_as_they_are():
+    def inner(x):
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match="^mine$"):
+        pb.func.grad(inner)(1.0)
+    with pytest.raises(RuntimeError, match=r"^func\.grad: the function must return"):  # that of the inner one
+        pb.func.value_and_grad(lambda x: pb.func.grad(lambda y: y * np.ones(2))(x))(1.0)

@@ -158,3 +158,47 @@ def test_nothing_is_watched_afterwards():
     with pytest.raises(ZeroDivisionError):
         grad(lambda x: 1 / 0)(X)
     assert not WATCHED
+
+
+class Forgetful(pb.autograd.Function):
+    """Its backward lacks a `return`."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        2 * ctx.saved_tensors[0] * grad
+
+
+def forgetful(x):
+    return Forgetful.apply(x).sum()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda: grad(forgetful)(X),
+        lambda: grad(lambda d: forgetful(d["w"]) + d["v"].sum())({"w": X, "v": X})["w"],
+        lambda: grad(lambda x: grad(forgetful)(x).sum())(X),
+        lambda: pb.autograd.functional.jacobian(lambda x: Forgetful.apply(x), X),
+        lambda: pb.autograd.functional.vjp(forgetful, X)[1],
+        lambda: pb.autograd.functional.jvp(forgetful, X, X)[1],
+        lambda: pb.autograd.functional.hvp(forgetful, X, X)[1],
+        lambda: pb.autograd.functional.hessian(forgetful, X),
+    ],
+)
+def test_a_backward_that_returns_none_is_named(transform):
+    with pytest.warns(IndependentResultWarning, match=r"the backward of Forgetful \(.*returned None") as caught:
+        result = transform()
+    assert not np.any(result)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_a_backward_that_returns_none_for_what_has_other_gradients_is_right():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(grad(lambda x: forgetful(x) + x.sum())(X), np.ones(3))

@@ -1,5 +1,7 @@
 """In-place writes inside nested transforms, of values that outer ones differentiate: as the program without them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,43 @@ def test_written_values_keep_the_derivative_of_the_outer_level(written, outer):
     expected = nested(without, inner, outer, in_place=False)
     assert_close(nested(in_place, inner, outer, in_place=True), expected, rtol=1e-14, atol=0)
     assert inner.tolist() == (A + 0.5).tolist()
+
+
+DIRECTION = np.array([1.0, 0.5, -0.3])
+TRANSFORMS = {
+    "grad": lambda g, y: (pb.func.grad(g)(y) * np.arange(1, 4)).sum(),
+    "jvp": lambda g, y: pb.func.jvp(g, (y,), (DIRECTION,))[1],
+}
+
+
+def started(y, how):
+    """What is written into: made of y, or a constant of its shape."""
+    return {"product": lambda: y * 2, "copy": lambda: y.copy(), "zeros": lambda: np.zeros_like(y)}[how]()
+
+
+@pytest.mark.filterwarnings("ignore::pullback.core.errors.IndependentResultWarning")
+@pytest.mark.parametrize("captured", [True, False], ids=["captured", "argument"])
+@pytest.mark.parametrize("how", ["product", "copy", "zeros"])
+@pytest.mark.parametrize("nest", ["grad jvp", "jvp jvp", "jvp grad", "grad jvp jvp", "jvp grad jvp"])
+@pytest.mark.parametrize("written", WRITES.values(), ids=WRITES)
+def test_written_values_keep_their_derivatives_through_jvp(written, nest, how, captured):
+    outermost, *inner = nest.split()
+
+    def f(x, in_place):
+        def g(y):
+            z = started(y, how)
+            if in_place:
+                written[0](z, x, y)
+            else:
+                z = written[1](z, x, y)
+            return (z * z * y).sum()
+
+        for name in inner[::-1]:
+            g = partial(TRANSFORMS[name], g)
+        return g(A + 0.5 if captured else x * 1)
+
+    actual = TRANSFORMS[outermost](lambda x: f(x, in_place=True), A)
+    assert_close(actual, TRANSFORMS[outermost](lambda x: f(x, in_place=False), A), rtol=1e-13, atol=1e-13)
 
 
 def test_constants_of_lower_levels_are_written_as_they_are():

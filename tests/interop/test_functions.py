@@ -6,6 +6,7 @@ import pytest
 import pullback as pb
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
+from pullback.testing import assert_close
 
 m = np.array([[0.3, -0.7, 1.1, 2.3], [1.9, 0.2, -1.3, 0.8], [-0.4, 1.6, 0.9, -2.1]])
 mask = np.array([[True, False, True, True], [False, True, True, False], [True, True, False, True]])
@@ -342,6 +343,7 @@ CONSTANT = {
 
 # Tested below by themselves: without values to compare, with files, or with `like=`.
 APART = {
+    "fft.fft2", "fft.fftn", "fft.ifft2", "fft.ifftn", "fft.irfft2", "fft.irfftn", "fft.rfft2", "fft.rfftn",
     "arange", "array", "asanyarray", "asarray", "copyto", "empty", "empty_like", "eye", "fill_diagonal", "full",
     "identity", "ones", "place", "put", "put_along_axis", "putmask", "save", "savetxt", "savez", "savez_compressed",
     "tri", "zeros",
@@ -508,3 +510,34 @@ def test_ranges_are_differentiable_in_their_ends(f):
     for steps in (0, 1, 4):
         assert pb.autograd.gradcheck(lambda a, b: f(a, b, steps), (a, b), check_forward_ad=True)  # noqa: B023 - at once
     assert pb.autograd.gradgradcheck(lambda a, b: f(a, b, 4), (a, b))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("values", [[0.3, 0.7, 1.0, 2.1], [0.7, 0.7, 0.7, 0.7]])
+@pytest.mark.parametrize(
+    "edges",
+    [
+        lambda x: np.histogram(x, bins=3)[1],
+        lambda x: np.histogram(x, bins=3, density=True)[0],
+        lambda x: np.histogram_bin_edges(x, bins=4),
+        lambda x: np.histogram2d(x, x[::-1] * x, bins=2)[2],
+        lambda x: pb.histogram(x, 3)[1] if isinstance(x, pb.Tensor) else np.histogram(x, bins=3)[1],
+        lambda x: (
+            pb.histogramdd(np.stack([x, x * x], -1), 3)[1][1] if isinstance(x, pb.Tensor) else np.histogram(x * x, 3)[1]
+        ),
+    ],
+)
+def test_edges_of_histograms_move_at_every_level(edges, values, dtype):
+    x, step = np.array(values), 1e-6
+    assert_close(
+        np.asarray(edges(pb.tensor(x.astype(dtype)))), edges(x.astype(dtype)), rtol=1e-6 * (dtype == np.float32), atol=0
+    )
+    if dtype != np.float64 or x[0] == x[-1]:  # the extremes have no second derivative where they are many
+        return
+
+    def slope(x):
+        return pb.func.grad(lambda y: (edges(y) ** 3).sum())(x)[0]
+
+    wanted = [(slope(x + step * e) - slope(x - step * e)) / (2 * step) for e in np.eye(4)]
+    for transform in (pb.func.grad(slope), lambda x: np.array([pb.func.jvp(slope, (x,), (e,))[1] for e in np.eye(4)])):
+        assert_close(transform(x), np.array(wanted), rtol=1e-6, atol=1e-6)

@@ -146,3 +146,17 @@ def test_what_equal_eigenvalues_leave_open_is_refused():
 def test_masking_the_argument_is_always_right():
     _, (grad,) = value_and_gradients(lambda x: pb.where(x > 0, pb.where(x > 0, x, 1.0).sqrt(), 0.0), ([0.0, 4.0],))
     assert grad.tolist() == [0.0, 0.25]
+
+
+def test_a_variance_below_eps_moves_alike_in_both_modes_and_at_every_order():
+    def f(var):
+        return pb.nn.functional.gaussian_nll_loss(np.array([0.5, 1.0]), np.zeros(2), var, eps=0.1)
+
+    var = np.array([0.05, 0.5])
+    slope = pb.func.grad(f)(var)
+    assert slope.tolist() == pytest.approx([-3.75, -0.5])
+    assert [pb.func.jvp(f, (var,), (e,))[1] for e in np.eye(2)] == pytest.approx(slope.tolist())
+    for twice in (lambda e: pb.func.grad(lambda w: pb.func.jvp(f, (w,), (e,))[1])(var),
+                  lambda e: pb.func.jvp(pb.func.grad(f), (var,), (e,))[1],
+                  lambda e: pb.func.grad(lambda w: (pb.func.grad(f)(w) * e).sum())(var)):  # fmt: skip
+        assert np.stack([twice(e) for e in np.eye(2)]).ravel().tolist() == pytest.approx([100.0, 0, 0, 3.0])

@@ -222,3 +222,46 @@ def test_threads_are_careful_each_for_itself():
         for thread in threads:
             thread.join()
     assert not failures
+
+
+@pytest.mark.parametrize("pool", [pb.nn.functional.lp_pool1d, pb.nn.functional.lp_pool2d])
+def test_the_zero_slope_of_a_pool_of_zeros_is_no_mask(pool):
+    dims = 1 if pool is pb.nn.functional.lp_pool1d else 2
+
+    def f(x):
+        return pool(x.sqrt().reshape((1,) * dims + (-1,)), 2.0, 2 if dims == 1 else (1, 2)).sum()
+
+    x = np.array([0.0, 0.0, 4.0, 9.0])
+    slope = pb.func.grad(f)(x)
+    assert np.isnan(slope[:2]).all()
+    assert np.isfinite(slope[2:]).all()
+    assert np.isnan(pb.func.jvp(f, (x,), (np.ones(4),))[1])
+    assert (
+        pb.func.grad(lambda x: pool(x.reshape((1,) * dims + (-1,)), 2.0, (1,) * (dims - 1) + (2,)).sum())(
+            np.zeros(4)
+        ).tolist()
+        == [0.0] * 4
+    )
+
+
+@pytest.mark.parametrize("x", [-0.5, 1.5, np.nan])
+def test_logit_outside_of_its_domain_is_nan_at_every_order(x):
+    f = pb.logit
+    for _ in range(3):
+        f = pb.func.grad(f)
+        assert np.isnan(f(np.array(x)))
+
+
+def test_logit_clamped_is_constant_outside_and_nan_at_nan():
+    slope = pb.func.grad(lambda x: pb.logit(x, 0.1))
+    assert [slope(np.array(x)) for x in (-0.5, 0.05, 1.5)] == [0.0] * 3
+    assert pb.func.grad(slope)(np.array(0.05)) == 0
+    assert np.isnan(slope(np.array(np.nan)))
+
+
+def test_zeros_of_grad_outputs_count_unless_a_derivative_by_them_is_recorded():
+    x, v = pb.tensor([0.0, 1.0, 4.0], requires_grad=True), pb.tensor([0.0, 0.0, 1.0], requires_grad=True)
+    assert pb.autograd.grad(x.sqrt(), x, v)[0].tolist() == [0.0, 0.0, 0.25]
+    recorded = pb.autograd.grad(x.sqrt(), x, v, create_graph=True)[0].tolist()
+    assert np.isnan(recorded[0])
+    assert recorded[1:] == [0.0, 0.25]

@@ -141,6 +141,15 @@ class DualArray:
         inside = values if self.primal is None else self.primal.around(values)
         return DualArray(inside, self.tangent, self.level, self.co, self.apart, self._mask())
 
+    def components(self) -> Iterator[tuple[frozenset[int], Any, str]]:
+        """(numbers of the levels whose tangent it is, holder, attribute) of each array inside."""
+        for name, own in (("primal", frozenset[int]()), ("tangent", frozenset((self.level.number,)))):
+            part = getattr(self, name)
+            if type(part) is DualArray:
+                yield from ((own | numbers, holder, inside) for numbers, holder, inside in part.components())
+            elif part is not None:
+                yield own, self, name
+
     def carries_derivative(self) -> bool:
         """Whether something would be lost if the primal were taken alone."""
         array: Any = self

@@ -121,7 +121,8 @@ class FwTangentBackward0(Node):
 CROSSINGS = frozenset({MakeDualBackward0, FwPrimalBackward0, FwTangentBackward0})
 
 
-def _record_pack(out: Tensor, primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> None:
+def record_pack(out: Tensor, primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> None:
+    """Record `pack` of Tensors."""
     node = start_node(MakeDualBackward0, out)
     node._next0, node._next1, node.level = port(primal), port(tangent), level
 
@@ -137,7 +138,9 @@ def _record_tangent(out: Tensor, dual: Any, level: ForwardLevel) -> None:
 
 
 # -- the operators: on Tensors, recorded, or on raw arrays -----------------------------------------------------------
-_PACK = Operator("make_dual", "_make_dual", ((0, "primal"), (1, "tangent")), record=_record_pack)
+_PACK = Operator(
+    "make_dual", "_make_dual", ((0, "primal"), (1, "tangent")), record=record_pack, optional=("primal", "tangent")
+)
 _PRIMAL = Operator("primal_of", "_fw_primal", ((0, "dual"),), record=_record_primal)
 _TANGENT = Operator("tangent_of", "_fw_tangent", ((0, "dual"),), record=_record_tangent)
 OPERATORS = frozenset({_PACK, _PRIMAL, _TANGENT})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.dual.array import DualArray, plain_part
-from pullback.arrays.dual.boundary import OPERATORS, at_level, make_dual, primal_of
+from pullback.arrays.dual.boundary import OPERATORS, at_level, make_dual, pack, primal_of, record_pack
 from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
@@ -135,8 +135,8 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
             f"{name} would write a value with a tangent into a tensor around {with_article(memory)}, which has "
             "views but no strides by which the tangent could be shared; use the out-of-place form."
         )
-    zeros = tangents.under(memory) if tangents and not isinstance(owner._array, Tensor) else _zeros_like(owner._array)
-    become(owner, make_dual(before, wrap(zeros, owner._level), level))
+    zeros = tangents.under(memory) if tangents else DUAL.zeros_like(owner._array)
+    become(owner, _made_dual(before, zeros, level))
     base = at_level(owner, level)
     if base is not None and not views:
         base.untouched = np.ones(owner.shape, bool)
@@ -147,8 +147,14 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
             relate(base, made)
 
 
-def _zeros_like(array: Any) -> Any:
-    return DUAL.zeros_like(array)
+def _made_dual(tensor: Tensor, tangent: Any, level: ForwardLevel) -> Tensor:
+    """`tensor` with a tangent, at its own level also where it is around a tensor of a lower one."""
+    if not isinstance(tensor._array, Tensor):
+        return make_dual(tensor, wrap(tangent, tensor._level), level)  # type: ignore[no-any-return]
+    out = wrap(pack(tensor._array, tangent, level, False), tensor._level)
+    if tensor._requires_grad and modes.current().records(tensor._level):
+        record_pack(out, tensor, None, level, False)
+    return out
 
 
 class _Zeros:

@@ -12,6 +12,7 @@ from pullback.core.dispatch import table_of
 from pullback.core.errors import InplaceError
 from pullback.core.mixed import on_wrapped
 from pullback.core.mutation import write_array
+from pullback.core.outer_levels import constant_part
 from pullback.core.tensor import Tensor, ndarray
 
 _BINARY = {
@@ -76,7 +77,7 @@ def _assign(self: DualArray, name: str, value: Any) -> None:
 
 def _write(part: Any, name: str, value: Any) -> None:
     if type(part) is ndarray:
-        write_array(name, part, value)
+        write_array(name, part, constant_part(value))
     elif isinstance(part, Tensor):
         part.copy_(value)
     else:

@@ -6,6 +6,7 @@ chance.
 """
 
 import math
+import operator
 import threading
 
 import numpy as np
@@ -44,9 +45,13 @@ def manual_seed(seed):
     -------
     numpy.random.Generator
     """
+    try:
+        whole = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"manual_seed(): seed must be an int, got {seed!r}.") from None
     generator = default_generator()
     with _lock:
-        generator.bit_generator.state = np.random.PCG64(int(seed) % 2**64).state
+        generator.bit_generator.state = np.random.PCG64(whole % 2**64).state
     return generator
 
 

@@ -22,12 +22,22 @@ def alias(self):
 
 def reshape(self, shape):
     """self under another shape: a view where the strides allow, else a copy."""
-    return self.reshape(shape)
+    out = self.reshape(shape)
+    if out.shape != shape:  # as where -1 stands in it
+        _refuse_negative(shape)
+    return out
+
+
+def _refuse_negative(shape):
+    """Raise for a size below -1, which NumPy takes for -1."""
+    for size in shape if isinstance(shape, (tuple, list)) else (shape,):
+        if size < -1:
+            raise ValueError(f"invalid shape dimension {size}: a size is -1, for what is left over, or not negative")
 
 
 def view(self, size):
     """self under another shape, on the same memory; refused where that is impossible."""
-    out = self.reshape(size)
+    out = reshape(self, size)
     # A copy cannot overlap the original, and the bounds check costs less than asking for strides beforehand.
     if not self.flags.c_contiguous and out.size and not np.may_share_memory(out, self):
         raise RuntimeError(

@@ -13,6 +13,7 @@ from pullback.autograd.checkpoint.log import Comparison
 from pullback.autograd.checkpoint.reentrant import CheckpointFunction
 from pullback.core import modes
 from pullback.core.blocks import Steps
+from pullback.core.errors import type_name
 from pullback.core.modes import ModeSwitch
 
 _early_stop: contextvars.ContextVar[bool | None] = contextvars.ContextVar("pullback_early_stop", default=None)
@@ -137,6 +138,7 @@ def checkpoint(
     >>> x.grad
     tensor([0.20747904, 0.04751803])
     """
+    _check("checkpoint", function, use_reentrant, preserve_rng_state, debug, early_stop)
     if determinism_check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check!r}.")
     if not callable(context_fn):
@@ -175,6 +177,22 @@ def checkpoint(
         again=again, explain=explain,
     )  # fmt: skip
     return frame.run(args, kwargs, inside)
+
+
+def _check(name: str, function: Any, use_reentrant: Any, preserve_rng_state: Any, debug: Any, early_stop: Any) -> None:
+    """Refuse what is no function, and switches that are neither True nor False."""
+    if not callable(function):
+        raise TypeError(
+            f"{name}(): the first argument must be the function to run, got {type_name(function)}. Write "
+            f"{name}(function, *its_arguments)."
+        )
+    given = {
+        "use_reentrant": use_reentrant, "preserve_rng_state": preserve_rng_state, "debug": debug,
+        "early_stop": early_stop,
+    }  # fmt: skip
+    for switch, value in given.items():
+        if not isinstance(value, int):
+            raise TypeError(f"{name}(): {switch} must be True or False, got {value!r}.")
 
 
 def _how_to_see_more(error: CheckpointError) -> CheckpointError:

@@ -179,8 +179,28 @@ class _Input:
     def get(self, frame: Any) -> Any:
         """The tensor, in its place in the graph."""
         if type(self.version) is Packed:
-            return self.version.tensor(self.held, frame, None)
-        return checked(self.held, self.version, frame)
+            return _still_dual(self.version.tensor(self.held, frame, None))
+        return _still_dual(checked(self.held, self.version, frame))
+
+
+def _still_dual(tensor: Tensor) -> Tensor:
+    """A tensor with its tangents, also where their forward level has ended: the backward of a jvp comes after it."""
+    array: Any = tensor._array
+    if isinstance(array, Tensor):
+        made: Any = _still_dual(array)
+    elif hasattr(array, "lasting"):
+        made = array.lasting()
+        for _, holder, attribute in list(made.components()):
+            part = getattr(holder, attribute)
+            if isinstance(part, Tensor):  # of an outer transform, whose tangents these may be too
+                setattr(holder, attribute, _still_dual(part))
+    else:
+        return tensor
+    if made is array:
+        return tensor
+    out = wrap(made, tensor._level)
+    out._counter, out._fn, out._requires_grad = counter_of(tensor), port(tensor), tensor._requires_grad
+    return out
 
 
 class _Hold(saved_tensors_hooks):

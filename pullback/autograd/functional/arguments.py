@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pullback.autograd.api import gradients_of
+from pullback.autograd.withheld import keepers, reached
 from pullback.core import cuts, modes
 from pullback.core.dispatch import TENSOR
 from pullback.core.errors import DtypeError, GradientError
 from pullback.core.factory import asarray
+from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 
@@ -59,6 +61,7 @@ class Point:
                 "for this call: `with pullback.inference_mode(False):`."
             )
         self.name, self.strict, self.asks_for_graph = name, strict, create_graph
+        self.withheld: dict[int, list[str]] = {}  # input -> Functions whose backward returned None on the way to it
         self.depends = False  # in forward mode: whether an output had a tangent
         given = _tensors(inputs, "inputs", name)
         if not given.tensors:
@@ -177,7 +180,26 @@ class Point:
         connected, given = zip(*pairs, strict=True)
         found: tuple[Tensor | None, ...]
         found = gradients_of(connected, tuple(inputs), given, retain_graph, create_graph, allow_unused=True)
+        self._look_for_withheld(connected, inputs, found)
         return found
+
+    def _look_for_withheld(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], found: Gradients) -> None:
+        """Remember the custom Functions because of which an input has no gradient."""
+        missing = [(x, i) for x, g in zip(inputs, found, strict=True) if g is None for i in self._number_of(x)]
+        if not missing:
+            return
+        nodes = reached(edge.node() for edge in map(port, outputs) if edge is not None)
+        for x, i in missing:
+            if names := keepers(nodes, x):
+                self.withheld[i] = names
+
+    def _number_of(self, x: Tensor) -> list[int]:
+        return [i for i, own in enumerate(self.inputs.tensors) if own is x]
+
+    def say_withheld(self, i: int) -> None:
+        """Warn that zeros stand for the derivative by an input because a custom Function gave none."""
+        if i in self.withheld:
+            cuts.warn_withheld(self.run, f"functional.{self.name}", self.function, f"input {i}", self.withheld.pop(i))
 
     def zero_cotangents(self, tensors: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """Zeros that require grad: the variables in which a vjp is linear. None for what has no derivative."""

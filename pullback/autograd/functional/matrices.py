@@ -182,12 +182,17 @@ def _assembled(point: Point, outputs: Bundle, names: Sequence[str], *, conjugate
 def _block_row(point: Point, output: Tensor, name: str) -> list[Tensor]:
     """The Jacobian of one output by every input."""
     rows: list[list[Tensor]] = [[] for _ in point.inputs.tensors]
+    undefined = [True for _ in rows]
     for j in range(output.numel()):
         row = _gradient_of_element(point, output, j)
         for i, (g, x) in enumerate(zip(row, point.inputs.tensors, strict=True)):
             if point.strict:
                 _check_row(point, g, name, i)
             rows[i].append(TENSOR.zeros_like(x) if g is None else g)
+            undefined[i] = undefined[i] and g is None
+    for i in range(len(rows)):
+        if undefined[i]:
+            point.say_withheld(i)
     shapes = [(*output.shape, *x.shape) for x in point.inputs.tensors]
     return [
         TENSOR.reshape(TENSOR.stack(found), shape) if found else _empty(x, shape)

@@ -60,6 +60,8 @@ def filled(
     In strict mode neither None nor, under create_graph, a result without history will do: `missing` and `constant`
     say of what each is a sign, with {} for the number.
     """
+    for i in list(point.withheld):
+        point.say_withheld(i)
     found = []
     for i, (result, x) in enumerate(zip(results, like, strict=True)):
         if point.strict and result is None:

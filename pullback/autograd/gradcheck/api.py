@@ -110,6 +110,16 @@ def gradcheck(
         check_batched_forward_grad=check_batched_forward_grad,
         masked=masked,
     )
+    _check_switches(
+        "gradcheck",
+        raise_exception=raise_exception,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_forward_ad=check_forward_ad,
+        check_backward_ad=check_backward_ad,
+        fast_mode=fast_mode,
+    )
+    _check_sizes("gradcheck", eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol)
     if not check_backward_ad and not check_forward_ad:
         raise ValueError(
             "gradcheck: check_backward_ad=False and check_forward_ad=False leave nothing to check; set one of them."
@@ -178,6 +188,18 @@ def gradgradcheck(
     True
     """
     _refuse_options(check_batched_grad=check_batched_grad, masked=masked)
+    _check_switches(
+        "gradgradcheck",
+        gen_non_contig_grad_outputs=gen_non_contig_grad_outputs,
+        raise_exception=raise_exception,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_fwd_over_rev=check_fwd_over_rev,
+        check_rev_over_rev=check_rev_over_rev,
+        check_rev_over_fwd=check_rev_over_fwd,
+        fast_mode=fast_mode,
+    )
+    _check_sizes("gradgradcheck", eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol)
     if not (check_rev_over_rev or check_fwd_over_rev or check_rev_over_fwd):
         raise ValueError(
             "gradgradcheck: nothing is left to check; set check_rev_over_rev, check_fwd_over_rev or check_rev_over_fwd."
@@ -317,6 +339,23 @@ def _random_like(output: Tensor, strided: bool, seed: int) -> Tensor:
         cotangent = cotangent + 1j * rng.uniform(-1, 1, shape)
     cotangent = np.asarray(cotangent).astype(values.dtype)
     return from_numpy(cotangent[..., ::2] if strided and values.ndim else cotangent).requires_grad_()
+
+
+def _check_switches(function: str, **switches: Any) -> None:
+    """Raise for what should be True or False and is neither."""
+    for name, value in switches.items():
+        if not isinstance(value, (bool, np.bool_, int)):
+            raise TypeError(f"{function}: {name} must be True or False, got {value!r}.")
+
+
+def _check_sizes(function: str, **sizes: Any) -> None:
+    """Raise for a step that is no positive finite number, or a tolerance that is negative or nan."""
+    for name, value in sizes.items():
+        what = "a positive finite number" if name == "eps" else "a number that is not negative"
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or isinstance(value, complex):
+            raise TypeError(f"{function}: {name} must be {what}, got {value!r}.")
+        if not value >= 0 or (name == "eps" and value in (0, np.inf)):
+            raise ValueError(f"{function}: {name} must be {what}, got {value!r}.")
 
 
 def _refuse_options(**options: bool | None) -> None:

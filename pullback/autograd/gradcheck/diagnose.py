@@ -45,6 +45,10 @@ def _diagnosed(
             return [(found, "")]
     if rule is not None and (found := not_linear(rule, forward)):
         return [(found, "")]
+    if found := _unreliable(problem, blocks, bad):
+        return [
+            (found, "")
+        ]  # or else their error, which curvature makes about the same everywhere, looks like a factor
     swapped = _swapped_inputs(problem, blocks, bad) or _swapped_outputs(problem, blocks, bad)
     findings = [(swapped, "")] if swapped else []
     for number in dict.fromkeys(b.input_number for b in bad):
@@ -55,8 +59,6 @@ def _diagnosed(
             found = _another_inputs(problem, blocks, mine) or _factor_of_values(problem, mine)
             named = [found] if found else []
         findings += [(d, where) for d in named]
-    if not findings and (found := _unreliable(problem, blocks, bad)):
-        findings = [(found, "")]
     return findings
 
 

@@ -79,12 +79,16 @@ def _counted(columns, edges, moving, density, weights, dtype=int):
 
 
 def spanning(edges, a):
-    """Edges that divide the range of `a`, which move with its extremes: the same numbers, with their derivative."""
+    """Edges that divide the range of `a`, which move with its extremes: the same numbers, with their derivative.
+
+    As in `ops.composite.histograms`: the outermost edges are the constants that stand against the extremes.
+    """
     if not isinstance(a, Tensor) or not a.size or a.dtype.kind != "f":
         return edges
-    part = np.linspace(0, 1, len(edges))
+    part = np.linspace(0, 1, len(edges), dtype=edges.dtype)
     low, high = ops.amin(a), ops.amax(a)
-    return edges + ((low - low.detach()) * (1 - part) + (high - high.detach()) * part)
+    half = ops.to(low == high, a.dtype) * 0.5
+    return edges + ((low - half - edges[0]) * (1 - part) + (high + half - edges[-1]) * part)
 
 
 def _weights(weights, shape):

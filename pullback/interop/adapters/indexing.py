@@ -4,6 +4,7 @@ import numpy as np
 
 from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
+from pullback.core.users_call import users_call
 from pullback.interop.operands import array, axes_of, deliver, floating, needs_grad, only, ops, values
 from pullback.interop.registry import numpy_object, rule
 from pullback.interop.suggest import unsupported
@@ -208,8 +209,8 @@ def _filling(name):
         if any(map(needs_grad, (*args, *kwargs.values()))):
             raise DetachingError(
                 f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its gradient "
-                "(so would np.full and np.full_like, which call it). Make a Tensor with np.broadcast_to, np.where or "
-                "np.full_like(t, value), or write into a Tensor."
+                f"(so would np.full and np.full_like, which call it).{users_call().where()}Make a Tensor with "
+                "np.broadcast_to, np.where or np.full_like(t, value), or write into a Tensor."
             )
         plain = [values(x, name) if isinstance(x, Tensor) else x for x in args]
         kwargs = {key: values(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()}

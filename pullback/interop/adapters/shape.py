@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, axes_of, only, ops, refuse, values
+from pullback.interop.operands import array, axes_of, deliver, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -158,6 +158,22 @@ def axes_of_each(axis, ndim):
 def rot90(m, k=1, axes=(0, 1)):
     """np.rot90."""
     return ops.rot90(array(m), k, tuple(axes))
+
+
+def _of_several_dimensions(name):
+    """The rule of np.fft.fft2 and the like: our functions take NumPy's `s`, `axes` and `norm` by position."""
+    axes_by_default = (-2, -1) if name.endswith("2") else None
+
+    @rule(f"fft.{name}")
+    def transform(a, s=None, axes=axes_by_default, norm=None, out=None):
+        a = array(a)
+        if axes is None:
+            axes = tuple(range(-len(s), 0)) if s is not None else tuple(range(a.ndim))
+        return deliver(f"fft.{name}", getattr(ops, f"fft_{name}")(a, s, tuple(axes), norm), out)
+
+
+for _name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"):
+    _of_several_dimensions(_name)
 
 
 @rule("fft.fftshift")

@@ -13,32 +13,32 @@ _SCALES = {
 
 def fft_fft(self, n=None, dim=-1, norm=None, *, ops):
     """The transform along one dimension."""
-    return _to_complex("fft", self, *_one(n, dim), norm, True, ops)
+    return _to_complex("fft", self, *_one("fft", n, dim), norm, True, ops)
 
 
 def fft_ifft(self, n=None, dim=-1, norm=None, *, ops):
     """The inverse transform along one dimension."""
-    return _to_complex("ifft", self, *_one(n, dim), norm, False, ops)
+    return _to_complex("ifft", self, *_one("ifft", n, dim), norm, False, ops)
 
 
 def fft_rfft(self, n=None, dim=-1, norm=None, *, ops):
     """Half the transform of real numbers along one dimension."""
-    return _half("rfft", self, *_one(n, dim), norm, ops)
+    return _half("rfft", self, *_one("rfft", n, dim), norm, ops)
 
 
 def fft_irfft(self, n=None, dim=-1, norm=None, *, ops):
     """The real inverse of rfft along one dimension."""
-    return _to_real("irfft", self, *_one(n, dim), norm, ops)
+    return _to_real("irfft", self, *_one("irfft", n, dim), norm, ops)
 
 
 def fft_hfft(self, n=None, dim=-1, norm=None, *, ops):
     """The real transform of half a Hermitian signal along one dimension."""
-    return _hermitian("hfft", self, *_one(n, dim), norm, ops)
+    return _hermitian("hfft", self, *_one("hfft", n, dim), norm, ops)
 
 
 def fft_ihfft(self, n=None, dim=-1, norm=None, *, ops):
     """Half the inverse transform of real numbers along one dimension."""
-    return _inverse_hermitian("ihfft", self, *_one(n, dim), norm, ops)
+    return _inverse_hermitian("ihfft", self, *_one("ihfft", n, dim), norm, ops)
 
 
 def fft_fft2(self, s=None, dim=(-2, -1), norm=None, *, ops):
@@ -113,7 +113,9 @@ def fft_ifftshift(self, dim=None, *, ops):
     return ops.roll(self, [(self.shape[d] + 1) // 2 for d in dims], dims)
 
 
-def _one(n, dim):
+def _one(name, n, dim):
+    if n is not None and n < 1:  # among the sizes of several dimensions -1 stands for that of the input
+        raise RuntimeError(f"{name}: invalid number of data points ({n}) specified")
     return None if n is None else (n,), (dim,)
 
 

@@ -42,10 +42,15 @@ def _edges(self, bins, range, ops):
 
 
 def _spanning(edges, column, ops):
-    """The same numbers, which move with the extremes of the column."""
+    """The same numbers, which move with the extremes of the column.
+
+    The outermost edges are those extremes, so their difference is 0 and moves; half of 1 apart where both are equal.
+    Constants of every level stand against the extremes this way: detach() would give that of the innermost alone.
+    """
     part = np.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
     low, high = ops.amin(column, ()), ops.amax(column, ())
-    return edges + ((low - _constant(low)) * (1 - part) + (high - _constant(high)) * part)
+    half = ops.to(ops.eq(low, high), edges.dtype) * 0.5
+    return edges + ((low - half - edges[0]) * (1 - part) + (high + half - edges[-1]) * part)
 
 
 def _constant(x):

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.losses import check_reduction
-from pullback.core.modes import no_grad
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import reduced
 
@@ -33,13 +32,13 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     check_reduction("gaussian_nll_loss", reduction)
     require_arrays("gaussian_nll_loss", input=input, target=target)
     var = var if hasattr(var, "dtype") else ops.full_like(input, var)
-    with no_grad():
-        if bool(ops.any(ops.lt(var, 0))):
-            raise ValueError("gaussian_nll_loss(): var has negative elements.")
-        lift = ops.clamp_min(eps - var, 0.0)
+    numbers = var.numpy(force=True) if hasattr(var, "numpy") else np.asarray(var)  # constants of every level
+    if (numbers < 0).any():
+        raise ValueError("gaussian_nll_loss(): var has negative elements.")
+    lift = np.maximum(eps - numbers, 0)
     if var.shape != input.shape and var.ndim:
         if var.shape == input.shape[:-1]:
-            var, lift = ops.unsqueeze(var, -1), ops.unsqueeze(lift, -1)
+            var, lift = ops.unsqueeze(var, -1), lift[..., None]
         elif var.shape[:-1] != input.shape[:-1] or var.shape[-1] != 1:
             raise ValueError(
                 "gaussian_nll_loss(): var must have the shape of input, or that with one element (or none) in the "

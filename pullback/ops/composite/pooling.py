@@ -138,7 +138,8 @@ def _power_sum(name, dims, input, norm_type, kernel_size, stride, ceil_mode, ops
     if norm_type == 1:
         return total
     empty = ops.eq(total, 0)  # the root has no slope there; like a norm of zeros it gets 0
-    return ops.where(empty, 0.0, ops.where(empty, 1.0, total) ** (1.0 / norm_type))
+    zero = 0.0 * total if norm_type > 1 else 0.0  # a computed zero, no mask: before it an infinite slope gives nan
+    return ops.where(empty, zero, ops.where(empty, 1.0, total) ** (1.0 / norm_type))
 
 
 # -- maxima ----------------------------------------------------------------------------------------------------------

@@ -116,12 +116,18 @@ def tensor_split(self, indices_or_sections, dim=0, *, ops):
     size = self.shape[dim]
     cuts = indices_or_sections.tolist() if hasattr(indices_or_sections, "tolist") else indices_or_sections
     if not isinstance(cuts, (tuple, list)):
+        if not isinstance(cuts, int) and not hasattr(cuts, "__index__"):
+            raise TypeError(f"tensor_split: the number of sections must be an int, got {cuts!r}")
         if cuts < 1:
             raise RuntimeError(f"tensor_split: the number of sections must be positive, got {cuts}")
         if cuts > max(size, MANY_PARTS):
             raise RuntimeError(f"tensor_split: {cuts} sections of dimension {dim}, whose size is {size}, are too many")
         each, more = divmod(size, cuts)
         cuts = [i * each + min(i, more) for i in range(1, cuts)]
+    elif not all(isinstance(cut, int) or hasattr(cut, "__index__") for cut in cuts):
+        raise TypeError(
+            f"tensor_split: indices_or_sections must be a number of sections or a list of whole positions, got {cuts}"
+        )
     before = (slice(None),) * (dim % self.ndim)
     pieces = (slice(start, end) for start, end in pairwise([None, *cuts, None]))
     return tuple(ops.slice_view(self, (*before, piece)) for piece in pieces)

@@ -10,7 +10,8 @@ __all__ = [
     "cross_entropy_curvature",
     "dropped_out",
     "gelu_second",
-    "linear_backward",
+    "linear_to_input",
+    "linear_to_weight",
     "mse_loss_backward",
     "mse_loss_jvp",
     "softsign_product",
@@ -33,20 +34,22 @@ def as_matrix(x, *, ops):
 
 
 # -- layers ----------------------------------------------------------------------------------------------------------
-def linear_backward(grad, input, weight, grad_input_mask, *, ops):
-    """(gradient to input, to weight): one matrix product each, of transposed views."""
-    to_input, to_weight = grad_input_mask
-    if grad.ndim == 2 and grad.dtype.kind == "f":  # the commonest case, in as few steps as there can be
-        return ops.matmul(grad, weight) if to_input else None, ops.matmul(grad.T, input) if to_weight else None
+def linear_to_input(grad, weight, *, ops):
+    """The gradient to the input: one matrix product."""
     if weight.ndim == 1:  # one output feature, without a dimension for it
-        column = ops.unsqueeze(grad, -1)
-        return column * conj(weight) if to_input else None, column * conj(input) if to_weight else None
-    grad_input = ops.matmul(grad, conj(weight)) if to_input else None
-    if not to_weight:
-        return grad_input, None
+        return ops.unsqueeze(grad, -1) * conj(weight)
+    return ops.matmul(grad, conj(weight))
+
+
+def linear_to_weight(grad, input, *, ops):
+    """The gradient to the weight: one matrix product, of a transposed view."""
+    if grad.ndim < input.ndim:  # one output feature, without a dimension for it
+        return ops.unsqueeze(grad, -1) * conj(input)
+    if grad.ndim == 2:  # the commonest case, in as few steps as there can be
+        return ops.matmul(grad.T, conj(input))
     rows = grad if grad.ndim > 1 else ops.unsqueeze(grad, 0)
     inputs = input if input.ndim > 1 else ops.unsqueeze(input, 0)
-    return grad_input, ops.matmul(ops.transpose(as_matrix(rows, ops=ops), 0, 1), conj(as_matrix(inputs, ops=ops)))
+    return ops.matmul(ops.transpose(as_matrix(rows, ops=ops), 0, 1), conj(as_matrix(inputs, ops=ops)))
 
 
 def sum_of_rows(grad, *, ops):

@@ -28,7 +28,8 @@ from pullback.ops.formulas.nn import (
     cross_entropy_curvature,
     dropped_out,
     gelu_second,
-    linear_backward,
+    linear_to_input,
+    linear_to_weight,
     mse_loss_backward,
     softsign_product,
     sum_of_rows,
@@ -62,19 +63,96 @@ class LinearBackward0(Node):
 
     def apply(self, ops, grad, unpack):
         grad_of_input = grad_of_weight = grad_of_bias = None
-        if self._nexts[0] is not None or self._nexts[1] is not None:
-            input = unpack(self.saved_input, self.version_input, self)
+        if self._nexts[0] is not None:
             weight = unpack(self.saved_weight, self.version_weight, self)
-            grad_of_input, grad_of_weight = linear_backward(
-                grad, input, weight, (self._nexts[0] is not None, self._nexts[1] is not None), ops=ops
-            )
+            grad_of_input = linear_to_input(grad, weight, ops=ops)
+        if self._nexts[1] is not None:
+            input = unpack(self.saved_input, self.version_input, self)
+            grad_of_weight = linear_to_weight(grad, input, ops=ops)
         if self._nexts[2] is not None:
             grad_of_bias = sum_of_rows(grad, ops=ops)
         return grad_of_input, grad_of_weight, grad_of_bias
 
     def release(self):
+<<<<<<< HEAD
         self.version_input, self.saved_input = Released, None
         self.version_weight, self.saved_weight = Released, None
+=======
+        self.version_input = Released
+        self.saved_input = None
+        self.version_weight = Released
+        self.saved_weight = None
+
+
+def record_linear(out, input, weight, bias):
+    """Make `out` the result of a LinearBackward0 node."""
+    node = new(LinearBackward0)
+    node._sequence_nr = next_sequence_nr()
+    node._next0 = node._next1 = node._nexts = node._extra = None
+    data = out._array
+    node._shape, node._dtype = data.shape, data.dtype
+    out._fn, out._requires_grad = node, True
+    node._nexts = (
+        port(input),
+        port(weight),
+        port(bias),
+    )
+    if node._nexts[1] is not None:
+        if type(input) is Tensor:
+            node.saved_input = input
+            node.version_input = input._counter and input._counter.n
+        else:
+            node.saved_input, node.version_input = save_other(input)
+    if node._nexts[0] is not None:
+        if type(weight) is Tensor:
+            node.saved_weight = weight
+            node.version_weight = weight._counter and weight._counter.n
+        else:
+            node.saved_weight, node.version_weight = save_other(weight)
+
+
+OP_linear = Operator(
+    "linear",
+    "linear",
+    ((0, "input"), (1, "weight"), (2, "bias")),
+    "Tensor input, Tensor weight, Tensor? bias=None",
+    record=record_linear,
+    saves_self=True,
+    shown="nn.functional.linear",
+)
+
+
+def linear(input, weight, bias=None, *, out=None):
+    """input @ weight.T + bias, for input (..., in_features), weight (out_features, in_features), bias (out_features,).
+
+    linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
+    """
+    if out is not None:
+        return write_out(OP_linear, (input, weight, bias), out)
+    if (
+        type(input) is Tensor
+        and type(weight) is Tensor
+        and weight._level == input._level
+        and (bias is None or type(bias) is Tensor and bias._level == input._level)
+        and (state := current()).plain
+    ):
+        try:
+            result = kernels.linear(input._array, weight._array, None if bias is None else bias._array)
+        except Exception as error:
+            raise explain(OP_linear, (input, weight, bias), error)
+        out = new(Tensor)
+        out._array = result if type(result) is ndarray else asarray(result)
+        out._fn = out._counter = out._extra = None
+        out._requires_grad = False
+        out._level = input._level
+        if (input._requires_grad or weight._requires_grad or bias is not None and bias._requires_grad) and (
+            state.records_all or state.records(input._level)
+        ):
+            record_linear(out, input, weight, bias)
+        return out
+    return dispatch(OP_linear, (input, weight, bias))
+
+>>>>>>> main
 
 class NativeDropoutBackward0(MultiNode):
     """native_dropout(Tensor input, float p, bool? train=True) -> (Tensor output, Tensor mask)"""

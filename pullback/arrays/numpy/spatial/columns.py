@@ -19,6 +19,8 @@ def count_windows(size, kernel, stride, dilation):
 
 def constant_pad_nd(self, pad, value=0):
     """self with `value` before and behind its last dimensions, the last one first; negative numbers cut off."""
+    if len(pad) % 2:
+        raise RuntimeError(f"pad must have two numbers for each dimension, got {list(pad)}")
     pairs = [(0, 0)] * (self.ndim - len(pad) // 2) + [tuple(pad[i : i + 2]) for i in range(len(pad) - 2, -1, -2)]
     if any(n + min(a, 0) + min(b, 0) < 0 for n, (a, b) in zip(self.shape, pairs, strict=True)):
         raise RuntimeError(f"the padding {list(pad)} would cut off more than the input of shape {self.shape} has")

@@ -1,0 +1,44 @@
+"""Gradients that a custom Function kept back: its backward returned None for an input that has a derivative."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from pullback.core.node import Node, port
+from pullback.core.tensor import Tensor
+
+
+def reached(starts: Iterable[Node]) -> set[Node]:
+    """All nodes to which a path leads."""
+    seen: set[Node] = set()
+    waiting = list(starts)
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += [edge.node() for edge in node.edges() if edge is not None]
+    return seen
+
+
+def keepers(nodes: Iterable[Node], tensor: Tensor) -> list[str]:
+    """Which of these nodes, in words, returned None in a backward where a path leads on to `tensor`."""
+    edge = port(tensor)
+    found = []
+    for node in nodes:
+        numbers = getattr(node, "_withheld", ())
+        ways = [way.node() for i, way in enumerate(node.edges()) if way is not None and i in numbers]
+        if ways and edge is not None and edge.node() in reached(ways):
+            found.append(_described(node))
+    return list(dict.fromkeys(found))
+
+
+def _described(node: Any) -> str:
+    """'the backward of Square (file:line)'."""
+    function = node._function
+    try:
+        code = inspect.unwrap(function.backward).__code__
+    except AttributeError:  # of another language
+        return f"the backward of {function.__name__}"
+    return f"the backward of {function.__name__} ({code.co_filename}:{code.co_firstlineno})"

@@ -1,0 +1,114 @@
+"""Calls that NumPy would let pass with a meaning that nobody had in mind: refused, by name."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.dispatch import OPERATORS, dispatch, may_be_none
+from pullback.core.misuse import declared
+
+X = np.array([3.0, 1.0, 2.0])
+
+
+def t():
+    return pb.tensor(X, requires_grad=True)
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
+def test_what_may_be_none_is_what_the_signature_says(op):
+    for argument in declared(op.signature):
+        if argument.base == "Tensor":
+            optional = argument.optional or argument.optional_items
+            assert may_be_none(op, argument.name) is optional
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
+def test_a_required_tensor_is_not_none(op):
+    arguments = declared(op.signature)
+    tensors = [a for a in arguments if a.base == "Tensor" and not a.is_list]
+    required = [a.name for a in tensors if not a.optional]
+    if len(tensors) != sum(a.base == "Tensor" for a in arguments):
+        pytest.skip("takes a list of Tensors")
+    for missing in required:
+        values = [None if a.name == missing or a.base != "Tensor" else t() for a in arguments]
+        with pytest.raises(TypeError, match=rf"argument '{missing}' must be a Tensor, an ndarray or a number"):
+            dispatch(op, values)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: pb.where(t() > 2, t(), None), TypeError, r"where\(\): argument 'other'"),
+        (lambda: pb.logical_or(t(), None), TypeError, r"logical_or\(\): argument 'other'"),
+        (lambda: pb.fill(t(), None), TypeError, r"fill\(\): argument 'value'"),
+        (lambda: t().masked_fill(t() > 2, None), TypeError, r"masked_fill\(\): argument 'value'"),
+        (lambda: pb.special.hermite_polynomial_h(t(), None), TypeError, "argument 'n'"),
+        (lambda: pb.stack([t(), None]), TypeError, r"stack\(\): argument 'tensors'"),
+        (lambda: pb.softmax(t(), 0, t()), TypeError, r"softmax\(.*dtype must be a dtype"),
+        (lambda: pb.log_softmax(t(), 0, t()), TypeError, r"log_softmax\(.*dtype must be a dtype"),
+        (lambda: t().view(-5), ValueError, r"view\(.*invalid shape dimension -5"),
+        (lambda: t().view(3, -2), ValueError, r"view\(.*invalid shape dimension -2"),
+        (lambda: pb.reshape(t(), -2), ValueError, r"reshape\(.*invalid shape dimension -2"),
+        (lambda: np.reshape(t(), (1, -3)), ValueError, r"invalid shape dimension -3"),
+        (lambda: pb.constant_pad_nd(t()[None], (1, 1, 2)), ValueError, r"constant_pad_nd\(.*two numbers for each"),
+        (lambda: pb.fft.fft(t(), n=-1), ValueError, r"fft\.fft\(.*number of data points \(-1\)"),
+        (lambda: np.fft.irfft(t(), -1), ValueError, r"np\.fft\.irfft\(.*number of data points \(-1\)"),
+        (lambda: pb.func.grad(lambda a: a.sum(), argnums=(0, 0))(X), ValueError, "names an argument twice"),
+        (lambda: pb.func.grad(lambda a: a.sum(), argnums=(0, -1))(X), ValueError, "names an argument twice"),
+        (lambda: pb.func.grad(lambda a: a.sum(), argnums=True), TypeError, r"func\.grad: argnums must be"),
+        (lambda: pb.func.grad(None), TypeError, r"func\.grad: the function .* must be callable, got NoneType"),
+        (lambda: pb.func.value_and_grad(X), TypeError, r"func\.value_and_grad: the function .* callable, got ndarray"),
+        (lambda: pb.utils.checkpoint.checkpoint(np.sin, t(), use_reentrant="a"), TypeError, "use_reentrant must be"),
+        (lambda: pb.utils.checkpoint.checkpoint(5, t()), TypeError, r"checkpoint\(\): the first argument must be"),
+        (lambda: pb.manual_seed("a"), TypeError, r"manual_seed\(\): seed must be an int, got 'a'"),
+        (lambda: pb.tensor_split(t(), pb.tensor([1.5])), TypeError, r"tensor_split\(.*whole positions"),
+        (lambda: pb.tensor_split(t(), 1.5), TypeError, r"tensor_split\(.*must be an int, got 1\.5"),
+        (lambda: pb.hsplit(t(), [[1, 2], [3]]), TypeError, r"hsplit\(.*whole positions"),
+        (lambda: pb.ops.load(None), TypeError, r"ops\.load\(\): path must be"),
+    ],
+)
+def test_a_call_without_meaning_is_refused_by_name(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_sizes_that_numpy_works_out_are_right():
+    assert t().view(-1, 1).shape == (3, 1)
+    assert pb.reshape(t(), [1, -1]).shape == (1, 3)
+    assert pb.fft.fftn(t(), (-1,)).shape == (3,)
+
+
+PAIRS = {
+    "max": r"np\.max\(x, axis=\.\.\.\) or x\.amax",
+    "min": r"np\.min\(x, axis=\.\.\.\) or x\.amin",
+    "median": r"np\.median",
+    "sort": r"np\.sort",
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_tuple_of_results_taken_for_one_says_what_to_write(name):
+    advice = rf"{name} gave a tuple \(values, indices\), as in PyTorch: take \.values of it, or write {PAIRS[name]}"
+    found = getattr(t()[None], name)(axis=1)
+    with pytest.raises(AttributeError, match=advice):
+        found.sum()
+    with pytest.raises(TypeError, match=rf"the named tuple {name}\. {advice}"):
+        t()[None] - found
+    assert not hasattr(found, "no_such_name")
+    assert type(found)(*found).values is found.values
+
+
+def test_divmod_is_both_results():
+    x = t()
+    for found, wanted in ((divmod(x, 0.75), divmod(X, 0.75)), (divmod(5.0, x), divmod(5.0, X))):
+        assert all(np.array_equal(f.detach(), w) for f, w in zip(found, wanted, strict=True))
+
+
+def test_round_says_what_to_write():
+    with pytest.raises(TypeError, match=r"write pullback\.round\(x, decimals=1\)"):
+        round(t(), 1)
+
+
+def test_an_unknown_keyword_of_backward_is_one_of_backward():
+    with pytest.raises(TypeError, match=r"(?<!_)backward\(\) got an unexpected keyword argument 'retain'"):
+        t().sum().backward(retain=True)

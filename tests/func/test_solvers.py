@@ -1,0 +1,24 @@
+"""Solvers in C that drop the error of what they call: ours is the one that is raised."""
+
+import pytest
+import scipy.optimize
+
+from pullback.core.errors import DetachingError
+from pullback.func import grad, jvp
+
+SOLVERS = {
+    "an end of brentq": lambda a: scipy.optimize.brentq(lambda z: z - 1, 0, a),
+    "the function of brentq": lambda a: scipy.optimize.brentq(lambda z: z - a, 0, 5),
+    "a tolerance": lambda a: scipy.optimize.bisect(lambda z: z - 1, 0, 5, xtol=a),
+    "fsolve": lambda a: scipy.optimize.fsolve(lambda z: z - a, 1.0)[0],
+    "root": lambda a: scipy.optimize.root(lambda z: z - a, 1.0).x[0],
+    "leastsq": lambda a: scipy.optimize.leastsq(lambda z: z - a, 1.0)[0][0],
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("transform", [lambda f: grad(f)(2.0), lambda f: jvp(f, (2.0,), (1.0,))], ids=["grad", "jvp"])
+def test_a_differentiated_value_in_a_solver_is_named(transform, name):
+    with pytest.raises(DetachingError, match=r"scipy\.optimize\.\w+ would make (?s:.*)A solver works on plain numbers"):
+        transform(SOLVERS[name])

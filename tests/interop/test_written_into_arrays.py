@@ -1,0 +1,47 @@
+"""A Tensor that requires grad is written into an ndarray: the error has the line, and what to write."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.errors import DetachingError
+
+
+def row(s, t):
+    s[1] = t
+
+
+def rows(s, t):
+    s[:2] = 2 * t
+
+
+def added(s, t):
+    s[1] += t
+
+
+def out(s, t):
+    np.multiply(t, t, out=s[0])
+
+
+def copied(s, t):
+    np.copyto(s[0], t)
+
+
+ADVICE = {
+    row: "join them by np.stack, or write into a Tensor (np.zeros(n, like=t))",
+    rows: "join them by np.stack, or write into a Tensor (np.zeros(n, like=t))",
+    added: "Write it out of place",
+    out: "Write it out of place",
+    copied: "np.where",
+}
+
+
+@pytest.mark.parametrize("write", ADVICE)
+def test_the_line_and_the_remedy_are_named(write):
+    s, t = np.zeros((3, 2)), pb.tensor([1.0, 2.0], requires_grad=True)
+    place = rf'(?s:.*)File ".*test_written_into_arrays\.py", line \d+, in {write.__name__}(?s:.*)'
+    with pytest.raises(DetachingError, match=place + re.escape(ADVICE[write])):
+        write(s, t)
+    assert not s.any()
