@@ -77,7 +77,7 @@ def _rdivmod(self, other):
 def _round(self, ndigits=None):
     """round(self): of a number Python's round makes an int, which has no gradient."""
     given = "" if ndigits is None else f", decimals={ndigits}"
-    raise TypeError(f"round() is not defined for a Tensor; write pullback.round(x{given}), whose slope is zero.")
+    raise TypeError(f"round() takes no Tensor; write pullback.round(x{given}), whose slope is zero.")
 
 
 _setitem = OPERATORS["setitem"][0].inplace
