@@ -199,9 +199,9 @@ def part_from_views(base: Tensor) -> None:
         view = node.written()
         if view is not None and base_of(view) is base:
             refresh_view(view)
-        node = node._nexts[0]
-    counter = base._counter
-    extra_of(base).parted = (counter, counter.n)  # type: ignore[union-attr]  # one that was written into has a counter
+        node = node._nexts[0]  # type: ignore[index]  # which this node has
+    counter: Any = base._counter  # one that was written into has a counter
+    extra_of(base).parted = (counter, counter.n)
 
 
 def _refuse_parted(view: Tensor, base: Tensor) -> None:

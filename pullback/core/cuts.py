@@ -113,7 +113,7 @@ def warn_withheld(
         f"{transform}: {' and '.join(keepers)} returned None where the result of {named} depends on {argument}, so "
         "the derivative is zero. Does a `return` lack there? Where zero is meant, return pullback.zeros_like(x).",
         IndependentResultWarning,
-        stacklevel=_frames_to_user(),
+        stacklevel=frames_to_user(),
     )
 
 

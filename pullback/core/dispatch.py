@@ -260,8 +260,8 @@ def _sequence(op: Operator, name: str, value: Any) -> Any:
 
 def results_class(name: str, fields: Sequence[str]) -> Any:
     """The named tuple of several results, which says what to write where it is taken for a Tensor."""
-    kind: Any = namedtuple(name, fields)  # type: ignore[misc]  # noqa: PYI024 - the names are those of a declaration
-    kind.__getattr__ = _not_in_tuple
+    kind: Any = namedtuple(name, fields)  # type: ignore[misc]
+    setattr(kind, "__getattr__", _not_in_tuple)  # noqa: B010 - not of a class that mypy knows
     return kind
 
 

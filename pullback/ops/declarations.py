@@ -6,6 +6,7 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 """
 
 import functools
+
 from pullback.core.dispatch import NUMPY, TENSOR, created, dispatch, explain, explained, results_class
 from pullback.core.inplace_views import become_view
 from pullback.core.mutation import assign, inplace, mutate

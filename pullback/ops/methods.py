@@ -61,20 +61,23 @@ def _operators():
     return methods | {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__round__": _round}
 
 
+@named("Tensor.__divmod__")
 def _divmod(self, other):
     """divmod(self, other): both results, as for ndarrays."""
     return self // other, self % other
 
 
+@named("Tensor.__rdivmod__")
 def _rdivmod(self, other):
     """divmod(other, self)."""
     return other // self, other % self
 
 
+@named("Tensor.__round__")
 def _round(self, ndigits=None):
     """round(self): of a number Python's round makes an int, which has no gradient."""
     given = "" if ndigits is None else f", decimals={ndigits}"
-    raise TypeError(f"round() is not defined for a Tensor; write pullback.round(x{given}), whose slope is zero.")
+    raise TypeError(f"round() takes no Tensor; write pullback.round(x{given}), whose slope is zero.")
 
 
 _setitem = OPERATORS["setitem"][0].inplace

@@ -119,7 +119,7 @@ def test_errors_of_the_function_stay_as_they_are():
     def inner(x):
         raise TypeError("mine")
 
-    with pytest.raises(TypeError, match="^mine$"):
+    with pytest.raises(TypeError, match=r"^mine$"):
         pb.func.grad(inner)(1.0)
     with pytest.raises(RuntimeError, match=r"^func\.grad: the function must return"):  # that of the inner one
         pb.func.value_and_grad(lambda x: pb.func.grad(lambda y: y * np.ones(2))(x))(1.0)

@@ -477,18 +477,20 @@ def three_tensors(op, kernel):
                 and (
                     b is Tensor
                     and other._level == input._level
-                    or other is None
                     or b in SCALARS
                     or b is ndarray
                     and other.dtype.kind in NUMERIC
+                    or other is None
+                    and op.optional
                 )
                 and (
                     c is Tensor
                     and third._level == input._level
-                    or third is None
                     or c in SCALARS
                     or c is ndarray
                     and third.dtype.kind in NUMERIC
+                    or third is None
+                    and op.optional
                 )
             )
             and (

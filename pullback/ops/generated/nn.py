@@ -57,8 +57,9 @@ class LinearBackward0(Node):
     saves_self = True
 
     def save(node, out, input, weight, bias):
-        if node._nexts[0] is not None or node._nexts[1] is not None:
+        if node._nexts[1] is not None:
             node.saved_input, node.version_input = save_input(input)
+        if node._nexts[0] is not None:
             node.saved_weight, node.version_weight = save_input(weight)
 
     def apply(self, ops, grad, unpack):
@@ -74,85 +75,8 @@ class LinearBackward0(Node):
         return grad_of_input, grad_of_weight, grad_of_bias
 
     def release(self):
-<<<<<<< HEAD
         self.version_input, self.saved_input = Released, None
         self.version_weight, self.saved_weight = Released, None
-=======
-        self.version_input = Released
-        self.saved_input = None
-        self.version_weight = Released
-        self.saved_weight = None
-
-
-def record_linear(out, input, weight, bias):
-    """Make `out` the result of a LinearBackward0 node."""
-    node = new(LinearBackward0)
-    node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
-    data = out._array
-    node._shape, node._dtype = data.shape, data.dtype
-    out._fn, out._requires_grad = node, True
-    node._nexts = (
-        port(input),
-        port(weight),
-        port(bias),
-    )
-    if node._nexts[1] is not None:
-        if type(input) is Tensor:
-            node.saved_input = input
-            node.version_input = input._counter and input._counter.n
-        else:
-            node.saved_input, node.version_input = save_other(input)
-    if node._nexts[0] is not None:
-        if type(weight) is Tensor:
-            node.saved_weight = weight
-            node.version_weight = weight._counter and weight._counter.n
-        else:
-            node.saved_weight, node.version_weight = save_other(weight)
-
-
-OP_linear = Operator(
-    "linear",
-    "linear",
-    ((0, "input"), (1, "weight"), (2, "bias")),
-    "Tensor input, Tensor weight, Tensor? bias=None",
-    record=record_linear,
-    saves_self=True,
-    shown="nn.functional.linear",
-)
-
-
-def linear(input, weight, bias=None, *, out=None):
-    """input @ weight.T + bias, for input (..., in_features), weight (out_features, in_features), bias (out_features,).
-
-    linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
-    """
-    if out is not None:
-        return write_out(OP_linear, (input, weight, bias), out)
-    if (
-        type(input) is Tensor
-        and type(weight) is Tensor
-        and weight._level == input._level
-        and (bias is None or type(bias) is Tensor and bias._level == input._level)
-        and (state := current()).plain
-    ):
-        try:
-            result = kernels.linear(input._array, weight._array, None if bias is None else bias._array)
-        except Exception as error:
-            raise explain(OP_linear, (input, weight, bias), error)
-        out = new(Tensor)
-        out._array = result if type(result) is ndarray else asarray(result)
-        out._fn = out._counter = out._extra = None
-        out._requires_grad = False
-        out._level = input._level
-        if (input._requires_grad or weight._requires_grad or bias is not None and bias._requires_grad) and (
-            state.records_all or state.records(input._level)
-        ):
-            record_linear(out, input, weight, bias)
-        return out
-    return dispatch(OP_linear, (input, weight, bias))
-
->>>>>>> main
 
 class NativeDropoutBackward0(MultiNode):
     """native_dropout(Tensor input, float p, bool? train=True) -> (Tensor output, Tensor mask)"""
@@ -1009,7 +933,7 @@ like_ctc_loss = lambda run: lambda log_probs, targets, input_lengths, target_len
 
 OPERATORS = [
     primitive("linear", kernels.linear, LinearBackward0, three_tensors, like_linear,
-        tensors=((0, "input"), (1, "weight"), (2, "bias")), forms="function", home="nn.functional"),
+        tensors=((0, "input"), (1, "weight"), (2, "bias")), optional="bias", forms="function", home="nn.functional"),
     primitive("native_dropout", kernels.native_dropout, NativeDropoutBackward0, several_results, like_native_dropout,
         outputs=('output', 'mask'), tags="pointwise", forms="function"),
     composite("dropout", composite_nn.dropout, like_dropout, forms="function", home="nn.functional"),
@@ -1021,8 +945,8 @@ OPERATORS = [
     composite("embedding", composite_nn.embedding, like_embedding, forms="function", home="nn.functional"),
     composite("layer_norm", composite_nn.layer_norm, like_layer_norm, forms="function", home="nn.functional"),
     primitive("_layer_norm", kernels._layer_norm, LayerNormBackward0, None, like__layer_norm,
-        outputs=('output', 'mean', 'inverse'), tensors=((0, "input"), (1, "weight"), (2, "bias")), forms="function",
-        internal=True),
+        outputs=('output', 'mean', 'inverse'), tensors=((0, "input"), (1, "weight"), (2, "bias")),
+        optional="weight bias", forms="function", internal=True),
     composite("_layer_norm_backward", composite_nn._layer_norm_backward, like__layer_norm_backward, forms="function",
         internal=True),
     composite("group_norm", composite_nn.group_norm, like_group_norm, forms="function", home="nn.functional"),
@@ -1079,9 +1003,11 @@ OPERATORS = [
         home="nn.functional"),
     composite("huber_loss", composite_nn.huber_loss, like_huber_loss, forms="function", home="nn.functional"),
     primitive("nll_loss", kernels.nll_loss, NllLossBackward0, three_tensors, like_nll_loss,
-        tensors=((0, "input"), (1, "target"), (2, "weight")), tags="masking", forms="function", home="nn.functional"),
+        tensors=((0, "input"), (1, "target"), (2, "weight")), tags="masking", optional="weight", forms="function",
+        home="nn.functional"),
     primitive("nll_loss_backward", kernels.nll_loss_backward, NllLossBackwardBackward0, None, like_nll_loss_backward,
-        tensors=((0, "grad_output"), (2, "target"), (3, "weight")), tags="masking", forms="function", internal=True),
+        tensors=((0, "grad_output"), (2, "target"), (3, "weight")), tags="masking", optional="weight", forms="function",
+        internal=True),
     primitive("cross_entropy_loss", kernels.cross_entropy_loss, CrossEntropyLossBackward0, two_tensors,
         like_cross_entropy_loss, tensors=((0, "input"), (1, "target")), forms="function", internal=True),
     primitive("cross_entropy_loss_backward", kernels.cross_entropy_loss_backward, CrossEntropyLossBackwardBackward0,
@@ -1152,7 +1078,7 @@ OPERATORS = [
     primitive("linear_cross_entropy_rows", kernels.linear_cross_entropy_rows, LinearCrossEntropyRowsBackward0, None,
         like_linear_cross_entropy_rows,
         tensors=((0, "input"), (1, "linear_weight"), (2, "target"), (3, "linear_bias"), (4, "weight")),
-        forms="function", internal=True),
+        optional="linear_bias weight", forms="function", internal=True),
     composite("linear_cross_entropy", composite_nn.linear_cross_entropy, like_linear_cross_entropy, forms="function",
         home="nn.functional"),
     primitive("ctc_loss_rows", kernels.ctc_loss_rows, CtcLossBackward0, None, like_ctc_loss_rows,

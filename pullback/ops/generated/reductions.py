@@ -903,7 +903,7 @@ OPERATORS = [
     composite("diff", composite_reductions.diff, like_diff),
     composite("gradient", composite_reductions.gradient, like_gradient, forms="function"),
     primitive("bincount", kernels.bincount, BincountBackward0, None, like_bincount,
-        tensors=((0, "input"), (1, "weights")), tags="structural"),
+        tensors=((0, "input"), (1, "weights")), tags="structural", optional="weights"),
     primitive("histc", kernels.histc, None, one_tensor_3, like_histc),
     composite("histogram", composite_reductions.histogram, like_histogram),
     composite("histogramdd", composite_reductions.histogramdd, like_histogramdd, forms="function"),
