@@ -65,8 +65,8 @@ class Operator:
     """
 
     __slots__ = (
-        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional",
-        "quick", "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
+        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional", "quick",
+        "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
         "tensors", "view",
     )  # fmt: skip
 
