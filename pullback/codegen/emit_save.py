@@ -32,6 +32,8 @@ def saving_pattern(layout: NodeLayout) -> str:
         return ""
     for name in layout.derivative.saved:
         slot = next(slot for slot in layout.slots if slot.saves == name)
+        if layout.readers_of_the_value(name):
+            return ""
         needed = condition(layout, slot)
         kept.append(f"{name} if {needed}" if needed else name)
     wanted = (positions, tuple(kept))

@@ -69,6 +69,14 @@ class NodeLayout:
         saved = self.derivative.saved[name]
         return saved.kind != "attribute" and "value" in saved.how
 
+    def readers_of_the_value(self, name: str) -> str:
+        """When the value of a saved input is needed, where some formulas need no more than its shape; "" for always."""
+        users = self.users(name)
+        readers = [f for f in users if isinstance(f.formula, Formula) and "value" in f.formula.uses[name]]
+        if len(readers) == len(users):
+            return ""
+        return " or ".join(self.needed(arg, "node") for formula in readers for arg in self.inputs_of(formula))
+
     def is_list(self, name: str) -> bool:
         """Whether this is the name of a Tensor[] argument."""
         arg = self.schema.arg(name)
@@ -116,18 +124,10 @@ class NodeLayout:
             return tensor
         fixed = ", True" if isinstance(self.derivative.formula_for(name).formula, Marker) else ""
         both = f"node.saved_{name}, node.version_{name} = save_input({value}{fixed})"
-        if readers := self._readers_of_the_value(name):
+        if readers := self.readers_of_the_value(name):
             form = f"node.saved_{name}, node.version_{name} = Form({value}), None"
             both = f"if {readers}:\n    {both}\nelse:\n    {form}"
         return [(f"saved_{name}", both), (f"version_{name}", "")]
-
-    def _readers_of_the_value(self, name: str) -> str:
-        """When the value of a saved input is needed, where some formulas need no more than its shape; "" for always."""
-        users = self.users(name)
-        readers = [f for f in users if isinstance(f.formula, Formula) and "value" in f.formula.uses[name]]
-        if len(readers) == len(users):
-            return ""
-        return " or ".join(self.needed(arg, "node") for formula in readers for arg in self.inputs_of(formula))
 
     def _output_fills(self, name: str, how: frozenset[str]) -> list[tuple[str, str]]:
         if self.schema.returns_list:

@@ -3,7 +3,7 @@
 from pullback.core.arguments import AN_INT, A_NUMBER, UNSET, a_number, an_int, tensor_list
 from pullback.core.node import Node
 from pullback.core.saved import Form, Released, save_input
-from pullback.core.saving_nodes import SavesForEachOther, SavesPair
+from pullback.core.saving_nodes import SavesForEachOther
 from pullback.core.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.linalg import cross_dim, einsum_pair_backward, flip_pair, matmul_other, matmul_self, scaled
@@ -65,10 +65,22 @@ class BmmBackward0(Node):
         self.version_self, self.saved_self = Released, None
         self.version_mat2, self.saved_mat2 = Released, None
 
-class MatmulBackward0(SavesPair):
+class MatmulBackward0(Node):
     """matmul(Tensor self, Tensor other) -> Tensor"""
 
-    __slots__ = ()
+    __slots__ = ("saved_other", "saved_self", "version_other", "version_self")
+    inputs = (0, 1)
+    saves_self = True
+
+    def save(node, out, input, other):
+        if node._next1 is not None:
+            node.saved_self, node.version_self = save_input(input)
+        else:
+            node.saved_self, node.version_self = Form(input), None
+        if node._next0 is not None:
+            node.saved_other, node.version_other = save_input(other)
+        else:
+            node.saved_other, node.version_other = Form(other), None
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -79,6 +91,10 @@ class MatmulBackward0(SavesPair):
         if self._next1 is not None:
             grad_of_other = matmul_other(grad, self_, other.shape, ops=ops)
         return grad_of_self, grad_of_other
+
+    def release(self):
+        self.version_self, self.saved_self = Released, None
+        self.version_other, self.saved_other = Released, None
 
 class MvBackward0(Node):
     """mv(Tensor self, Tensor vec) -> Tensor"""
