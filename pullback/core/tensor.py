@@ -367,7 +367,12 @@ class Tensor:
         if self._fn is not None:
             if self._counter is not None and self._counter.n:
                 slots.part_from_views(self)
-            extra_of(self).detached_at = next_sequence_nr()
+            extra = extra_of(self)
+            extra.detached_at = next_sequence_nr()
+            known = self._fn.node()._extra
+            hooks = known and known.tensor_hooks.get(self._fn.output_nr)
+            if hooks:
+                extra.hooks = hooks.continued()
         self._fn = None
         self._requires_grad = False
         plain = _without_derivative(self._array)
