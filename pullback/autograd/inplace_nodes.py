@@ -200,7 +200,7 @@ def part_from_views(base: Tensor) -> None:
         view = node.written()
         if view is not None and base_of(view) is base:
             refresh_view(view)
-        node = node._nexts[0]
+        node = node._nexts[0]  # type: ignore[index]  # it has its edges there
     counter = counter_of(base)
     extra_of(base).parted = (counter, counter.n)
 
