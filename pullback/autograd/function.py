@@ -16,7 +16,7 @@ from pullback.autograd.node_hooks import raw_of
 from pullback.autograd.once import has_tangent, once_differentiable
 from pullback.core import modes, slots
 from pullback.core.dispatch import TENSOR, lift, wrap_result
-from pullback.core.errors import GradientError, InplaceError, with_article
+from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.instruments import run_operator
 from pullback.core.node import Edge, MultiNode, Port, Unpack, port
 from pullback.core.packed import Packed
@@ -146,7 +146,7 @@ class FunctionNode(MultiNode):
         if value is None:
             return None
         if not isinstance(value, Tensor):
-            raise TypeError(
+            raise GradientTypeError(
                 f"function {self.name()} returned {with_article(value)} as gradient {i}; expected a Tensor or None."
                 + (" Write pullback.from_numpy(array)." if isinstance(value, ndarray) else "")
             )

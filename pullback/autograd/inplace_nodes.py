@@ -24,6 +24,7 @@ from pullback.core.node import MASKING, Edge, Node, Unpack, node_extra, port
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import Gradient, Version
+from pullback.core.version import counter_of
 from pullback.core.view import base_of, wake_views
 
 
@@ -194,13 +195,13 @@ def part_from_views(base: Tensor) -> None:
 
     A base does not know its other views. Those that are behind it raise when they are next used.
     """
-    node = base._fn
+    node: Any = base._fn
     while type(node) is CopySlices:
         view = node.written()
         if view is not None and base_of(view) is base:
             refresh_view(view)
-        node = node._nexts[0]  # type: ignore[index]  # which this node has
-    counter: Any = base._counter  # one that was written into has a counter
+        node = node._nexts[0]  # type: ignore[index]  # it has its edges there
+    counter = counter_of(base)
     extra_of(base).parted = (counter, counter.n)
 
 

@@ -10,6 +10,7 @@
     |   +-- LinAlgError             (also np.linalg.LinAlgError) a matrix is singular, not positive definite, ...
     |   +-- DtypeError              (also a TypeError) an operation that is not for numbers of this kind
     +-- GradientError               a gradient has the wrong shape or dtype, or there is none to compute
+    |   +-- GradientTypeError       (also a TypeError) a backward returned something that is no Tensor
     +-- NonFiniteError              (also a FloatingPointError) debugging was asked to stop at NaN or inf
 
 Each is a RuntimeError, as PyTorch's are, so that existing `except` clauses work. What gradcheck, checkpoints, forward
@@ -83,6 +84,10 @@ class DetachingError(RuntimeError):
 
 class GradientError(RuntimeError):
     """A gradient that does not fit, or a request for one that cannot be met."""
+
+
+class GradientTypeError(GradientError, TypeError):
+    """Something that is no Tensor, returned as a gradient."""
 
 
 class NonFiniteError(RuntimeError, FloatingPointError):

@@ -57,6 +57,19 @@ class HookDict(dict[int, Callable[..., Any]]):
         self[handle.id] = hook
         return handle
 
+    def continued(self) -> HookDict:
+        """Other hooks that begin with these, each for as long as it is registered here: handles know this dict."""
+        return HookDict((nr, _while_registered(self, nr)) for nr in self)
+
+
+def _while_registered(hooks: HookDict, nr: int) -> Callable[..., Any]:
+    def call(grad: Any) -> Any:
+        hook = hooks.get(nr)
+        return None if hook is None else hook(grad)
+
+    call.__name__ = getattr(hooks[nr], "__name__", repr(hooks[nr]))
+    return call
+
 
 def hooks_in(owner: Any, name: str) -> HookDict:
     """The hooks that `owner` keeps in its attribute `name`, made if that is None: one dict for all threads."""

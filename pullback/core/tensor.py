@@ -238,7 +238,7 @@ class Tensor:
             return self
         if self._array.dtype.kind not in "fc":
             raise DtypeError(
-                "only Tensors of floating point and complex dtype can require gradients; this one has dtype "
+                "Only Tensors of floating point and complex dtype can require gradients; this one has dtype "
                 f"{self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
             )
         extra = self._extra
@@ -302,7 +302,10 @@ class Tensor:
         """
         if WATCHED:
             note("data", self, by_user=True)
-        return wrap(_without_derivative(self._array), self._level)
+        out = wrap(_without_derivative(self._array), self._level)
+        if self._extra is not None and self._extra.no_view is not None:
+            extra_of(out).no_view = self._extra.no_view
+        return out
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -351,8 +354,10 @@ class Tensor:
         counter_of(self)
         out = wrap(_without_derivative(self._array), self._level)
         out._counter = self._counter
-        if self.is_inference():
-            extra_of(out).inference = True
+        extra = self._extra
+        if extra is not None and (extra.inference or extra.no_view is not None):
+            made = extra_of(out)
+            made.inference, made.no_view = extra.inference, extra.no_view
         return out
 
     def detach_(self) -> Self:
@@ -362,7 +367,12 @@ class Tensor:
         if self._fn is not None:
             if self._counter is not None and self._counter.n:
                 slots.part_from_views(self)
-            extra_of(self).detached_at = next_sequence_nr()
+            extra = extra_of(self)
+            extra.detached_at = next_sequence_nr()
+            known = self._fn.node()._extra
+            hooks = known and known.tensor_hooks.get(self._fn.output_nr)
+            if hooks:
+                extra.hooks = hooks.continued()
         self._fn = None
         self._requires_grad = False
         plain = _without_derivative(self._array)

@@ -225,7 +225,7 @@ def test_devices_that_are_not_there(call):
 
 @pytest.mark.parametrize("make", WHOLE.values(), ids=WHOLE)
 def test_whole_numbers_cannot_require_grad(make):
-    with pytest.raises(RuntimeError, match="only Tensors of floating point and complex dtype"):
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype"):
         make()
 
 

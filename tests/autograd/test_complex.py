@@ -481,3 +481,21 @@ def test_second_derivatives_through_complex_numbers_are_real_for_real_inputs():
     (h,) = pb.autograd.grad(g.sum(), x)
     assert h.dtype == pb.float64
     assert np.allclose(h.numpy(), -np.cos([0.3, 0.7]))
+
+
+@pytest.mark.parametrize(
+    "alias",
+    [
+        lambda c: c.detach(),
+        lambda c: c.detach()[:1],
+        lambda c: c[:1].detach(),
+        lambda c: c.data,
+        lambda c: c.T.detach(),
+    ],
+)
+def test_no_alias_of_a_conjugate_is_written_into(alias):
+    c = pb.tensor([1 + 2j, 3j]).conj()
+    with pytest.raises(RuntimeError, match=r"conj\(\) computes at once here and gives a copy"):
+        alias(c).mul_(2)
+    assert c.tolist() == [1 - 2j, -3j]
+    assert alias(c).clone().mul_(2).tolist() == (alias(c) * 2).tolist()

@@ -195,7 +195,7 @@ GRAPHS = [
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead",
     ),
     (lambda: (leaf() * 2).requires_grad_(False), "you can only change requires_grad flags of leaf variables"),
-    (lambda: pb.tensor([1]).requires_grad_(), "nly Tensors of floating point and complex dtype can", RuntimeAndType),
+    (lambda: pb.tensor([1]).requires_grad_(), "Only Tensors of floating point and complex dtype can", RuntimeAndType),
     (lambda: pb.tensor([1], requires_grad=True), "floating point and complex dtype can require", RuntimeAndType),
     (lambda: setattr(leaf(), "grad", pb.ones(2)), "attempting to assign a gradient of size '[2]' to a tensor of size"),
     (lambda: setattr(leaf(), "grad", 1), "assigned grad expected to be a Tensor or None but got grad of", TypeError),

@@ -469,3 +469,19 @@ def test_functions_inside_functions():
     g.sum().backward()
     assert g.tolist() == [4, 8]
     assert x.grad.tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("wrong", [2.0, [1.0], "a"])
+@pytest.mark.parametrize("error", [RuntimeError, TypeError])
+def test_a_backward_that_returns_no_tensor_is_an_error_of_both_kinds(wrong, error):
+    class Wrong(pb.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return wrong
+
+    with pytest.raises(error, match=r"returned an? .* as gradient 0; expected a Tensor or None"):
+        Wrong.apply(pb.ones(1, requires_grad=True)).backward()

@@ -355,3 +355,29 @@ def test_a_base_that_leaves_keeps_nothing_of_its_graph_alive():
     y.detach_()
     gc.collect()
     assert node() is None
+
+
+# -- hooks of a tensor that leaves -------------------------------------------------------------------------------
+
+
+def test_hooks_stay_with_a_tensor_that_becomes_a_leaf():
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    first, second = y.register_hook(lambda grad: grad * 3), y.register_hook(lambda grad: grad + 1)
+    before = y * 5
+    y.detach_()
+    y.requires_grad_()
+    y.register_hook(lambda grad: grad * 100)
+    y.sum().backward()
+    assert y.grad.tolist() == [400, 400]
+    before.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [32, 32]  # of the function that it had, which the third hook is no part of
+    first.remove()
+    y.grad = x.grad = None
+    y.sum().backward()
+    before.sum().backward()
+    assert (y.grad.tolist(), x.grad.tolist()) == ([200, 200], [12, 12])
+    second.remove()
+    y.grad = None
+    y.sum().backward()
+    assert y.grad.tolist() == [100, 100]

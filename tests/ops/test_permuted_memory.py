@@ -45,3 +45,37 @@ def test_memory_with_gaps_is_refused():
     y = pb.from_numpy(np.lib.stride_tricks.as_strided(np.ones(12), (3, 2), (32, 8)))
     with pytest.raises(RuntimeError, match=r"has gaps of its own; call contiguous\(\) first"):
         y.as_strided((2,), (1,))
+
+
+X = np.arange(24.0).reshape(2, 3, 4)
+AT = np.array([0, -1, 0])
+PICKED = {
+    "an index behind a slice": (lambda x: x[:, AT], X[:, AT]),
+    "an index behind two slices": (lambda x: x[:, :, AT], X[:, :, AT]),
+    "an index behind an ellipsis": (lambda x: x[..., AT], X[..., AT]),
+    "a list": (lambda x: x[:, [0, 2]], X[:, [0, 2]]),
+    "a matrix of indices": (lambda x: x[:, AT[:, None]], X[:, AT[:, None]]),
+    "two indices": (lambda x: x[:, AT, AT], X[:, AT, AT]),
+    "an index and a slice": (lambda x: x[:, AT, 1:3], X[:, AT, 1:3]),
+    "a mask": (lambda x: x[:, [True, False, True]], X[:, [0, 2]]),
+    "a strided base": (lambda x: x[:, ::2][:, [1, 0]], X[:, [2, 0]]),
+    "index_select": (lambda x: x.index_select(1, AT), X[:, AT]),
+    "index_select of small integers": (lambda x: x.index_select(2, AT.astype("int8")), X[:, :, AT]),
+    "index_select of a transposed tensor": (lambda x: x.mT.index_select(1, AT), X.swapaxes(1, 2)[:, AT]),
+}
+
+
+@pytest.mark.parametrize("name", PICKED)
+def test_what_an_index_picks_is_contiguous_so_that_its_flat_view_is_one(name):
+    pick, expected = PICKED[name]
+    y = pick(pb.from_numpy(X.copy()))
+    np.testing.assert_array_equal(y.numpy(), expected)
+    y.reshape(-1).mul_(10)
+    np.testing.assert_array_equal(y.numpy(), 10 * expected)
+    assert y.view(-1).shape == (expected.size,)
+
+
+def test_an_index_out_of_range_behind_a_slice_raises():
+    for pick in (lambda x: x[:, np.array([3])], lambda x: x.index_select(1, np.array([3]))):
+        with pytest.raises(IndexError, match="index 3 is out of bounds for axis 1 with size 3"):
+            pick(pb.from_numpy(X))

@@ -16,6 +16,7 @@ __all__ = [
 
 # Below this many elements numpy.add.at on the index itself is faster than working out flat positions.
 FEW = 64
+ALL = slice(None)
 
 
 # -- indexing with square brackets -----------------------------------------------------------------------------
@@ -37,8 +38,28 @@ def slice_backward(grad, shape, index):
 
 
 def advanced_index(self, index):
-    """self[index] for an index with arrays, lists or booleans in it: a copy."""
-    return self[index]
+    """self[index] for an index with arrays, lists or booleans in it: a copy, C-contiguous as in PyTorch.
+
+    NumPy lays it out by the indexed dimensions.
+    """
+    if type(index) is tuple and len(index) > 1 and _at_last(index) and self.flags.c_contiguous:
+        return np.take(self, index[-1], len(index) - 1)
+    out = self[index]
+    return out if out.flags.c_contiguous or not in_c_order_itself(self) else np.ascontiguousarray(out)
+
+
+def _at_last(index):
+    """Whether an index is an array of integers behind whole dimensions, for which numpy.take gives C order."""
+    last = index[-1]
+    return (
+        type(last) is np.ndarray and last.dtype.kind == "i" and all(type(i) is slice and i == ALL for i in index[:-1])
+    )
+
+
+def in_c_order_itself(self):
+    """Whether an array's memory runs in C order, with or without gaps; of another the results keep their own order."""
+    strides = [stride for stride, n in zip(self.strides, self.shape, strict=True) if n > 1]
+    return all(stride >= after for stride, after in zip(strides, [*strides[1:], 0], strict=True))
 
 
 def index_accumulate(grad, shape, index):

@@ -142,7 +142,10 @@ def slices_at(self, dim, index, name):
 def index_select(self, dim, index):
     """The slices of self at the positions `index` along dim, as a copy."""
     flat, where = slices_at(self, dim, index, "index_select")
-    out = flat[where]
+    if flat.flags.c_contiguous:  # of another array numpy.take makes a copy first
+        out = np.take(flat, where[-2].astype(np.intp, copy=False), len(where) - 2)
+    else:
+        out = np.ascontiguousarray(flat[where])
     return out if self.ndim else out.reshape(())
 
 
