@@ -66,7 +66,7 @@ from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_e
 from pullback.interop import from_dlpack  # noqa: E402
 from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state  # noqa: E402
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 as_tensor = asarray
 

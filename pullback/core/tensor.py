@@ -238,7 +238,7 @@ class Tensor:
             return self
         if self._array.dtype.kind not in "fc":
             raise DtypeError(
-                "Only Tensors of floating point and complex dtype can require gradients; this one has dtype "
+                "requires_grad_(): Only Tensors of floating point and complex dtype can require gradients; this one has dtype "
                 f"{self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
             )
         extra = self._extra

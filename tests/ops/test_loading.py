@@ -25,7 +25,7 @@ native_functions:
     variants: function, method, inplace
     kernel: cubed
     alias: third_power
-    numpy: spence
+    numpy: spacing
   - func: ends(Tensor self) -> (Tensor low, Tensor high)
     kernel: ends
   - func: sixth(Tensor self) -> Tensor
@@ -158,7 +158,7 @@ def test_another_file_may_not_take_the_namespace(tmp_path):
     [
         ("namespace: loading", "namespace: kernels", "the namespace 'kernels' is taken by pullback"),
         ("alias: third_power", "alias: requires_grad_", r"the method 'Tensor\.requires_grad_' is taken"),
-        ("numpy: spence", "numpy: sin", r"the rule for 'numpy\.sin' is taken"),
+        ("numpy: spacing", "numpy: sin", r"the rule for 'numpy\.sin' is taken"),
     ],
 )
 def test_names_that_are_taken_change_nothing(old, new, match):
