@@ -238,8 +238,8 @@ class Tensor:
             return self
         if self._array.dtype.kind not in "fc":
             raise DtypeError(
-                "requires_grad_(): Only Tensors of floating point and complex dtype can require gradients; this one has dtype "
-                f"{self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
+                "requires_grad_(): Only Tensors of floating point and complex dtype can require gradients; this one "
+                f"has dtype {self._array.dtype}. Convert it first, for example with .to(pullback.float64)."
             )
         extra = self._extra
         if extra is not None and extra.inference and not modes.current().inference:
