@@ -101,6 +101,10 @@ def _unpacked(node: Node, saved: Any, version: Version) -> Any:
     return tensor_unpacker(level)(saved, version, node)
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 slots.call_node = call_node
 slots.show_saved = show_saved
 

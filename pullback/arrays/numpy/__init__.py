@@ -7,7 +7,7 @@ import importlib as _importlib
 import pkgutil as _pkgutil
 
 
-def _kernels_in(package, path):
+def kernels_in(package, path):
     """The kernels of all modules of a package, by name."""
     found = {}
     for entry in _pkgutil.iter_modules(path):
@@ -19,13 +19,10 @@ def _kernels_in(package, path):
 
 def load_kernels(area):
     """The kernels of an area that is loaded late, by name."""
-    package = _importlib.import_module(f"{__name__}.{area}")
-    found = _kernels_in(package.__name__, package.__path__)
-    vars(package).update(found)
-    return found
+    return _importlib.import_module(f"{__name__}.{area}").KERNELS
 
 
-_found = _kernels_in(__name__, __path__)
+_found = kernels_in(__name__, __path__)
 globals().update(_found)
 __all__ = list(_found)
 
