@@ -113,3 +113,13 @@ def test_round_says_what_to_write():
 def test_an_unknown_keyword_of_backward_is_one_of_backward():
     with pytest.raises(TypeError, match=r"(?<!_)backward\(\) got an unexpected keyword argument 'retain'"):
         t().sum().backward(retain=True)
+
+
+@pytest.mark.parametrize("dtype", [pb.float32, np.float32, np.dtype("float32"), "float32", float])
+@pytest.mark.parametrize(
+    "f", [pb.softmax, pb.log_softmax, pb.nn.functional.softmin], ids=["softmax", "log_softmax", "softmin"]
+)
+def test_every_way_to_write_a_dtype(f, dtype):
+    y = f(t(), 0, dtype=dtype)
+    assert y.dtype == np.dtype(dtype)
+    np.testing.assert_allclose(y.detach().numpy(), f(t(), 0).detach().numpy(), rtol=1e-6)
