@@ -52,6 +52,8 @@ def refuse_keyword(operator: str, given: Iterable[str], known: Collection[str]) 
 
 def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
     """`dtype` as NumPy's, refused where it is no type of numbers."""
+    if hasattr(dtype, "dtype") and not isinstance(dtype, type):  # NumPy takes the dtype of an array
+        raise TypeError(f"{operator}(): dtype must be a dtype, not an array or a Tensor.")
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError) as error:

@@ -262,8 +262,6 @@ def _largest(x, dim):
 def _scores(name, self, dim, dtype):
     """self in the dtype asked for, which must be real floating; a wrong dim is refused even if there are no scores."""
     if dtype is not None:
-        if hasattr(dtype, "dtype") and not isinstance(dtype, type):  # NumPy takes the dtype of an array
-            raise TypeError(f"{name}(): dtype must be a dtype, not an array or a Tensor.")
         self = self.astype(dtype, copy=False)
     if self.dtype.kind == "c":
         raise RuntimeError(f"{name}(): complex input ({self.dtype}) is not supported.")
