@@ -45,13 +45,6 @@ def public_name(name: str, home: str) -> str:
     return name.removeprefix(home.replace(".", "_") + "_") if home else name
 
 
-def shown_name(native: NativeFunction, registry: Registry) -> str:
-    """What users write to call an operator, and errors say: linalg.svd."""
-    home = native.python_module
-    name = public_name(native.name, home) if home else native.name
-    return qualified(f"{home}.{name}" if home else name, registry)
-
-
 def local(name: str) -> str:
     """The local variable for an argument or an output inside a node's apply()."""
     return f"{name}_" if name in _TAKEN else name
