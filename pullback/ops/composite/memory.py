@@ -4,8 +4,6 @@ import numpy as np
 
 from pullback.core.view import memory_of
 
-__all__ = []
-
 
 def in_own_memory(out, source, *, ops):
     """`out`; a copy where it lies in the memory of `source`, as changes of shape by trivial arguments do."""

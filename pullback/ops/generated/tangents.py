@@ -2,9 +2,14 @@
 
 from math import inf, pi
 from pullback.core.undifferentiable import sum_of_terms, tangent_or_zeros, tangents_or_zeros
-from pullback.ops.formulas.determinants import adjugate_curve, matrix_exp_slope, slogdet_jvp, trace_of_product
-from pullback.ops.formulas.eigenpairs import eigenpairs_jvp
-from pullback.ops.formulas.eigenvalues import (
+from pullback.ops.formulas.decompositions.determinants import (
+    adjugate_curve,
+    matrix_exp_slope,
+    slogdet_jvp,
+    trace_of_product,
+)
+from pullback.ops.formulas.decompositions.eigenpairs import eigenpairs_jvp
+from pullback.ops.formulas.decompositions.eigenvalues import (
     eig_values_jvp,
     eig_vectors_jvp,
     eigenvalue_slope_jvp,
@@ -14,10 +19,26 @@ from pullback.ops.formulas.eigenvalues import (
     eigvals_jvp,
     eigvalsh_jvp,
 )
-from pullback.ops.formulas.elementary import logit_slope
-from pullback.ops.formulas.factorisations import cholesky_jvp, lu_jvp, qr_jvp
-from pullback.ops.formulas.linear_losses import linear_cross_entropy_jvp
-from pullback.ops.formulas.nn import (
+from pullback.ops.formulas.decompositions.factorisations import cholesky_jvp, lu_jvp, qr_jvp
+from pullback.ops.formulas.decompositions.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
+from pullback.ops.formulas.decompositions.singular_values import (
+    singular_value_slope_jvp,
+    singular_value_tangent_jvp,
+    svd_jvp,
+    svd_values_jvp,
+    svdvals_jvp,
+)
+from pullback.ops.formulas.decompositions.solves import (
+    inv_jvp,
+    lstsq_residuals_jvp,
+    lstsq_solution_jvp,
+    pinv_jvp,
+    solve_jvp,
+    solve_triangular_jvp,
+)
+from pullback.ops.formulas.indexing.scatter_reductions import index_reduce_jvp, scatter_reduce_jvp
+from pullback.ops.formulas.nn.ctc import ctc_loss_product
+from pullback.ops.formulas.nn.layers_and_losses import (
     bce_input_slope,
     bce_logit_slope,
     bce_target_slope,
@@ -29,9 +50,9 @@ from pullback.ops.formulas.nn import (
     softsign_product,
     trained_rows,
 )
-from pullback.ops.formulas.normalisations import layer_norm_jvp
-from pullback.ops.formulas.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
-from pullback.ops.formulas.pointwise import (
+from pullback.ops.formulas.nn.linear_losses import linear_cross_entropy_jvp
+from pullback.ops.formulas.nn.normalisations import layer_norm_jvp
+from pullback.ops.formulas.pointwise.elementary import (
     above,
     angle_direction,
     below,
@@ -48,7 +69,8 @@ from pullback.ops.formulas.pointwise import (
     xlogy_divisor,
     zero_at_infinity,
 )
-from pullback.ops.formulas.reductions import (
+from pullback.ops.formulas.pointwise.logit import logit_slope
+from pullback.ops.formulas.reductions.reductions import (
     cumprod_jvp,
     gather_along,
     gather_running,
@@ -61,25 +83,8 @@ from pullback.ops.formulas.reductions import (
     std_jvp,
     var_jvp,
 )
-from pullback.ops.formulas.scatter_reductions import index_reduce_jvp, scatter_reduce_jvp
-from pullback.ops.formulas.sequences import ctc_loss_product
-from pullback.ops.formulas.singular_values import (
-    singular_value_slope_jvp,
-    singular_value_tangent_jvp,
-    svd_jvp,
-    svd_values_jvp,
-    svdvals_jvp,
-)
-from pullback.ops.formulas.solves import (
-    inv_jvp,
-    lstsq_residuals_jvp,
-    lstsq_solution_jvp,
-    pinv_jvp,
-    solve_jvp,
-    solve_triangular_jvp,
-)
-from pullback.ops.formulas.spatial import convolution_jvp, pooled_tangent
-from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
+from pullback.ops.formulas.spatial.windows import convolution_jvp, pooled_tangent
+from pullback.ops.formulas.special.slopes import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 
 def add_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:

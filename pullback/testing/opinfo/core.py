@@ -1,8 +1,8 @@
 """OpInfo: one record an operator, from which every check of it is made.
 
-An area file of this folder holds a list `OPINFOS` of such records; the suite in `tests/ops/` runs the checks of
-`pullback.testing.opinfo.checks` over them all, and authors of operators elsewhere run them on their own records with
-`pullback.testing.check_operator(info)`. A typical record:
+The records of pullback's operators are lists `OPINFOS` in the files of `tests/opinfo/<area>/`; the suite in
+`tests/ops/` runs the checks of `pullback.testing.opinfo.checks` over them all. Authors of operators elsewhere run them
+on their own records with `pullback.testing.check_operator(info)`. Typical records:
 
     OpInfo("sin", np.sin, unary(), complex=True),
     OpInfo("atan2", np.arctan2, broadcasting_pairs(),

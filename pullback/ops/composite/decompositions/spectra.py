@@ -5,11 +5,6 @@ import numpy as np
 from pullback.core.errors import LinAlgError, OperatorError
 from pullback.ops.composite.decompositions.results import SlogDet
 
-__all__ = [
-    "det", "linalg_cond", "linalg_matrix_power", "linalg_matrix_rank", "logdet", "matrix_exp", "matrix_power",
-    "slogdet",
-]  # fmt: skip
-
 
 def det(self, *, ops):
     """The determinant."""
