@@ -107,7 +107,7 @@ def load_third_party(
     derivatives = read_derivatives(
         entries(listed, source, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
     )
-    registry = Registry(natives, derivatives, helper_names, **modules)
+    registry = Registry(natives, derivatives, helper_names, {}, **modules)
     check_node_names(registry)
     return registry
 
