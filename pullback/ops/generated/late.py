@@ -117,13 +117,13 @@ LATE = {
             "fractional_max_pool3d grid_places grid_sample grid_sampler grid_sampler_2d grid_sampler_3d im2col "
             "interpolate lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool2d max_pool3d max_unpool1d max_unpool2d "
             "max_unpool3d nn_functional_fold nn_functional_unfold pad pixel_shuffle pixel_unshuffle place_pooled "
-            "put_pooled region_max_indices roi_align roi_pool sample_at separable_map spread_at take_pooled "
-            "upsample upsample_bilinear upsample_nearest windowed_max"
+            "put_pooled region_maxima roi_align roi_pool sample_at sample_bins separable_map spread_at "
+            "spread_bins take_pooled upsample upsample_bilinear upsample_nearest windowed_max"
         ).split(),
         "kernels": (
             "col2im constant_pad_nd convolution convolution_input convolution_weight dot_at "
-            "fractional_max_indices grid_places im2col place_pooled put_pooled region_max_indices sample_at "
-            "separable_map spread_at take_pooled windowed_max"
+            "fractional_max_indices grid_places im2col place_pooled put_pooled region_maxima sample_at "
+            "sample_bins separable_map spread_at spread_bins take_pooled windowed_max"
         ).split(),
         "methods": ("").split(),
         "numpy": ("").split(),

@@ -273,17 +273,17 @@ class SeparableMapBackward0(Node):
         return (ops.separable_map(grad, adjoint_maps(self.arg_maps, ops=ops)),)
 
 class WindowedMaxBackward0(MultiNode):
-    """windowed_max(Tensor self, any places) -> (Tensor values, Tensor indices)"""
+    """windowed_max(Tensor self, any windows) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_places", "saved_indices", "self_shape", "version_indices")
+    __slots__ = ("arg_windows", "saved_indices", "self_shape", "version_indices")
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
     masking = True
 
-    def save(node, out, input, places):
+    def save(node, out, input, windows):
         node.self_shape = input.shape
-        node.arg_places = places if type(places) in FIXED else snapshot(places)
+        node.arg_windows = windows if type(windows) in FIXED else snapshot(windows)
         node.saved_indices = out[1]._array
         node.version_indices = watch_output(out[1])
 
@@ -291,10 +291,56 @@ class WindowedMaxBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         grad = grads[0]
         indices = unpack(self.saved_indices, self.version_indices, self)
-        return (pooled_backward(grad, indices, self.self_shape, self.arg_places, ops=ops),)
+        return (pooled_backward(grad, indices, self.self_shape, self.arg_windows, ops=ops),)
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
+
+class SampleBinsBackward0(Node):
+    """sample_bins(Tensor self, Tensor boxes, int[] size, float scale, int sampling_ratio, bool aligned) -> Tensor"""
+
+    __slots__ = ("arg_aligned", "arg_sampling_ratio", "arg_scale", "saved_boxes", "self_shape", "version_boxes")
+    inputs = (0,)
+
+    def save(node, out, input, boxes, size, scale, sampling_ratio, aligned):
+        node.self_shape = attribute(input, "shape")
+        node.saved_boxes, node.version_boxes = save_input(boxes, True)
+        node.arg_scale = scale if type(scale) in FIXED else snapshot(scale)
+        node.arg_sampling_ratio = sampling_ratio if type(sampling_ratio) in FIXED else snapshot(sampling_ratio)
+        node.arg_aligned = aligned
+
+    def apply(self, ops, grad, unpack):
+        boxes = unpack(self.saved_boxes, self.version_boxes, self)
+        return (
+            ops.spread_bins(grad, boxes, self.self_shape, self.arg_scale, self.arg_sampling_ratio, self.arg_aligned),
+        )
+
+    def release(self):
+        self.version_boxes, self.saved_boxes = Released, None
+
+class SpreadBinsBackward0(Node):
+    """spread_bins(Tensor self, Tensor boxes, int[] shape, float scale, int sampling_ratio, bool aligned) -> Tensor"""
+
+    __slots__ = ("arg_aligned", "arg_sampling_ratio", "arg_scale", "saved_boxes", "self_shape", "version_boxes")
+    inputs = (0,)
+
+    def save(node, out, input, boxes, shape, scale, sampling_ratio, aligned):
+        node.self_shape = attribute(input, "shape")
+        node.saved_boxes, node.version_boxes = save_input(boxes, True)
+        node.arg_scale = scale if type(scale) in FIXED else snapshot(scale)
+        node.arg_sampling_ratio = sampling_ratio if type(sampling_ratio) in FIXED else snapshot(sampling_ratio)
+        node.arg_aligned = aligned
+
+    def apply(self, ops, grad, unpack):
+        boxes = unpack(self.saved_boxes, self.version_boxes, self)
+        return (
+            ops.sample_bins(
+                grad, boxes, self.self_shape[2:], self.arg_scale, self.arg_sampling_ratio, self.arg_aligned
+            ),
+        )
+
+    def release(self):
+        self.version_boxes, self.saved_boxes = Released, None
 
 class TakePooledBackward0(Node):
     """take_pooled(Tensor self, Tensor indices, int dims) -> Tensor"""
@@ -506,14 +552,18 @@ like_adaptive_max_pool1d = lambda run: lambda input, output_size, return_indices
     input, output_size, return_indices if return_indices is False or return_indices is True else a_flag(run.__name__, "return_indices", return_indices))
 like_fractional_max_pool2d = lambda run: lambda input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None: run(
     input, kernel_size if type(kernel_size) in SOME_INTS else some_ints(run.__name__, "kernel_size", kernel_size), output_size, output_ratio, return_indices if return_indices is False or return_indices is True else a_flag(run.__name__, "return_indices", return_indices), _random_samples)
-like_windowed_max = lambda run: lambda input, places: run(input, places)
+like_windowed_max = lambda run: lambda input, windows: run(input, windows)
 like_fractional_max_indices = lambda run: lambda input, kernel_size, output_size, samples: run(
     input, kernel_size, output_size, samples)
 like_roi_align = lambda run: lambda input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False: run(
     input, boxes, output_size, spatial_scale if type(spatial_scale) in A_NUMBER else a_number(run.__name__, "spatial_scale", spatial_scale), sampling_ratio if type(sampling_ratio) in AN_INT else an_int(run.__name__, "sampling_ratio", sampling_ratio), aligned if aligned is False or aligned is True else a_flag(run.__name__, "aligned", aligned))
 like_roi_pool = lambda run: lambda input, boxes, output_size, spatial_scale=1.0: run(
     input, boxes, output_size, spatial_scale if type(spatial_scale) in A_NUMBER else a_number(run.__name__, "spatial_scale", spatial_scale))
-like_region_max_indices = lambda run: lambda input, rows, columns: run(input, rows, columns)
+like_sample_bins = lambda run: lambda input, boxes, size, scale, sampling_ratio, aligned: run(
+    input, boxes, size, scale, sampling_ratio, aligned)
+like_spread_bins = lambda run: lambda input, boxes, shape, scale, sampling_ratio, aligned: run(
+    input, boxes, shape, scale, sampling_ratio, aligned)
+like_region_maxima = lambda run: lambda input, boxes, size, scale: run(input, boxes, size, scale)
 like_take_pooled = lambda run: lambda input, indices, dims: run(input, indices, dims)
 like_put_pooled = lambda run: lambda input, indices, size: run(input, indices, size)
 like_interpolate = lambda run: lambda input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False: run(
@@ -611,8 +661,12 @@ OPERATORS = [
         tensors=((0, "input"), (3, "samples")), forms="function", internal=True),
     composite("roi_align", composite_region_pooling.roi_align, like_roi_align, forms="function", home="nn.functional"),
     composite("roi_pool", composite_region_pooling.roi_pool, like_roi_pool, forms="function", home="nn.functional"),
-    primitive("region_max_indices", kernels.region_max_indices, None, one_tensor_2, like_region_max_indices,
-        forms="function", internal=True),
+    primitive("sample_bins", kernels.sample_bins, SampleBinsBackward0, two_tensors, like_sample_bins,
+        tensors=((0, "input"), (1, "boxes")), forms="function", internal=True),
+    primitive("spread_bins", kernels.spread_bins, SpreadBinsBackward0, two_tensors, like_spread_bins,
+        tensors=((0, "input"), (1, "boxes")), forms="function", internal=True),
+    primitive("region_maxima", kernels.region_maxima, None, None, like_region_maxima, outputs=('indices', 'empty'),
+        tensors=((0, "input"), (1, "boxes")), forms="function", internal=True),
     primitive("take_pooled", kernels.take_pooled, TakePooledBackward0, two_tensors_1, like_take_pooled,
         tensors=((0, "input"), (1, "indices")), tags="masking", forms="function", internal=True),
     primitive("put_pooled", kernels.put_pooled, PutPooledBackward0, two_tensors_1, like_put_pooled,

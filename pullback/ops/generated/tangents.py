@@ -1734,8 +1734,14 @@ def dot_at_tangent(self_p, self_t, other_p, other_t, index_p, result, *, ops):
         return (ops.dot_at(self_t, other_p, index_p),)
     return (ops.dot_at(self_t, other_p, index_p) + ops.dot_at(self_p, other_t, index_p),)
 
-def windowed_max_tangent(self_p, self_t, places_p, values, indices, *, ops):
-    return (pooled_tangent(self_t, indices, places_p, ops=ops),)
+def windowed_max_tangent(self_p, self_t, windows_p, values, indices, *, ops):
+    return (pooled_tangent(self_t, indices, windows_p, ops=ops),)
+
+def sample_bins_tangent(self_p, self_t, boxes_p, size_p, scale_p, sampling_ratio_p, aligned_p, result, *, ops):
+    return (ops.sample_bins(self_t, boxes_p, size_p, scale_p, sampling_ratio_p, aligned_p),)
+
+def spread_bins_tangent(self_p, self_t, boxes_p, shape_p, scale_p, sampling_ratio_p, aligned_p, result, *, ops):
+    return (ops.spread_bins(self_t, boxes_p, shape_p, scale_p, sampling_ratio_p, aligned_p),)
 
 def take_pooled_tangent(self_p, self_t, indices_p, dims_p, result, *, ops):
     return (ops.take_pooled(self_t, indices_p, dims_p),)
@@ -2087,6 +2093,8 @@ TANGENTS = {
     "spread_at": spread_at_tangent,
     "dot_at": dot_at_tangent,
     "windowed_max": windowed_max_tangent,
+    "sample_bins": sample_bins_tangent,
+    "spread_bins": spread_bins_tangent,
     "take_pooled": take_pooled_tangent,
     "put_pooled": put_pooled_tangent,
     "place_pooled": place_pooled_tangent,

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.spatial.maps import Pick, SparseMap, WindowSum
 from pullback.testing.opinfo.core import FLOATS, OpInfo, Raises, Sample
 from pullback.testing.opinfo.samples import T, cases, on
 from tests.opinfo.spatial import references as reference
@@ -114,30 +113,41 @@ def mapped(x, maps):
     return y.astype(x.dtype)
 
 
-def dense(m):
+def dense(told):
     """The matrix of a map, from what it is said to do."""
-    matrix = np.zeros((m.size_out, m.size_in))
-    if isinstance(m, Pick):
-        matrix[np.arange(m.size_out), m.index] = 1
-    elif isinstance(m, SparseMap):
-        matrix = m.matrix.toarray()
-    else:
-        kernel, stride, padding = m.window
-        scale = np.broadcast_to(m.scale, m.size_out)
-        for i in range(m.size_out):
-            matrix[i, max(i * stride - padding, 0) : max(i * stride - padding + kernel, 0)] = scale[i]
-    return matrix
+    kind, *how = told
+    if kind == "adjoint":
+        return dense(*how).T
+    if kind == "border":
+        mode, n, before, after = how
+        kept = np.eye(n)[max(-before, 0) : n - max(-after, 0)]
+        margins = [(max(before, 0), max(after, 0)), (0, 0)]
+        return np.pad(kept, margins, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+    if kind == "resample":
+        _, n, m, _, _, _ = how  # linear, corners not aligned
+        return np.stack([np.interp((np.arange(m) + 0.5) * n / m - 0.5, np.arange(n), row) for row in np.eye(n)], 1)
+    n, m = how[:2]
+    matrix = np.zeros((m, n))
+    for i in range(m):
+        if kind == "mean":
+            matrix[i, i * n // m : -(-(i + 1) * n // m)] = 1
+        else:
+            _, _, kernel, stride, padding, counted = how
+            begin, end = i * stride - padding, i * stride - padding + kernel
+            matrix[i, max(begin, 0) : max(end, 0)] = 1
+            if counted == "padded":
+                matrix[i] /= min(end, n + padding) - begin
+    return matrix / matrix.sum(1, keepdims=True) if kind == "mean" or how[-1] == "inside" else matrix
 
 
 def map_samples(make):
     """Each kind of map."""
-    sums = (WindowSum(2, 1, 1, np.array([1.0, 0.5, 0.5, 1.0]), 3, 4), WindowSum(8, 8, 0, 0.125, 16, 2))
-    yield Sample(make((2, 3, 4)), (Pick(np.array([0, 0, 2, 1]), 3), None))
-    yield Sample(
-        make((3, 2)), (SparseMap(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 1]), np.array([0, 2, 3]), 3), None)
-    )
-    yield Sample(make((1, 3, 16)), sums)
-    yield Sample(make((2, 0, 3)), (None, Pick(np.array([1]), 3)))
+    yield Sample(make((2, 3, 4)), (("border", "reflect", 3, 1, 2), None))
+    yield Sample(make((5, 3)), (("mean", 5, 3), ("border", "circular", 3, 2, -1)))
+    yield Sample(make((4, 3)), (("resample", "linear", 4, 6, None, False, False), ("border", "replicate", 3, 0, 2)))
+    yield Sample(make((1, 3, 16)), (("sum", 3, 4, 2, 1, 1, "inside"), ("sum", 16, 2, 8, 8, 0, "padded")))
+    yield Sample(make((2, 5)), (("adjoint", ("sum", 5, 2, 3, 2, 1, None)), ("sum", 5, 3, 3, 2, 1, "padded")))
+    yield Sample(make((2, 0, 3)), (None, ("border", "replicate", 3, -1, -1)))
 
 
 def pad_records():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Plain, Raises, Sample
+from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample
 from pullback.testing.opinfo.samples import cases, on
 from tests.opinfo.spatial import references as reference
 
@@ -101,11 +101,21 @@ def unpool_record(dims):
     ])  # fmt: skip
 
 
-def windowed(x, places):
+def windowed(x, windows):
     """(maxima, their places)."""
-    windows = [[row[row >= 0] for row in p] for p in places]
+    windows = [inside(n, *told) for n, told in zip(x.shape[-2:], windows, strict=True)]
     values, at = reference.over_windows(x, windows, lambda v, at, every: (v.max(), at[v.argmax()]), 2)
     return values.astype(x.dtype), at.astype(np.int64)
+
+
+def inside(size, *told):
+    """The places of each window that are inside."""
+    if len(told) == 2:
+        n, m = told
+        return [np.arange(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
+    m, kernel, stride, padding, dilation = told
+    places = (np.arange(kernel) * dilation + i * stride - padding for i in range(m))
+    return [p[(p >= 0) & (p < size)] for p in places]
 
 
 def pooled_samples(make):
@@ -173,8 +183,8 @@ OPINFOS = [
       for d in (2, 3)),
     OpInfo("fractional_max_indices", lambda x, k, m, u: FRACTIONAL(x, k[0], m[0], u, True)[1], index_samples, **REAL,
            order=0),
-    OpInfo("windowed_max", windowed, cases(on((2, 3, 4), (Plain(np.array([[-1, 0], [1, 2]])),
-           Plain(np.array([[0, 1], [2, 3], [3, -1]])))), distinct=True), **REAL),
+    OpInfo("windowed_max", windowed, cases(on((2, 3, 4), ((2, 2, 2, 1, 1), (4, 3))),
+           on((2, 3, 4), ((2, 2, 1, 1, 2), (3, 2, 2, 1, 1))), distinct=True), **REAL),
     OpInfo("take_pooled", lambda x, i, dims: np.take_along_axis(x.reshape(2, 1, 6), i, 2), pooled_samples, **REAL),
     OpInfo("place_pooled", placed, placed_samples, **REAL),
     OpInfo("put_pooled", reference.max_unpool, put_samples, **REAL),

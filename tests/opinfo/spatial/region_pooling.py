@@ -68,17 +68,34 @@ def pool_samples(make):
     yield Sample(make((2, 1, 4, 4), distinct=True), Plain(BOXES), (3, 1), 0.5)
 
 
-def chosen(x, rows, columns):
-    """The places of the maxima."""
-    flat = (rows[:, :, None, :, None] * x.shape[-1] + columns[:, None, :, None, :]).reshape(-1, 4)
-    picked = np.asarray(x).reshape(len(x), -1)[:, flat]
-    return np.take_along_axis(np.broadcast_to(flat, picked.shape), picked.argmax(2)[..., None], 2)[..., 0]
+def places_of_maxima(x, boxes, size, scale):
+    """(the places of the maxima, of which no two are equal; which bins have none)."""
+    found = pooled(x, boxes, size, scale)
+    lines = np.asarray(x).transpose(1, 0, 2, 3).reshape(x.shape[1], -1)
+    at = np.stack([(found[:, c, ..., None] == line).argmax(-1).ravel() for c, line in enumerate(lines)])
+    return at, (found == 0).all(1, keepdims=True)
+
+
+def inner_samples(make):
+    """Boxes inside: of a bin without pixels any place may be given."""
+    yield Sample(make((2, 2, 4, 4), distinct=True), BOXES[:2].copy(), (2, 2), 1.0)
 
 
 def bin_samples(make):
-    """Two regions with two bins of two by two places."""
-    rows, columns = np.array([[[0, 1], [2, 3]], [[1, 2], [4, 5]]]), np.array([[[0, 1]], [[1, 2]]])
-    yield Sample(make((2, 2, 3, 3), distinct=True), Plain(rows), Plain(columns))
+    """As roi_align calls it."""
+    yield Sample(make((2, 2, 4, 3)), BOXES.copy(), (2, 2), 1.0, -1, False)
+    yield Sample(make((2, 1, 3, 4)), BOXES.copy(), (1, 2), 0.5, 2, True)
+
+
+def spread(x, boxes, shape, *how):
+    """By the sampled bins of each number of an array of that shape."""
+    units = np.eye(int(np.prod(shape))).reshape(-1, *shape)
+    return np.stack([(aligned(u, boxes, x.shape[2:], *how) * x).sum() for u in units]).reshape(shape).astype(x.dtype)
+
+
+def spread_samples(make):
+    """Bins of three boxes into two images."""
+    yield Sample(make((3, 2, 2, 2)), BOXES.copy(), (2, 2, 4, 3), 1.0, -1, False)
 
 
 OPINFOS = [
@@ -86,5 +103,7 @@ OPINFOS = [
         Raises(RuntimeError, ("roi_align", "(R, 5)", "(2, 4)"), (np.ones((1, 1, 3, 3)), Plain(np.ones((2, 4))), 2))]),
     OpInfo(NN + "roi_pool", pooled, pool_samples, dtypes=FLOATS, errors=[
         Raises(RuntimeError, ("roi_pool", "(N, C, H, W)"), (np.ones((1, 3, 3)), Plain(np.ones((2, 5))), 2))]),
-    OpInfo("region_max_indices", chosen, bin_samples, dtypes=FLOATS, order=0),
+    OpInfo("sample_bins", aligned, bin_samples, dtypes=FLOATS),
+    OpInfo("spread_bins", spread, spread_samples, dtypes=FLOATS),
+    OpInfo("region_maxima", places_of_maxima, inner_samples, dtypes=FLOATS, order=0),
 ]  # fmt: skip

@@ -1,10 +1,5 @@
 """Pooling to a given size, with windows as even as possible or with random ones."""
 
-import functools
-
-import numpy as np
-
-from pullback.arrays.numpy.spatial.maps import SparseMap, WindowSum
 from pullback.ops.composite.spatial.arguments import batched, numbers, refuse, require_arrays, require_fractions
 from pullback.ops.composite.spatial.pooling import finished
 
@@ -60,40 +55,16 @@ def _sizes(name, dims, input, output_size, ops):
     return x, has_batch, size, out
 
 
-def _bounds(n, m):
-    """Where the windows begin and end: m of them, which cover n places and overlap as little as they can."""
-    at = np.arange(m)
-    return at * n // max(m, 1), -(-(at + 1) * n // max(m, 1))
-
-
-@functools.lru_cache(maxsize=128)
-def mean_map(n, m):
-    """The means of those windows."""
-    if n == m:
-        return None
-    if m and n % m == 0:
-        return WindowSum(n // m, n // m, 0, m / n, n, m)
-    begin, end = _bounds(n, m)
-    ends = np.concatenate([[0], np.cumsum(end - begin)])
-    index = np.arange(ends[-1]) + np.repeat(begin - ends[:-1], end - begin)
-    return SparseMap(np.repeat(1 / (end - begin), end - begin), index, ends, n)
-
-
 def _averaged(name, dims, input, output_size, ops):
     x, has_batch, size, out = _sizes(name, dims, input, output_size, ops)
     require_fractions(name, x)
-    result = ops.separable_map(x, tuple(mean_map(n, m) for n, m in zip(size, out, strict=True)))
+    result = ops.separable_map(x, tuple(("mean", n, m) for n, m in zip(size, out, strict=True)))
     return result if has_batch else ops.squeeze(result, 0)
 
 
 def _largest(name, dims, input, output_size, return_indices, ops):
     x, has_batch, size, out = _sizes(name, dims, input, output_size, ops)
-    places = []
-    for n, m in zip(size, out, strict=True):
-        begin, end = _bounds(n, m)
-        at = begin[:, None] + np.arange((end - begin).max(initial=1))
-        places.append(np.where(at < end[:, None], at, -1))
-    return finished(ops.windowed_max(x, tuple(places)), has_batch, return_indices, ops)
+    return finished(ops.windowed_max(x, tuple(zip(size, out, strict=True))), has_batch, return_indices, ops)
 
 
 def fractional_max_pool2d(

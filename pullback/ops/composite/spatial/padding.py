@@ -1,11 +1,8 @@
 """Padding: with a constant, or with what the array has at its borders."""
 
-import functools
-
-import numpy as np
-
-from pullback.arrays.numpy.spatial.maps import Pick
 from pullback.ops.composite.spatial.arguments import integers, refuse, require_arrays
+
+MODES = ("reflect", "replicate", "circular")  # beside "constant"
 
 
 def pad(input, pad, mode="constant", value=None, *, ops):
@@ -16,7 +13,7 @@ def pad(input, pad, mode="constant", value=None, *, ops):
         raise refuse("pad", f"pad must have two numbers for each of at most {input.ndim} dimensions, got {amounts}")
     if mode == "constant":
         return ops.constant_pad_nd(input, amounts, 0 if value is None else value)
-    if mode not in _INDICES:
+    if mode not in MODES:
         raise NotImplementedError(f"pad(): mode must be constant, reflect, replicate or circular, but got {mode!r}.")
     if value:
         raise ValueError(f"pad(): value is for the mode 'constant'; the mode {mode!r} takes none, but got {value}.")
@@ -34,13 +31,7 @@ def pad(input, pad, mode="constant", value=None, *, ops):
         raise refuse("pad", f"padding {amounts} leaves nothing of an input of shape {tuple(input.shape)}")
     if all(pair == (0, 0) for pair in pairs):
         return ops.clone(input)
-    return ops.separable_map(input, tuple(_pick(mode, n, *pair) for n, pair in zip(sizes, pairs, strict=True)))
-
-
-@functools.lru_cache(maxsize=128)
-def _pick(mode, n, before, after):
-    """The map that pads n numbers."""
-    return None if before == after == 0 else Pick(_INDICES[mode](n, before, after), n)
+    return ops.separable_map(input, tuple(("border", mode, n, *pair) for n, pair in zip(sizes, pairs, strict=True)))
 
 
 def _check(mode, n, pair, shape):
@@ -55,22 +46,3 @@ def _check(mode, n, pair, shape):
         raise refuse("pad", f"padding {pair} cuts off all of a dimension of size {n} and leaves nothing to repeat")
     if n + before + after < (1 if mode == "reflect" else 0) or (n == 0 and max(pair) > 0):
         raise refuse("pad", f"padding {pair} leaves nothing of a dimension of size {n} (shape {tuple(shape)})")
-
-
-def _replicated(n, before, after):
-    return np.arange(-before, n + after).clip(0, n - 1)
-
-
-def _reflected(n, before, after):
-    index = np.abs(np.arange(-before, n + after))
-    return np.where(index < n, index, 2 * (n - 1) - index)
-
-
-def _circular(n, before, after):
-    kept = np.arange(max(-before, 0), n - max(-after, 0))  # what is cut off does not come back on the other side
-    if not len(kept):
-        return kept
-    return kept[np.arange(-max(before, 0), len(kept) + max(after, 0)) % len(kept)]
-
-
-_INDICES = {"reflect": _reflected, "replicate": _replicated, "circular": _circular}

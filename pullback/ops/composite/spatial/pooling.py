@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.spatial.maps import WindowSum
 from pullback.ops.composite.spatial.arguments import batched, numbers, refuse, require_arrays
 
 
@@ -72,37 +71,27 @@ def _averaged(name, dims, input, kernel_size, stride, padding, ceil_mode, count_
     x, has_batch, kernel, step, pad, _ = checked_windows(name, dims, input, kernel_size, stride, padding, 1, ops)
     size = tuple(x.shape[2:])
     out = pooled_size(name, size, kernel, step, pad, (1,) * dims, ceil_mode)
-    windows = list(zip(size, kernel, step, pad, out, strict=True))
-    counts = [_counted(*window, count_include_pad) for window in windows]
     whole = x.dtype.kind in "iu"
-    scales = [1 if whole or divisor is not None else 1 / count for count in counts]
-    maps = tuple(WindowSum(k, s, p, scale, n, m) for (n, k, s, p, m), scale in zip(windows, scales, strict=True))
-    result = ops.separable_map(x, maps)
-    if whole:
-        result = ops.div(result, _product(counts) if divisor is None else divisor, rounding_mode="trunc")
+    counted = None if whole or divisor is not None else "padded" if count_include_pad else "inside"
+    windows = tuple(zip(size, out, kernel, step, pad, strict=True))
+    result = ops.separable_map(x, tuple(("sum", *window, counted) for window in windows))
+    if whole and divisor is None:
+        for i, window in enumerate(reversed(windows)):  # one after the other, which truncates as their product does
+            counts = ops.reshape(_counts(*window, count_include_pad, ops), (-1, *(1,) * i))
+            result = ops.div(result, counts, rounding_mode="trunc")
         result = ops.to(result, x.dtype)
+    elif whole:
+        result = ops.to(ops.div(result, divisor, rounding_mode="trunc"), x.dtype)
     elif divisor is not None:
         result = result / divisor
     return result if has_batch else ops.squeeze(result, 0)
 
 
-def _counted(n, kernel, stride, padding, count, include_padding):
-    """How many numbers each window has: one number where all have as many."""
-    begin = np.arange(count) * stride - padding
-    end = np.minimum(begin + kernel, n + padding)
-    if not include_padding:
-        begin, end = begin.clip(0), end.clip(max=n)
-    found = end - begin
-    return found if found.min() < found.max() else int(found[0])
-
-
-def _product(counts):
-    """The numbers in windows of several dimensions, of integers."""
-    shaped = [
-        c.reshape((-1,) + (1,) * (len(counts) - 1 - i)) if isinstance(c, np.ndarray) else c
-        for i, c in enumerate(counts)
-    ]
-    return math.prod(shaped)
+def _counts(n, m, kernel, stride, padding, include_padding, ops):
+    """How many numbers each window has."""
+    begin = ops.arange(m) * stride - padding
+    end = ops.clamp(begin + kernel, None, n + padding)
+    return end - begin if include_padding else ops.clamp(end, None, n) - ops.clamp(begin, 0)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, ops):
@@ -159,12 +148,29 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 def _largest(name, dims, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, ops):
     x, has_batch, *how = checked_windows(name, dims, input, kernel_size, stride, padding, dilation, ops)
     out = pooled_size(name, x.shape[2:], *how, ceil_mode)
-    places = tuple(np.arange(m)[:, None] * s - p + np.arange(k) * d for m, k, s, p, d in zip(out, *how, strict=True))
-    values, indices = ops.windowed_max(x, places)
-    inside = [((p >= 0) & (p < n)).any(1) for p, n in zip(places, x.shape[2:], strict=True)]
-    if not all(one.all() for one in inside):  # a wide dilation may step over a short dimension
-        values = ops.where(functools.reduce(np.logical_and.outer, inside), values, _least(x.dtype))
+    windows = tuple(zip(out, *how, strict=True))
+    values, indices = ops.windowed_max(x, windows)
+    for i, (n, window) in enumerate(zip(reversed(x.shape[2:]), reversed(windows), strict=True)):
+        if not _all_inside(n, *window):
+            inside = ops.reshape(_has_inside(n, *window, ops), (-1, *(1,) * i))
+            values = ops.where(inside, values, _least(x.dtype))
     return finished((values, indices), has_batch, return_indices, ops)
+
+
+@functools.lru_cache(maxsize=128)
+def _all_inside(n, count, kernel, stride, padding, dilation):
+    """Whether every window has a place inside: a wide dilation may step over a short dimension."""
+    return all(
+        -(min(at, 0) // dilation) < kernel and at - min(at, 0) // dilation * dilation < n
+        for at in range(-padding, count * stride - padding, stride)
+    )
+
+
+def _has_inside(n, count, kernel, stride, padding, dilation, ops):
+    """Which of the windows do: whose first place that is not before the dimension is not behind it."""
+    begin = ops.arange(count) * stride - padding
+    steps = -ops.floor_divide(ops.clamp(begin, None, 0), dilation)
+    return ops.logical_and(ops.lt(steps, kernel), ops.lt(begin + steps * dilation, n))
 
 
 def _least(dtype):

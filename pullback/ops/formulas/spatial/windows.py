@@ -73,17 +73,17 @@ def negated(pad, *, ops):
 def adjoint_maps(maps, *, ops):
     """The adjoints of the maps of separable_map."""
     del ops
-    return tuple(None if m is None else m.adjoint() for m in maps)
+    return tuple(None if m is None else m[1] if m[0] == "adjoint" else ("adjoint", m) for m in maps)
 
 
-def pooled_backward(grad, indices, shape, places, *, ops):
+def pooled_backward(grad, indices, shape, windows, *, ops):
     """grad at the maxima, zero elsewhere."""
-    return ops.place_pooled(grad, indices, shape[len(shape) - len(places) :])
+    return ops.place_pooled(grad, indices, shape[len(shape) - len(windows) :])
 
 
-def pooled_tangent(tangent, indices, places, *, ops):
+def pooled_tangent(tangent, indices, windows, *, ops):
     """The tangent at the maxima."""
-    return ops.take_pooled(tangent, indices, len(places))
+    return ops.take_pooled(tangent, indices, len(windows))
 
 
 def unplaced(grad, indices, size, *, ops):
