@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pullback.core import modes
 from pullback.core.snapshot import snapshot
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
@@ -60,6 +62,12 @@ def memory_of(data: Any) -> Any:
         else:
             break
     return data
+
+
+def is_writable_apart(data: Any, other: Any) -> bool:
+    """Whether `data` may be written into, and `other` does not see it."""
+    memory = memory_of(data)
+    return bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other))
 
 
 def base_of(tensor: Tensor) -> Tensor | None:

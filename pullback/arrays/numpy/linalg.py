@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.parts import diagonal
+from pullback.core.dims import wrap_dim
 
 __all__ = [
     "addmm", "baddbmm", "bmm", "cross", "diag_embed", "dot", "einsum_pair", "matmul", "mm", "mv",

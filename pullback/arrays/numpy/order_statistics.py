@@ -5,9 +5,9 @@ Where elements tie, the one whose position is returned takes the gradient. NaN c
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.sorting import argsort
+from pullback.core.dims import wrap_dim
 
 __all__ = ["kthvalue", "median", "median_dim", "mode", "nanmedian", "nanmedian_dim"]
 

@@ -4,7 +4,8 @@ from operator import index as as_int
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim
+from pullback.arrays.numpy.dims import at_dim, same_memory_view
+from pullback.core.dims import wrap_dim
 
 __all__ = [
     "chunk", "diagonal", "diagonal_backward", "narrow", "select", "split", "split_with_sizes", "unbind",

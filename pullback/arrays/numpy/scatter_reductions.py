@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.flat_places import places_of
 from pullback.arrays.numpy.indexing import FEW, add_at, check_integers, reduce_at
 from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.scattering import along_dim, scatter_source
+from pullback.core.dims import wrap_dim
 
 __all__ = ["index_reduce", "index_reduce_", "scatter_reduce", "scatter_reduce_"]
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import at_dim, wrap_dim
+from pullback.arrays.numpy.dims import at_dim
 from pullback.arrays.numpy.flat_places import places_along, summed_rows
 from pullback.arrays.numpy.indexing import add_at, check_fits, check_integers, reduce_at, write_at
 from pullback.arrays.numpy.masks import one_value
+from pullback.core.dims import wrap_dim
 
 __all__ = [
     "gather", "gather_backward", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_",

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.ordered import refuse_unordered
+from pullback.core.dims import wrap_dim
 
 __all__ = ["consecutive", "isin", "nonzero_static", "repeat_positions", "searchsorted", "unique", "unravel_index"]
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim, wrap_dims
+from pullback.arrays.numpy.dims import at_dim, same_memory_view
 from pullback.arrays.numpy.strides import arranged
+from pullback.core.dims import wrap_dim, wrap_dims
 
 __all__ = [
     "alias", "expand", "flip", "is_contiguous", "movedim", "numpy_T", "permute", "repeat",

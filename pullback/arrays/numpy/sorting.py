@@ -8,9 +8,10 @@ from operator import index as as_int
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import at_dim, wrap_dim
+from pullback.arrays.numpy.dims import at_dim
 from pullback.arrays.numpy.ordered import refuse_unordered
 from pullback.arrays.numpy.scattering import gather
+from pullback.core.dims import wrap_dim
 
 __all__ = ["argsort", "sort", "topk"]
 

@@ -39,6 +39,20 @@ class FftR2CBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (r2c_adjoint(grad, self.arg_dim, self.arg_scale, self.arg_onesided, self.self_shape, ops=ops),)
 
+class TimesInnerPointsBackward0(Node):
+    """times_inner_points(Tensor self, float factor, int dim, int size) -> Tensor"""
+
+    __slots__ = ("arg_dim", "arg_factor", "arg_size")
+    inputs = (0,)
+
+    def save(node, out, input, factor, dim, size):
+        node.arg_factor = factor if type(factor) in FIXED else snapshot(factor)
+        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+        node.arg_size = size if type(size) in FIXED else snapshot(size)
+
+    def apply(self, ops, grad, unpack):
+        return (ops.times_inner_points(grad, self.arg_factor, self.arg_dim, self.arg_size),)
+
 class FftC2RBackward0(Node):
     """fft_c2r(Tensor self, int[] dim, str scale, int last_dim_size) -> Tensor"""
 
@@ -67,6 +81,7 @@ like_istft = lambda run: lambda input, n_fft, hop_length=None, win_length=None, 
     input, n_fft if type(n_fft) in AN_INT else an_int(run.__name__, "n_fft", n_fft), hop_length if hop_length is None or type(hop_length) in AN_INT else an_int(run.__name__, "hop_length", hop_length), win_length if win_length is None or type(win_length) in AN_INT else an_int(run.__name__, "win_length", win_length), window, center if center is False or center is True else a_flag(run.__name__, "center", center), normalized if normalized is False or normalized is True else a_flag(run.__name__, "normalized", normalized), onesided if onesided is None or onesided is False or onesided is True else a_flag(run.__name__, "onesided", onesided), length if length is None or type(length) in AN_INT else an_int(run.__name__, "length", length), return_complex if return_complex is False or return_complex is True else a_flag(run.__name__, "return_complex", return_complex))
 like_fft_c2c = lambda run: lambda input, dim, scale, forward: run(input, dim, scale, forward)
 like_fft_r2c = lambda run: lambda input, dim, scale, onesided: run(input, dim, scale, onesided)
+like_times_inner_points = lambda run: lambda input, factor, dim, size: run(input, factor, dim, size)
 like_fft_c2r = lambda run: lambda input, dim, scale, last_dim_size: run(input, dim, scale, last_dim_size)
 
 OPERATORS = [
@@ -106,6 +121,8 @@ OPERATORS = [
     composite("istft", composite_short_time.istft, like_istft),
     primitive("fft_c2c", kernels.fft_c2c, FftC2CBackward0, one_tensor_3, like_fft_c2c, forms="function", internal=True),
     primitive("fft_r2c", kernels.fft_r2c, FftR2CBackward0, one_tensor_3, like_fft_r2c, forms="function", internal=True),
+    primitive("times_inner_points", kernels.times_inner_points, TimesInnerPointsBackward0, one_tensor_3,
+        like_times_inner_points, forms="function", internal=True),
     primitive("fft_c2r", kernels.fft_c2r, FftC2RBackward0, one_tensor_3, like_fft_c2r, forms="function", internal=True),
 ]
 CHOICES = {}

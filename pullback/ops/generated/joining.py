@@ -6,7 +6,7 @@ from pullback.core.node import Node
 from pullback.core.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.joining.cat import cat_backward
-from pullback.ops.generated.calls import list_of_tensors
+from pullback.ops.generated.calls import list_of_tensors, one_tensor_2
 from pullback.arrays import numpy as kernels
 from pullback.ops.composite.joining import combinations as composite_combinations
 from pullback.ops.composite.joining import stacks as composite_stacks
@@ -48,6 +48,7 @@ like_cartesian_prod = lambda run: lambda *tensors_, tensors=UNSET: run(
     tensor_list(run.__name__, "tensors", tensors_, tensors, UNSET))
 like_combinations = lambda run: lambda input, r=2, with_replacement=False: run(
     input, r if type(r) in AN_INT else an_int(run.__name__, "r", r), with_replacement if with_replacement is False or with_replacement is True else a_flag(run.__name__, "with_replacement", with_replacement))
+like_combination_places = lambda run: lambda input, r, with_replacement: run(input, r, with_replacement)
 
 OPERATORS = [
     primitive("cat", kernels.cat, CatBackward0, list_of_tensors, like_cat, tensors=(), lists=((0, "tensors"),),
@@ -61,6 +62,8 @@ OPERATORS = [
     composite("meshgrid", composite_combinations.meshgrid, like_meshgrid, forms="function"),
     composite("cartesian_prod", composite_combinations.cartesian_prod, like_cartesian_prod, forms="function"),
     composite("combinations", composite_combinations.combinations, like_combinations, forms="function"),
+    primitive("combination_places", kernels.combination_places, None, one_tensor_2, like_combination_places,
+        forms="function", internal=True),
 ]
 CHOICES = {}
 # fmt: on

@@ -95,9 +95,9 @@ LATE = {
         "operators": (
             "fft_c2c fft_c2r fft_fft fft_fft2 fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn fft_ifft "
             "fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn "
-            "fft_r2c fft_rfft fft_rfft2 fft_rfftn istft stft"
+            "fft_r2c fft_rfft fft_rfft2 fft_rfftn istft stft times_inner_points"
         ).split(),
-        "kernels": ("fft_c2c fft_c2r fft_r2c").split(),
+        "kernels": ("fft_c2c fft_c2r fft_r2c times_inner_points").split(),
         "methods": ("istft stft").split(),
         "numpy": ("fft.fft fft.hfft fft.ifft fft.ihfft fft.irfft fft.rfft").split(),
         "public": {

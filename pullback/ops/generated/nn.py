@@ -617,6 +617,15 @@ class BinaryCrossEntropyLogitElementsBackward0(Node):
         self.version_input, self.saved_input = Released, None
         self.version_target, self.saved_target = Released, None
 
+class LiftedVarianceBackward0(Node):
+    """lifted_variance(Tensor self, float eps) -> Tensor"""
+
+    __slots__ = ()
+    inputs = (0,)
+
+    def apply(self, ops, grad, unpack):
+        return (grad,)
+
 class LinearCrossEntropyRowsBackward0(Node):
     """linear_cross_entropy_rows(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows) -> Tensor"""
 
@@ -927,6 +936,7 @@ like_poisson_nll_loss = lambda run: lambda input, target, log_input=True, full=F
     input, target, log_input if log_input is False or log_input is True else a_flag(run.__name__, "log_input", log_input), full if full is False or full is True else a_flag(run.__name__, "full", full), eps=eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), reduction=reduction)
 like_gaussian_nll_loss = lambda run: lambda input, target, var, full=False, eps=1e-06, reduction='mean': run(
     input, target, var, full if full is False or full is True else a_flag(run.__name__, "full", full), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), reduction)
+like_lifted_variance = lambda run: lambda input, eps: run(input, eps)
 like_linear_cross_entropy_rows = lambda run: lambda input, linear_weight, target, linear_bias, weight, ignore_index, rows: run(
     input, linear_weight, target, linear_bias, weight, ignore_index, rows)
 like_linear_cross_entropy = lambda run: lambda input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0, options=None: run(
@@ -1097,6 +1107,8 @@ OPERATORS = [
         home="nn.functional"),
     composite("gaussian_nll_loss", composite_likelihoods.gaussian_nll_loss, like_gaussian_nll_loss, forms="function",
         home="nn.functional"),
+    primitive("lifted_variance", kernels.lifted_variance, LiftedVarianceBackward0, one_tensor_1, like_lifted_variance,
+        forms="function", internal=True),
     primitive("linear_cross_entropy_rows", kernels.linear_cross_entropy_rows, LinearCrossEntropyRowsBackward0, None,
         like_linear_cross_entropy_rows,
         tensors=((0, "input"), (1, "linear_weight"), (2, "target"), (3, "linear_bias"), (4, "weight")),

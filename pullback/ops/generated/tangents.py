@@ -1054,6 +1054,9 @@ def log_softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_
         - output_t * ops.exp(output_p) * ops.sum(grad_output_p, dim_p, True),
     )
 
+def lifted_variance_tangent(self_p, self_t, eps_p, result, *, ops):
+    return (self_t,)
+
 def mse_loss_tangent(self_p, self_t, target_p, target_t, reduction_p, result, *, ops):
     return (mse_loss_jvp(self_p, self_t, target_p, target_t, reduction_p, ops=ops),)
 
@@ -1247,6 +1250,9 @@ def fft_c2c_tangent(self_p, self_t, dim_p, scale_p, forward_p, result, *, ops):
 
 def fft_r2c_tangent(self_p, self_t, dim_p, scale_p, onesided_p, result, *, ops):
     return (ops.fft_r2c(self_t, dim_p, scale_p, onesided_p),)
+
+def times_inner_points_tangent(self_p, self_t, factor_p, dim_p, size_p, result, *, ops):
+    return (ops.times_inner_points(self_t, factor_p, dim_p, size_p),)
 
 def fft_c2r_tangent(self_p, self_t, dim_p, scale_p, last_dim_size_p, result, *, ops):
     return (ops.fft_c2r(self_t, dim_p, scale_p, last_dim_size_p),)
@@ -1967,6 +1973,7 @@ TANGENTS = {
     "softmax_backward": softmax_backward_tangent,
     "log_softmax": log_softmax_tangent,
     "log_softmax_backward": log_softmax_backward_tangent,
+    "lifted_variance": lifted_variance_tangent,
     "mse_loss": mse_loss_tangent,
     "nll_loss": nll_loss_tangent,
     "nll_loss_backward": nll_loss_backward_tangent,
@@ -1994,6 +2001,7 @@ TANGENTS = {
     "random_.to": random__to_tangent,
     "fft_c2c": fft_c2c_tangent,
     "fft_r2c": fft_r2c_tangent,
+    "times_inner_points": times_inner_points_tangent,
     "fft_c2r": fft_c2r_tangent,
     "lgamma": lgamma_tangent,
     "digamma": digamma_tangent,

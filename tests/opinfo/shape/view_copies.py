@@ -92,6 +92,8 @@ OPINFOS = [
          errors=[refused(RuntimeError, ("cartesian_prod", "(2, 3)"), [X])]),
     info("combinations", combinations, on((3,)), on((3,), 2, True), on((4,), 3), on((2,), 3),
          errors=[refused(RuntimeError, ("combinations", "(2, 3)"), X)]),
+    OpInfo("combination_places", lambda x, r, again: combinations(np.arange(len(x)), r, again).ravel(),
+           cases(on((3,), 2, False), on((4,), 3, True), on((1,), 2, False)), order=0),
     info("alias_copy", np.copy, on((2, 3)), on(())),
     info("as_strided_copy", lambda x, size, stride: np.diagonal(x)[: size[0]], on((3, 3), (2,), (4,)),
          skips=[Skip("layouts", "strides are counted in the memory that an input happens to have")]),

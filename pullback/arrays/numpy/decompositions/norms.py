@@ -6,7 +6,7 @@ import numpy as np
 import scipy.spatial.distance
 
 from pullback.arrays.numpy.decompositions.matrices import matrices_of
-from pullback.arrays.numpy.dims import wrap_dim
+from pullback.core.dims import wrap_dim
 from pullback.core.errors import OperatorError
 
 __all__ = ["cdist_rows", "linalg_vector_norm", "renorm"]

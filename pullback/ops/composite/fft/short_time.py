@@ -91,7 +91,7 @@ def _check_stft(name, x, n_fft, hop, width, window, right_ndim):
 def _widened(window, width, n_fft, like, ops):
     """The window, of ones if there is none, with zeros on both sides up to n_fft elements."""
     if window is None:
-        window = np.ones(width, np.finfo(like.dtype).dtype)
+        window = ops.ones((width,), dtype=np.finfo(like.dtype).dtype)
     if width == n_fft:
         return window
     left = (n_fft - width) // 2
@@ -105,14 +105,14 @@ def _padded(x, count, mode, ops):
         return ops.slice_backward(x, (*x.shape[:-1], size + 2 * count), (..., slice(count, count + size)))
     if mode == "reflect" and count >= size:
         raise RuntimeError(f"stft: padding {count} on both sides must be less than the {size} elements for 'reflect'")
-    positions = np.arange(-count, size + count)
+    positions = ops.arange(size + 2 * count) - count
     if mode == "reflect":
-        positions = np.abs(positions)
-        positions = np.minimum(positions, 2 * (size - 1) - positions)
+        positions = ops.abs(positions)
+        positions = ops.minimum(positions, 2 * (size - 1) - positions)
     elif mode == "replicate":
-        positions = positions.clip(0, size - 1)
+        positions = ops.clamp(positions, 0, size - 1)
     elif mode == "circular":
-        positions %= size
+        positions = ops.remainder(positions, size)
     else:
         raise RuntimeError(f"stft: unknown pad_mode {mode!r}; one of 'reflect', 'constant', 'replicate', 'circular'")
     return ops.index_select(x, -1, positions)

@@ -5,6 +5,7 @@ A value of `unique` depends on the first element that equals it: there goes its 
 
 import numpy as np
 
+from pullback.core.arguments import as_array
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.memory import in_own_memory
 
@@ -34,9 +35,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, ops):
     """Which elements are among test_elements; one of both may be a number."""
     if not hasattr(elements, "dtype"):
         require_arrays("isin", test_elements=test_elements)
-        elements = np.asarray(elements)
-    test_elements = test_elements if hasattr(test_elements, "dtype") else np.asarray(test_elements)
-    return ops._isin(elements, test_elements, assume_unique, invert)
+        elements = as_array(elements)
+    return ops._isin(elements, as_array(test_elements), assume_unique, invert)
 
 
 def searchsorted(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None, ops):
@@ -44,7 +44,7 @@ def searchsorted(sorted_sequence, self, *, out_int32=False, right=False, side=No
     if side not in (None, "left", "right") or (side == "left" and right):
         raise RuntimeError(f"searchsorted(): side must be 'left' or 'right', as right={right} says, got {side!r}.")
     require_arrays("searchsorted", sorted_sequence=sorted_sequence, sorter=sorter)
-    values = self if hasattr(self, "dtype") else np.asarray(self)
+    values = as_array(self)
     if sorted_sequence.ndim > 1 and values.ndim == 0:
         raise RuntimeError("searchsorted(): a number can be sought in a vector alone; give one for each row.")
     return ops._searchsorted(sorted_sequence, values, right or side == "right", sorter, out_int32)
@@ -77,8 +77,7 @@ def repeat_interleave(self, repeats, dim=None, *, output_size=None, ops):
         spread = ops.expand(ops.unsqueeze(x, dim + 1), (*before, repeats, *after))
         out = in_own_memory(ops.reshape(spread, (*before[:-1], before[-1] * repeats, *after)), self, ops=ops)
     else:
-        repeats = repeats if hasattr(repeats, "dtype") else np.asarray(repeats, np.int64)
-        out = ops.index_select(x, dim, ops._repeat_positions(repeats, x.shape[dim]))
+        out = ops.index_select(x, dim, ops._repeat_positions(as_array(repeats, np.int64), x.shape[dim]))
     return of_size(out, dim, output_size)
 
 

@@ -1,10 +1,10 @@
 """Composite operators that reduce stretches of a dimension, and that write through a strided view."""
 
-import numpy as np
+import math
 
 from pullback.ops.composite.checks import require_arrays
 
-NEUTRAL = {"sum": 0.0, "mean": np.nan, "prod": 1.0, "max": -np.inf, "min": np.inf}
+NEUTRAL = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
 SCATTERED = {"sum": "sum", "mean": "mean", "prod": "prod", "max": "amax", "min": "amin"}
 
 

@@ -1,10 +1,5 @@
 """Composite operators that combine the elements of vectors: grids, products, combinations."""
 
-from itertools import combinations as subsets
-from itertools import combinations_with_replacement as multisets
-
-import numpy as np
-
 
 def meshgrid(tensors, *, indexing="ij", ops):
     """The coordinates of a grid, one tensor a dimension, as views; with "xy" the first two dimensions change places."""
@@ -47,6 +42,4 @@ def combinations(self, r=2, with_replacement=False, *, ops):
         raise RuntimeError(f"combinations(): r must not be negative, got {r}.")
     if r == 0:
         return ops.zeros((0,), dtype=self.dtype)
-    rows = multisets(range(self.shape[0]), r) if with_replacement else subsets(range(self.shape[0]), r)
-    chosen = np.fromiter(rows, np.dtype((np.int64, r)))
-    return ops.reshape(ops.index_select(self, 0, chosen.reshape(-1)), chosen.shape)
+    return ops.reshape(ops.index_select(self, 0, ops.combination_places(self, r, with_replacement)), (-1, r))

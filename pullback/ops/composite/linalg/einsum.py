@@ -7,7 +7,7 @@ import string
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
+from pullback.ops.shapes import greedy_contractions
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def contraction_order(labels, out, shapes):
     if len(labels) < 3:
         return [(0, 1)] * (len(labels) - 1)
     equation = f"{','.join(labels)}->{out}"
-    steps = np.einsum_path(equation, *(np.broadcast_to(0.0, s) for s in shapes), optimize="greedy")[0][1:]
+    steps = greedy_contractions(equation, shapes)
     pairs, count = [], len(labels)
     for step in steps:
         # A step over more than two operands is done two by two; its partial result stands last.

@@ -1,7 +1,5 @@
 """`nn.functional.embedding_bag`."""
 
-import numpy as np
-
 from pullback.core.modes import no_grad
 from pullback.ops.composite.checks import require_arrays
 
@@ -27,7 +25,7 @@ def embedding_bag(
     check_bags(input, weight, offsets, mode, per_sample_weights)
     if input.ndim == 2:
         bags, each = input.shape
-        starts = np.arange(bags) * each
+        starts = ops.arange(bags) * each
         input = ops.reshape(input, (bags * each,))
         per_sample_weights = None if per_sample_weights is None else ops.reshape(per_sample_weights, (bags * each,))
     else:

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction
+from pullback.core.arguments import as_array
+from pullback.core.loss_arguments import check_reduction
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.nn.losses import reduced
 
@@ -30,19 +31,15 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     check_reduction("gaussian_nll_loss", reduction)
     require_arrays("gaussian_nll_loss", input=input, target=target)
     var = var if hasattr(var, "dtype") else ops.full_like(input, var)
-    numbers = var.numpy(force=True) if hasattr(var, "numpy") else np.asarray(var)  # constants of every level
-    if (numbers < 0).any():
-        raise ValueError("gaussian_nll_loss(): var has negative elements.")
-    lift = np.maximum(eps - numbers, 0)
+    var = ops.lifted_variance(var, eps)
     if var.shape != input.shape and var.ndim:
         if var.shape == input.shape[:-1]:
-            var, lift = ops.unsqueeze(var, -1), lift[..., None]
+            var = ops.unsqueeze(var, -1)
         elif var.shape[:-1] != input.shape[:-1] or var.shape[-1] != 1:
             raise ValueError(
                 "gaussian_nll_loss(): var must have the shape of input, or that with one element (or none) in the "
                 f"last dimension, but var has {var.shape} and input {input.shape}."
             )
-    var = var + lift
     error = input - target
     loss = 0.5 * (ops.log(var) + error * error / var)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction, ops)
@@ -57,7 +54,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     single = log_probs.ndim == 2
     if single:
         log_probs = ops.unsqueeze(log_probs, 1)
-    lengths = [x if hasattr(x, "dtype") else np.asarray(x, np.int64) for x in (input_lengths, target_lengths)]
+    lengths = [as_array(x, np.int64) for x in (input_lengths, target_lengths)]
     lengths = [ops.reshape(x, (-1,)) for x in lengths]
     loss = ops.ctc_loss_rows(log_probs, targets, *lengths, blank)[0]
     if zero_infinity:

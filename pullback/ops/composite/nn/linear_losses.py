@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction
 from pullback.core.cuts import frames_to_user
+from pullback.core.loss_arguments import check_reduction
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.nn.losses import cross_entropy
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction, warn_of_sizes
+from pullback.core.loss_arguments import check_reduction, warn_of_sizes
 from pullback.ops.composite.checks import require_arrays
 
 FAR = 100  # where softplus goes over to the identity: log(1 + exp(-100)) is lost beside 100 in double precision

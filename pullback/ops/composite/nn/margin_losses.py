@@ -5,7 +5,7 @@ Where a hinge bends, its slope is that of `relu`, 0, or of `clamp_min`, 1, as Py
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction
+from pullback.core.loss_arguments import check_reduction
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.nn.losses import FAR, reduced
 
@@ -120,7 +120,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction=
     gap = gap * gap if p == 2 else gap
     if weight is not None:
         gap = gap * ops.reshape(weight[target], label.shape)
-    others = ops.ne(label, np.arange(classes))
+    others = ops.ne(label, ops.arange(classes))
     loss = ops.sum(ops.where(others, gap, 0.0), -1) / classes
     return reduced(ops.reshape(loss, target.shape) if reduction == "none" else loss, reduction, ops)
 
@@ -159,7 +159,7 @@ def multilabel_margin_loss(input, target, *, reduction="mean", ops):
     classes = input.shape[-1]
     given = ops.gt(ops.cumprod(ops.to(ops.ge(target, 0), np.dtype(np.int64)), -1), 0)
     labels = ops.where(given, target, 0)
-    is_label = ops.logical_and(ops.eq(ops.unsqueeze(labels, -1), np.arange(classes)), ops.unsqueeze(given, -1))
+    is_label = ops.logical_and(ops.eq(ops.unsqueeze(labels, -1), ops.arange(classes)), ops.unsqueeze(given, -1))
     others = ops.logical_not(ops.any(is_label, -2, True))
     gap = ops.relu(1 - ops.unsqueeze(ops.gather(input, -1, labels), -1) + ops.unsqueeze(input, -2))
     counted = ops.logical_and(ops.unsqueeze(given, -1), others)

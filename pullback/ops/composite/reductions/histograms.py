@@ -5,8 +5,6 @@ Sums of weights are differentiable, counts constant; edges that divide the range
 
 import math
 
-import numpy as np
-
 
 def histogram(self, bins, *, range=None, weight=None, density=False, ops):
     """(counts, edges) of all elements in bins of one width (their number given), or between given edges."""
@@ -45,7 +43,7 @@ def _spanning(edges, column, ops):
     The outermost edges are those extremes, so their difference is 0 and moves; half of 1 apart where both are equal.
     Constants of every level stand against the extremes this way: detach() would give that of the innermost alone.
     """
-    part = np.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
+    part = ops.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
     low, high = ops.amin(column, ()), ops.amax(column, ())
     half = ops.to(ops.eq(low, high), edges.dtype) * 0.5
     return edges + ((low - half - edges[0]) * (1 - part) + (high + half - edges[-1]) * part)

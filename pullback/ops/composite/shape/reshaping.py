@@ -3,7 +3,7 @@
 from itertools import pairwise
 from math import prod
 
-from pullback.arrays.numpy.dims import wrap_dim
+from pullback.core.dims import wrap_dim
 from pullback.ops.composite.checks import require_arrays
 
 MANY_PARTS = 1_000_000  # of which all but a few would be empty

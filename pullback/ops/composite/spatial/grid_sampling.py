@@ -5,8 +5,6 @@ The coordinates of a grid run from -1 to 1, x (the last dimension) first.
 
 import math
 
-import numpy as np
-
 from pullback.ops.composite.spatial.arguments import integers, refuse, require_arrays
 
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
@@ -120,15 +118,14 @@ def affine_grid(theta, size, align_corners=None, *, ops):
         )
     if min(size) <= 0:
         raise ValueError(f"{name}(): size must be positive, but got {size}.")
-    lines = [_line(n, align_corners, theta.dtype) for n in size[2:]]
-    axes = np.meshgrid(*lines, indexing="ij")
-    places = np.stack([*reversed(axes), np.ones_like(axes[0])], -1).reshape(-1, dims + 1)
+    axes = ops.meshgrid([_line(n, align_corners, theta.dtype, ops) for n in size[2:]])
+    places = ops.reshape(ops.stack([*reversed(axes), ops.ones_like(axes[0])], -1), (-1, dims + 1))
     return ops.reshape(ops.matmul(places, ops.transpose(theta, 1, 2)), (size[0], *size[2:], dims))
 
 
-def _line(n, align_corners, dtype):
+def _line(n, align_corners, dtype, ops):
     """n places from -1 to 1: at the corners of the outer pixels, or at their centres."""
     if n <= 1:
-        return np.zeros(n, dtype)
-    line = np.linspace(-1, 1, n, dtype=dtype)
-    return line if align_corners else line * dtype.type((n - 1) / n)
+        return ops.zeros((n,), dtype=dtype)
+    line = ops.linspace(-1, 1, n, dtype=dtype)
+    return line if align_corners else line * ((n - 1) / n)

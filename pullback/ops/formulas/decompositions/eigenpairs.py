@@ -71,7 +71,7 @@ def _over_gaps(numerators, scale, used, A, D, U, ops):
     doubt = ops.gt(ops.abs(numerators), ops.amax(ops.abs(scale)) * (64 * A.shape[-1] * eps))
     if used is not None:
         doubt = ops.logical_or(doubt, used[..., None] | used[..., None, :])
-    ties = ops.logical_and(equal, ~np.eye(k, dtype=bool))
+    ties = ops.logical_and(equal, ops.logical_not(ops.eye(k, dtype=np.dtype(bool))))
     if bool(ops.any(ops.logical_and(ties, doubt))):
         raise LinAlgError(
             "lobpcg: some of the eigenvalues asked for are equal, and the derivative depends on single vectors of "

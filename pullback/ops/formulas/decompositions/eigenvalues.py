@@ -89,8 +89,8 @@ def _inverse_of(V, name, ops):
 
 def _blur(V, W):
     """How far rounding may move the eigenvalues, by the condition of their vectors (Bauer and Fike 1960)."""
-    lengths = [np.square(sizes_of(x)).sum((-2, -1), keepdims=True) for x in (V, W)]
-    return np.sqrt(lengths[0] * lengths[1]) / max(V.shape[-1], 1)
+    lengths = [(sizes_of(x) ** 2).sum((-2, -1), keepdims=True) for x in (V, W)]
+    return (lengths[0] * lengths[1]) ** 0.5 / max(V.shape[-1], 1)
 
 
 def eig_backward(gL, gV, A, L, V, *, ops):

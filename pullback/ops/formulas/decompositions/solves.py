@@ -4,7 +4,8 @@ After M. Giles, "An extended collection of matrix derivative results for forward
 pseudoinverse after G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10(2), 1973. X^H is the conjugate transpose.
 """
 
-import numpy as np
+import functools
+import operator
 
 from pullback.ops.formulas.plain_values import sizes_of
 
@@ -26,12 +27,10 @@ def without_unused(matrices, singular, *directions, instead=0, ops):
 
     So a singular matrix in a batch, whose inverse is nan, spoils no gradient that does not depend on it.
     """
-    if not np.any(sizes_of(singular)):
+    if not sizes_of(singular).any():
         return matrices
-    moves = np.zeros((1, 1), bool)
-    for x in directions:
-        moves = moves | (sizes_of(x) != 0).any((-2, -1), keepdims=True)
-    return ops.where(moves, matrices, np.asarray(instead * np.eye(*matrices.shape[-2:]), matrices.dtype))
+    moves = functools.reduce(operator.or_, ((sizes_of(x) != 0).any((-2, -1), keepdims=True) for x in directions))
+    return ops.where(moves, matrices, instead * ops.eye(*matrices.shape[-2:], dtype=matrices.dtype))
 
 
 def inv_backward(grad, inverse, info, *, ops):
