@@ -250,7 +250,7 @@ OPINFOS = [
            limits=[Limit(at=(0.0, 0.0), kwargs={"full": True}, value=1.0, grad=(1.0, 0.0),
                          because="0! = 1: no logarithm of 0 is formed")],
            errors=[refused("poisson_nll_loss", TWO)]),
-    OpInfo("lifted_variance", lambda x, eps: np.maximum(x, eps), cases(on((2, 3), 0.01, low=0.1, high=2)), dtypes=FLOATS,
+    OpInfo("lifted_variance", np.maximum, cases(on((2, 3), 0.01, low=0.1, high=2)), dtypes=FLOATS,
            limits=[Limit(at=(0.0,), value=0.5, grad=(1.0,), kwargs={"eps": 0.5}, because="it must be able to grow"),
                    Limit(at=(0.5,), value=0.5, grad=(1.0,), kwargs={"eps": 0.5}, because="from both sides")],
            errors=[Raises(ValueError, ("negative",), (-np.ones(2), 0.1))]),
