@@ -14,7 +14,7 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.codegen.errors import DeclarationError
 from pullback.codegen.third_party import generate_third_party
 from pullback.core.errors import SavedTensorModifiedError
-from pullback.core.node import saved_slots
+from pullback.graph.node import saved_slots
 from pullback.ops import extension
 from pullback.ops.generated.tangents import TANGENTS
 
