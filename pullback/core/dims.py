@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import index as as_int
+from typing import Any
 
 
 def wrap_dim(dim: int, ndim: int, name: str) -> int:
@@ -15,7 +15,7 @@ def wrap_dim(dim: int, ndim: int, name: str) -> int:
     return dim + count if dim < 0 else dim
 
 
-def wrap_dims(dims: int | Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
+def wrap_dims(dims: Any, ndim: int, name: str) -> tuple[int, ...]:
     """Several dimension numbers, each in range(ndim), none twice; an int counts as a list of one."""
     if not isinstance(dims, (tuple, list)):
         dims = (dims,)

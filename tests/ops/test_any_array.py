@@ -39,9 +39,7 @@ def test_no_kernel_and_nothing_of_numpy_but_dtypes(path):
 
 
 def test_what_the_search_finds():
-    source = (
-        "import numpy as np, scipy.special\nfrom pullback.arrays.numpy import nn\nnp.where(a, np.dtype(t), b)"
-    )
+    source = "import numpy as np, scipy.special\nfrom pullback.arrays.numpy import nn\nnp.where(a, np.dtype(t), b)"
     assert list(computing(source)) == ["scipy.special", "pullback.arrays.numpy.nn", "np.where in line 3"]
     assert list(computing("import numpy as np\nnp.finfo(x.dtype).eps, np.dtype(bool)")) == []
 

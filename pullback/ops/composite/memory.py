@@ -1,6 +1,6 @@
 """Memory of results: what is no view of its input has memory of its own, and may be written into."""
 
-from pullback.core.view import is_writable_apart
+from pullback.core.array_type import is_writable_apart
 
 
 def in_own_memory(out, source, *, ops):

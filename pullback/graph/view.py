@@ -6,13 +6,12 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pullback.core import modes
-from pullback.core.snapshot import snapshot
+from pullback.core.array_type import memory_of
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
+from pullback.graph.snapshot import snapshot
 
 
 class Origin(NamedTuple):
@@ -50,24 +49,6 @@ def shares_memory(result: RawArray, source: RawArray) -> bool:
         return True  # an array without memory of its own: what a view operator gives is a view, of values
     base = result.base
     return base is not None and (base is source or base is getattr(source, "base", None))
-
-
-def memory_of(data: Any) -> Any:
-    """The array at the bottom of nested tensors and arrays with derivatives of their own."""
-    while type(data) is not ndarray:
-        if isinstance(data, Tensor):
-            data = data._array
-        elif hasattr(data, "values"):
-            data = data.values()
-        else:
-            break
-    return data
-
-
-def is_writable_apart(data: Any, other: Any) -> bool:
-    """Whether `data` may be written into, and `other` does not see it."""
-    memory = memory_of(data)
-    return bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other))
 
 
 def base_of(tensor: Tensor) -> Tensor | None:
