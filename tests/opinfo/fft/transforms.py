@@ -66,7 +66,7 @@ PRIMITIVES = [
            cases(on((3, 2), (0, 1), "none", True)), **SPECTRA),
     OpInfo("fft_r2c", lambda x, dim, scale, onesided: (scipy.fft.rfftn if onesided else scipy.fft.fftn)(x, axes=dim),
            cases(on((3, 4), (0, 1), "none", True), on((3,), (0,), "none", False)), dtypes=(np.float64, np.float32)),
-    OpInfo("times_inner_points", lambda x, f, dim, size: x * np.array([1, f, f if size % 2 else 1], x.dtype),
+    OpInfo("times_inner_points", lambda x, f, dim, size: x * np.array([1, f, f if size % 2 else 1], x.dtype), cases(
            on((2, 3), 2.0, 1, 4), on((2, 3), 0.5, -1, 5)), **SPECTRA),
     OpInfo("fft_c2r", half_points, cases(on((2, 3), (0, 1), "none", 4), on((3,), (0,), "none", 5)), **SPECTRA),
 ]  # fmt: skip
