@@ -95,8 +95,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", action="append", default=[], metavar="PART", help="cases with PART in their name")
     parser.add_argument("--without", action="append", default=[], metavar="LIBRARY", help="omit a contender")
-    parser.add_argument("--rounds", type=int, default=4, help="interleaved rounds a generation (default: 4)")
-    parser.add_argument("--generations", type=int, default=3, help="how often to start all processes anew (default: 3)")
+    parser.add_argument("--rounds", type=int, default=6, help="interleaved rounds a generation (default: 6)")
+    parser.add_argument("--generations", type=int, default=2, help="how often to start all processes anew (default: 2)")
     parser.add_argument("--quick", action="store_true", help="one short round: that it runs, not how fast")
     parser.add_argument("--json", type=Path, default=Path("bench.json"), help="where to write (default: bench.json)")
     parser.add_argument(

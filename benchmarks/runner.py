@@ -19,8 +19,8 @@ class Effort:
     """How long to measure, and by which clock."""
 
     clock: str = "wall"
-    rounds: int = 4
-    generations: int = 3
+    rounds: int = 6
+    generations: int = 2
     round_seconds: float = 0.05
 
 

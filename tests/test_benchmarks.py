@@ -82,6 +82,15 @@ def test_cases_run_again_and_again(case):
         check_answers(case, {"first": first, "second": second})
 
 
+@pytest.mark.parametrize("name", [one.name for one in SINGLE if "autograd" in one.build and "1e6" not in one.name])
+def test_gradients_are_those_of_hips_autograd(name):
+    hips = pytest.importorskip("autograd", reason="HIPS autograd, of the extra 'bench', is not installed")
+    case = cases.named(name)
+    check_answers(
+        case, {"autograd": arrays(case.build["autograd"](hips)()), "pullback": arrays(case.build["pullback"](pb)())}
+    )
+
+
 def test_mixture_is_the_loop_over_points_and_components():
     """ADBench's formula written out, each component's L filled column by column."""
     (alphas, means, icf), (x, at) = gmm.data()
