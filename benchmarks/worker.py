@@ -30,6 +30,7 @@ def main(clock_name: str, rounds: str, round_seconds: str, names: str, case_name
         timers[case.name] = {
             name: Timer(run, clock.CLOCKS[clock_name], float(round_seconds)) for name, run in runs.items()
         }
+    gc.freeze()  # else each collection in the rounds of one library would search the modules of all
     seconds: dict[str, dict[str, list[float]]] = {
         case: {name: [] for name in contestants} for case, contestants in timers.items()
     }
