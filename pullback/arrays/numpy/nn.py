@@ -15,6 +15,7 @@ from pullback.arrays.numpy.reductions import inexact_only
 from pullback.arrays.numpy.unit_vectors import MOST, ones_of
 
 __all__ = [
+    "causal_mask",
     "embedding_rows",
     "embedding_rows_backward",
     "gelu",
@@ -310,3 +311,8 @@ def log_softmax_backward(grad_output, output, dim):
     out *= _row_sums(grad_output, dim)
     np.subtract(grad_output, out, out=out)
     return out
+
+
+def causal_mask(self):
+    """Which elements of matrices are on the main diagonal or below: what a query may attend to."""
+    return np.tri(*self.shape[-2:], dtype=bool)

@@ -1107,6 +1107,7 @@ OPERATORS = [
         home="nn.functional"),
     composite("gaussian_nll_loss", composite_likelihoods.gaussian_nll_loss, like_gaussian_nll_loss, forms="function",
         home="nn.functional"),
+    primitive("causal_mask", kernels.causal_mask, None, one_tensor_0, like_softsign, forms="function", internal=True),
     primitive("lifted_variance", kernels.lifted_variance, LiftedVarianceBackward0, one_tensor_1, like_lifted_variance,
         forms="function", internal=True),
     primitive("linear_cross_entropy_rows", kernels.linear_cross_entropy_rows, LinearCrossEntropyRowsBackward0, None,

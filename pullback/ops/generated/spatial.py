@@ -575,6 +575,7 @@ like_grid_sample = lambda run: lambda input, grid, mode='bilinear', padding_mode
     input, grid, mode, padding_mode, align_corners if align_corners is None or align_corners is False or align_corners is True else a_flag(run.__name__, "align_corners", align_corners))
 like_grid_sampler = lambda run: lambda input, grid, interpolation_mode, padding_mode, align_corners: run(
     input, grid, interpolation_mode if type(interpolation_mode) in AN_INT else an_int(run.__name__, "interpolation_mode", interpolation_mode), padding_mode if type(padding_mode) in AN_INT else an_int(run.__name__, "padding_mode", padding_mode), align_corners if align_corners is False or align_corners is True else a_flag(run.__name__, "align_corners", align_corners))
+like_base_grid = lambda run: lambda input, size, align_corners: run(input, size, align_corners)
 like_grid_places = lambda run: lambda grid, size, mode, padding_mode, align_corners: run(
     grid, size, mode, padding_mode, align_corners)
 like_sample_at = lambda run: lambda input, index, weight: run(input, index, weight)
@@ -685,6 +686,7 @@ OPERATORS = [
     composite("grid_sampler", composite_grid_sampling.grid_sampler, like_grid_sampler, forms="function"),
     composite("grid_sampler_2d", composite_grid_sampling.grid_sampler_2d, like_grid_sampler, forms="function"),
     composite("grid_sampler_3d", composite_grid_sampling.grid_sampler_3d, like_grid_sampler, forms="function"),
+    primitive("base_grid", kernels.base_grid, None, one_tensor_2, like_base_grid, forms="function", internal=True),
     primitive("grid_places", kernels.grid_places, GridPlacesBackward0, several_results, like_grid_places,
         outputs=('part', 'slope', 'index'), tensors=((0, "grid"),), forms="function", internal=True),
     primitive("sample_at", kernels.sample_at, SampleAtBackward0, three_tensors, like_sample_at,

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import softmax
 
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample
+from pullback.testing.opinfo.samples import cases, on
 
 __all__ = ["OPINFOS"]
 
@@ -118,6 +119,7 @@ def bag_samples(make):
 NOTHING = "a row that attends to nothing is 0, and asks for nothing"
 QUERY = np.ones((2, 3))
 OPINFOS = [
+    OpInfo("causal_mask", lambda x: np.tril(np.ones(x.shape[-2:], bool)), cases(on((2, 3)), on((2, 4, 2))), order=0),
     OpInfo(PUBLIC + "scaled_dot_product_attention", attention, attention_samples, dtypes=FLOATS,
            limits=[Limit(at=([[1.0]], [[1.0]], [[2.0]], np.array([[False]])), value=[[0.0]],
                          grad=(0.0, 0.0, 0.0, None), because=NOTHING)],

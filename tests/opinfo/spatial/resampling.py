@@ -198,7 +198,19 @@ def channel_shuffle(x, groups):
 
 
 ONES = np.ones((1, 1, 2, 2))
+
+
+def base_places(x, size, align_corners):
+    """Place by place."""
+    at = [
+        [0.0] if n == 1 else [(2 * i / (n - 1) - 1) * (1 if align_corners else (n - 1) / n) for i in range(n)]
+        for n in size
+    ]
+    return np.array([[*(at[d][i] for d, i in reversed(list(enumerate(k)))), 1.0] for k in np.ndindex(*size)], x.dtype)
+
+
 OPINFOS = [
+    OpInfo("base_grid", base_places, cases(on((1, 2, 3), [2, 3], True), on((1,), [3, 1, 2], False)), dtypes=FLOATS, order=0),
     *interpolations(),
     OpInfo(NN + "upsample", reference.interpolate, cases(on((1, 1, 3), 5)), **REAL),
     OpInfo(NN + "upsample_nearest", reference.interpolate, cases(on((1, 1, 2, 3), scale_factor=2)), **REAL),

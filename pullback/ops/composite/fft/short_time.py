@@ -105,14 +105,6 @@ def _padded(x, count, mode, ops):
         return ops.slice_backward(x, (*x.shape[:-1], size + 2 * count), (..., slice(count, count + size)))
     if mode == "reflect" and count >= size:
         raise RuntimeError(f"stft: padding {count} on both sides must be less than the {size} elements for 'reflect'")
-    positions = ops.arange(size + 2 * count) - count
-    if mode == "reflect":
-        positions = ops.abs(positions)
-        positions = ops.minimum(positions, 2 * (size - 1) - positions)
-    elif mode == "replicate":
-        positions = ops.clamp(positions, 0, size - 1)
-    elif mode == "circular":
-        positions = ops.remainder(positions, size)
-    else:
+    if mode not in ("reflect", "replicate", "circular"):
         raise RuntimeError(f"stft: unknown pad_mode {mode!r}; one of 'reflect', 'constant', 'replicate', 'circular'")
-    return ops.index_select(x, -1, positions)
+    return ops.separable_map(x, (("border", mode, size, count, count),))

@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from pullback.ops.composite.checks import require_arrays
 
 
@@ -18,7 +16,7 @@ def attention_weights(query, key, bias, is_causal, scale, ops):
     """softmax(scale query key^T + bias), the causal part of it if asked for."""
     scores = ops.matmul(query * scale, ops.transpose(key, -2, -1))
     if is_causal:
-        scores = ops.where(ops.tril(ops.ones(scores.shape[-2:], dtype=np.dtype(bool))), scores, -math.inf)
+        scores = ops.where(ops.causal_mask(scores), scores, -math.inf)
         return ops.softmax(scores, -1)  # every row sees the first key
     if bias is None:
         return ops.softmax(scores, -1)

@@ -118,14 +118,5 @@ def affine_grid(theta, size, align_corners=None, *, ops):
         )
     if min(size) <= 0:
         raise ValueError(f"{name}(): size must be positive, but got {size}.")
-    axes = ops.meshgrid([_line(n, align_corners, theta.dtype, ops) for n in size[2:]])
-    places = ops.reshape(ops.stack([*reversed(axes), ops.ones_like(axes[0])], -1), (-1, dims + 1))
+    places = ops.base_grid(theta, size[2:], bool(align_corners))
     return ops.reshape(ops.matmul(places, ops.transpose(theta, 1, 2)), (size[0], *size[2:], dims))
-
-
-def _line(n, align_corners, dtype, ops):
-    """n places from -1 to 1: at the corners of the outer pixels, or at their centres."""
-    if n <= 1:
-        return ops.zeros((n,), dtype=dtype)
-    line = ops.linspace(-1, 1, n, dtype=dtype)
-    return line if align_corners else line * ((n - 1) / n)

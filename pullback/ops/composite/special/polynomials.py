@@ -12,7 +12,7 @@ def mvlgamma(self, p, *, ops):
     if p < 1:
         raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, but it is {p}")
     x = floating(self, ops)
-    terms = ops.lgamma(ops.unsqueeze(x, -1) - ops.arange(p, dtype=x.dtype) * 0.5)
+    terms = ops.lgamma(ops.unsqueeze(x, -1) - ops.arange(0, 0.5 * p, 0.5, dtype=x.dtype))
     return ops.sum(terms, -1) + p * (p - 1) / 4 * math.log(math.pi)
 
 

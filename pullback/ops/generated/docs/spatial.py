@@ -221,6 +221,10 @@ grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_m
 
 grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
 """,
+    "base_grid": """The places of a grid from -1 to 1 in each dimension, then 1, in the dtype of self.
+
+base_grid(Tensor self, int[] size, bool align_corners) -> Tensor
+""",
     "grid_places": """How far each coordinate of a grid lies behind its neighbour below, the slope of that, and flat places of all
 neighbours.
 
