@@ -210,7 +210,8 @@ def base_places(x, size, align_corners):
 
 
 OPINFOS = [
-    OpInfo("base_grid", base_places, cases(on((1, 2, 3), [2, 3], True), on((1,), [3, 1, 2], False)), dtypes=FLOATS, order=0),
+    OpInfo("base_grid", base_places, cases(on((1, 2, 3), [2, 3], True), on((1,), [3, 1, 2], False)),
+           dtypes=FLOATS, order=0),
     *interpolations(),
     OpInfo(NN + "upsample", reference.interpolate, cases(on((1, 1, 3), 5)), **REAL),
     OpInfo(NN + "upsample_nearest", reference.interpolate, cases(on((1, 1, 2, 3), scale_factor=2)), **REAL),
