@@ -28,6 +28,11 @@ FEW_VIEWS = 64  # references that a base may keep beside those to views that are
 _reference = weakref.ref
 
 
+def several_views(name: str) -> Origin:
+    """That of the views which one operator returns together."""
+    return Origin("multiple", name)
+
+
 class ViewStep(NamedTuple):
     """One operator in the chain that leads from a base to a view of it: all that is needed to run it again."""
 
@@ -102,7 +107,7 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
     """Note by which operator a view was made, where that is not plain from its place in memory."""
     extra: Any = view._extra
     if op.returns_list and extra.made_by is None:
-        extra.made_by = Origin("multiple", op.name)
+        extra.made_by = several_views(op.name)
     if not _replayed(view):
         return
     before = () if extra.base is source else source._extra.steps  # type: ignore[union-attr]  # a view has an Extra

@@ -19,7 +19,8 @@ class Overload:
     """One call form of an operator.
 
     `function` takes Tensors, `raw` ndarrays, `inplace` (or None) writes into its first argument. `operator` is None
-    for a composite. `run` is `function` with every argument by position. The rest says under which names the operator is public.
+    for a composite. `run` is `function` with every argument by position. The rest says under which names the operator
+    is public.
     """
 
     __slots__ = (
