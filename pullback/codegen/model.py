@@ -164,6 +164,12 @@ class Derivative:
         """The indices, among the returns, of the outputs with a gradient: `grads[i]` belongs to the i-th of these."""
         return tuple(i for i, flag in enumerate(self.output_differentiability) if flag)
 
+    @property
+    def parsed(self) -> list[Formula]:
+        """The formulas that are expressions, of gradients and of tangents."""
+        given = [*(formula.formula for formula in self.formulas), *self.tangents.values()]
+        return [formula for formula in given if isinstance(formula, Formula)]
+
     def formula_for(self, arg: str) -> InputFormula:
         """Return the formula that covers the argument `arg`; KeyError if none does."""
         for formula in self.formulas:
