@@ -184,6 +184,8 @@ class Checker:
         if name in self.operators:
             self.called_operators.add(name)
         elif name in self.helpers:
+            if name in CONSTANTS:
+                raise self.refuse(node, f"calls {name!r}, which is a constant too", "Rename the helper")
             self.called_helpers.add(name)
         elif name in self.names or name in self.aliases or name in CONSTANTS:
             raise self.refuse(node, f"calls {name!r}, which is no function", f"Write {name} * (...), or {name}[...]")

@@ -278,11 +278,54 @@ def test_a_numpy_name_that_numpy_does_not_have_is_refused(name, hint):
         emitted(FILE.replace("spacing", name))
 
 
-@pytest.mark.parametrize("formula", ["0.5", "log(self)", "other_of(self, self)"])
+WITHOUT_GRADIENT = [
+    "0.5", "log(self)", "other_of(self, self)", "0", "None", "zeros_like(self)", "zeros(self.shape)",
+    "self if True else grad", "grad if self.ndim else self", "self if grad.ndim else self",  # a dead branch, a condition
+    "grad.shape", "self * grad.ndim", "other_of(self, other=grad.dtype)",  # an attribute
+    "where(grad > 0, self, 0)", "grad == 0", "not grad", "grad and self", "self[grad]", "(grad, self)[1]",
+    "'grad'", "other_of(self, 'grad')", "grad_input_mask[0] * self",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", WITHOUT_GRADIENT)
 def test_a_formula_that_does_not_name_its_gradient_is_refused(formula):
-    with pytest.raises(DeclarationError, match="does not name the incoming gradient"):
+    with pytest.raises(DeclarationError) as raised:
         emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
-    emitted(changed(lambda content: content["derivatives"][0].update(self="zeros_like(self)")))
+    assert "does not name the incoming gradient" in raised.value.problem or formula == "'grad'"
+    assert "`zeros_like(grad)` for a slope of 0" in raised.value.remedy or formula == "'grad'"
+    assert raised.value.line == 15
+
+
+WITH_GRADIENT = [
+    "zeros_like(grad)", "-grad", "grad[..., None][0]", "grad if self.ndim else zeros_like(grad)", "self - self * grad",
+    "where(self > 0, grad, 0)", "other_of(self, other=(1, [grad]))", "(2 * grad).sum()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", WITH_GRADIENT)
+def test_a_formula_that_names_its_gradient_is_taken(formula):
+    assert emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
+
+
+def test_each_gradient_of_a_tuple_names_the_incoming_one():
+    entry = {"name": PLAIN["derivatives"][1]["name"], "self, other": "(grad * other, log(self))"}
+    with pytest.raises(DeclarationError, match="the gradient of 'other', `log\\(self\\)`, does not name"):
+        emitted(changed(lambda content: content["derivatives"].__setitem__(1, entry)))
+    entry["self, other"] = "(grad * other, grad)"
+    assert emitted(changed(lambda content: content["derivatives"].__setitem__(1, entry)))
+
+
+@pytest.mark.parametrize("tangent", ["self_p", "result * 2", "self_t.shape", "self_t if self_p.ndim else self_p", "0"])
+def test_a_tangent_that_names_no_tangent_is_refused(tangent):
+    with pytest.raises(DeclarationError, match="names no tangent of an input") as raised:
+        emitted(changed(lambda content: content["derivatives"][0].update(result=tangent)))
+    assert "Write one of: self_t; or `zeros_like(result)`" in raised.value.remedy
+    assert raised.value.line == 16
+    emitted(
+        changed(
+            lambda content: content["derivatives"][0].update(result="self_t if self_p.ndim else zeros_like(result)")
+        )
+    )
 
 
 def test_the_namespace_is_the_files_name_where_it_has_none(tmp_path):
