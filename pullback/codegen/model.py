@@ -146,7 +146,8 @@ class Derivative:
     `formulas` cover `native.differentiable_args`. `tangents` has one item an output that is differentiable, None where
     the entry gives no tangent. `saved` is in the order of the arguments, then the outputs. `grad_names` maps the
     names by which formulas call a single gradient (grad, grad_values) to its position among the differentiable outputs.
-    `node` is the name of the node's class, where the entry gives one.
+    `written` has the line and the text of each formula and tangent, by its key. `node` is the name of the node's class,
+    where the entry gives one.
     """
 
     native: NativeFunction
@@ -156,6 +157,7 @@ class Derivative:
     saved: Mapping[str, Saved]
     grad_names: Mapping[str, int]
     line: int
+    written: Mapping[str, tuple[int, str]]
     file: str = ""
     node: str | None = None
 

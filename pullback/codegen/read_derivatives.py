@@ -106,9 +106,16 @@ class _Reader:
             saved=self.saved(formulas),
             grad_names=self.grad_names,
             line=self.entry.fields.line,
+            written=self.written(),
             file=self.entry.file,
             node=self.node_name(),
         )
+
+    def written(self) -> dict[str, tuple[int, str]]:
+        """The line and the text of each formula, by its key."""
+        fields = self.entry.fields
+        keys = [key for key in fields.items if key not in _OWN_KEYS]
+        return {key: (fields.lines[key], " ".join((self.entry.text(key) or "").split())) for key in keys}
 
     def node_name(self) -> str | None:
         """The name of the node's class, where one is given under `node:`."""
@@ -206,8 +213,9 @@ class _Reader:
     def check_cotangent(self, formula: Formula, inputs: tuple[str, ...], where: Where) -> None:
         """Refuse a gradient that is not made of the incoming one."""
         tree, grads = formula.tree, {*self.grad_names, "grads"}
-        several = len(inputs) > 1 and isinstance(tree, ast.Tuple)
-        parts = list(zip(inputs, tree.elts, strict=True)) if several else [(", ".join(inputs), tree)]
+        parts = [(", ".join(inputs), tree)]
+        if len(inputs) > 1 and isinstance(tree, ast.Tuple):
+            parts = list(zip(inputs, tree.elts, strict=True))
         for name, part in parts:
             if not made_of(part, grads):
                 piece = shorten(formula.text[part.col_offset : part.end_col_offset])

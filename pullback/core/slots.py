@@ -33,6 +33,8 @@ continue_history: Callable[..., None] = _unfilled
 spread_write: Callable[..., None] = _unfilled
 # (tensor, steps): the tensor, a base, has become the view of itself that these steps (or None) lead to
 follow_base: Callable[..., None] = _unfilled
+# (error): tells, with an error that came out of a formula, which formula it was
+formula_failed: Callable[[Exception], None] = _unfilled
 # () -> (the tangent functions, the inputs that they ignore), both by operator: see core.tangent_rules
 tangents: Callable[[], Any] = _unfilled
 

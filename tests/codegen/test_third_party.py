@@ -280,7 +280,7 @@ def test_a_numpy_name_that_numpy_does_not_have_is_refused(name, hint):
 
 WITHOUT_GRADIENT = [
     "0.5", "log(self)", "other_of(self, self)", "0", "None", "zeros_like(self)", "zeros(self.shape)",
-    "self if True else grad", "grad if self.ndim else self", "self if grad.ndim else self",  # a dead branch, a condition
+    "self if True else grad", "grad if self.ndim else self", "self if grad.ndim else self",  # dead branches
     "grad.shape", "self * grad.ndim", "other_of(self, other=grad.dtype)",  # an attribute
     "where(grad > 0, self, 0)", "grad == 0", "not grad", "grad and self", "self[grad]", "(grad, self)[1]",
     "'grad'", "other_of(self, 'grad')", "grad_input_mask[0] * self",

@@ -27,7 +27,8 @@ def test_a_constant_is_the_double_nearest_to_its_definition(name):
 
 def test_the_table_has_every_constant_of_the_module():
     assert CONSTANTS.keys() == {name for name in vars(constants) if not name.startswith("__")}
-    assert math.isinf(constants.inf) and math.isnan(constants.nan)
+    assert math.isinf(constants.inf)
+    assert math.isnan(constants.nan)
 
 
 def test_no_digits_stand_where_a_constant_would():
