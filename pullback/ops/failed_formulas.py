@@ -15,14 +15,14 @@ import tokenize
 from pathlib import Path
 
 from pullback.core.misuse import IN_FORMULA, described, raises_itself
-from pullback.core.node import Node
-from pullback.core.operator import OPERATORS
+from pullback.dispatch.operator import OPERATORS
+from pullback.graph.node import Node
 
 _DECLARATIONS = Path(__file__).with_name("derivatives.yaml")
 _AUTOMATIC = ("auto_element_wise", "auto_linear")
 _NO_FORMULA = ("non_differentiable", "not_implemented")
 # Helpers that refuse what has no derivative, and say so: an answer to the user, not a failure.
-_ANSWERING = ("pullback.ops.formulas", "pullback.core.undifferentiable")
+_ANSWERING = ("pullback.ops.formulas", "pullback.graph.undifferentiable")
 _RENAMED = frozenset(
     {"node", "ops", "out", "result", "self", "unpack"}
 )  # locals of generated code have `self_` for these

@@ -132,8 +132,8 @@ PLACES = {
     "a tangent": lambda c, text: c["derivatives"][0].update(result=text),
     "a key": lambda c, text: c["derivatives"][0].update({text: "grad"}),
 }
-IMPORTED = ("math", "numpy", "pullback.core.", "pullback.ops.declarations", "pullback.ops.extension",
-            "pullback.ops.generated.calls", "scipy")  # fmt: skip
+IMPORTED = ("math", "numpy", "pullback.core.", "pullback.graph.", "pullback.ops.declarations", "pullback.ops.extension",
+            "pullback.ops.constants", "pullback.ops.generated.calls", "scipy")  # fmt: skip
 
 
 def check_harmless(code, text):

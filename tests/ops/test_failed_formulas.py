@@ -14,8 +14,8 @@ import pytest
 import pullback as pb
 from pullback.codegen.generate import own_registry
 from pullback.codegen.third_party import generate_third_party
-from pullback.core.dispatch import NUMPY, TENSOR
-from pullback.core.operator import OPERATORS
+from pullback.core.array_type import NUMPY, TENSOR
+from pullback.dispatch.operator import OPERATORS
 from pullback.ops import failed_formulas, late
 from pullback.ops.failed_formulas import own_formulas
 from pullback.ops.generated import tangents
