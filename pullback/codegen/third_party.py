@@ -18,6 +18,7 @@ from pullback.codegen.emit_checks import definitions, refuse, reserved_names
 from pullback.codegen.emit_module import Parts, Sources, emit_docs, emit_module, operator_parts, tangent_parts
 from pullback.codegen.errors import DeclarationError, nearest
 from pullback.codegen.formatting import formatted, is_available
+from pullback.codegen.helpers_index import find_helpers
 from pullback.codegen.model import AREAS, NativeFunction, Registry
 from pullback.codegen.module_source import look_up
 from pullback.codegen.read_natives import read_natives
@@ -101,9 +102,10 @@ def main(declarations: Path, output: Path) -> int:
 
 @functools.cache
 def _known() -> Registry:
-    """The package's own operators, which a third party's formulas may call."""
+    """The package's own operators and helpers, which a third party's formulas may call."""
     source = read(_OWN)
-    return Registry(read_natives(areas(source.root, source, AREAS)), {})
+    natives = read_natives(areas(source.root, source, AREAS))
+    return Registry(natives, {}, find_helpers(_OWN.parent / "formulas"))
 
 
 def _check(native: NativeFunction, party: ThirdParty) -> None:

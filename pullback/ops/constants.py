@@ -7,7 +7,7 @@ so does the table in docs/declarations.md.
 e = 2.718281828459045  # exp(1)
 pi = 3.141592653589793  # pi
 tau = 6.283185307179586  # 2*pi
-euler_gamma = 0.5772156649015329  # euler
+euler_gamma = 0.5772156649015329  # Euler's constant
 log_2 = 0.6931471805599453  # log(2)
 log_10 = 2.302585092994046  # log(10)
 log_pi = 1.1447298858494002  # log(pi)

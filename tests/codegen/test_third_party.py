@@ -133,7 +133,7 @@ PLACES = {
     "a key": lambda c, text: c["derivatives"][0].update({text: "grad"}),
 }
 IMPORTED = ("math", "numpy", "pullback.core.", "pullback.graph.", "pullback.ops.declarations", "pullback.ops.extension",
-            "pullback.ops.constants", "pullback.ops.generated.calls", "scipy")  # fmt: skip
+            "pullback.ops.constants", "pullback.ops.formulas", "pullback.ops.generated.calls", "scipy")  # fmt: skip
 
 
 def check_harmless(code, text):
@@ -326,6 +326,63 @@ def test_a_tangent_that_names_no_tangent_is_refused(tangent):
             lambda content: content["derivatives"][0].update(result="self_t if self_p.ndim else zeros_like(result)")
         )
     )
+
+
+OF_HELPERS = """\
+namespace: of_helpers
+kernels: of_helpers_kernels
+helpers: of_helpers_helpers
+native_functions:
+- func: total(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
+  kernel: total
+derivatives:
+- name: total(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
+  self: expand_reduced(grad, self.shape, dim, keepdim)
+  result: auto_linear
+"""
+SUM = "import numpy as np\ndef total(x, dim=None, keepdim=False): return np.sum(x, dim, keepdims=keepdim)\n"
+
+
+@pytest.fixture
+def of_helpers(tmp_path, monkeypatch):
+    """A function (text, source of its helpers) -> the loaded operators; every text has modules of its own."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def loaded(text, helpers="", number=iter(range(100))):  # noqa: B008 - one for all calls of a test
+        name = f"of_helpers_{tmp_path.name.rstrip('_0')}_{next(number)}"
+        (tmp_path / f"{name}_kernels.py").write_text(SUM)
+        (tmp_path / f"{name}_helpers.py").write_text(helpers)
+        return pb.ops.load(text.replace("of_helpers", name))
+
+    return loaded
+
+
+def test_a_file_may_call_pullbacks_helpers(of_helpers):
+    x = pb.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    total = of_helpers(OF_HELPERS).total
+    assert pb.autograd.gradcheck(lambda x: total(x, 1), x, check_forward_ad=True)
+    assert pb.autograd.gradgradcheck(lambda x: total(x, 0, True) ** 2, x)
+
+
+def test_a_helper_of_the_files_own_is_called_before_pullbacks(of_helpers):
+    helpers = "def expand_reduced(grad, shape, dim, keepdim, *, ops):\n    return 7 * ops.expand(grad, shape)\n"
+    x = pb.ones(2, requires_grad=True)
+    of_helpers(OF_HELPERS, helpers).total(x).backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+
+
+def test_an_operator_of_the_files_is_called_before_a_helper_of_pullbacks(of_helpers):
+    text = OF_HELPERS.replace("total(Tensor self", "scaled(Tensor self")
+    text = text.replace("self.shape, dim, keepdim)", "self.shape, dim, keepdim) * scaled(self)")
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    of_helpers(text).scaled(x).backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_an_argument_may_have_the_name_of_a_helper_of_pullbacks_that_is_not_called(of_helpers):
+    assert of_helpers(OF_HELPERS.replace("bool keepdim", "bool scaled").replace("keepdim)\n", "scaled)\n"))
+    with pytest.raises(DeclarationError, match=r"'expand_reduced' means something else in generated code\. Rename it"):
+        of_helpers(OF_HELPERS.replace("bool keepdim", "bool expand_reduced").replace("keepdim)\n", "False)\n"))
 
 
 def test_the_namespace_is_the_files_name_where_it_has_none(tmp_path):
