@@ -18,7 +18,7 @@ _OF_COMPOSITES = frozenset({
     "AN_INT", "A_NUMBER", "SOME_INTS", "TENSOR", "UNSET", "a_flag", "a_number", "an_int", "int_list",
     "missing_argument", "number_type", "run", "some_ints", "tensor_list", "type", "refuse_keyword",
 })  # fmt: skip
-_OF_PRIMITIVES = _CORE | _BUILTINS | {"kernels", "out", "run"}
+_OF_PRIMITIVES = _CORE | _BUILTINS | {"kernels", "node", "out", "run"}
 
 
 def check_emittable(natives: Sequence[NativeFunction], registry: Registry) -> None:

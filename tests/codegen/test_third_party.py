@@ -56,12 +56,12 @@ def changed(change):
 
 
 def shape(text):
-    """What the generated text does: its syntax, the docstrings and the table of documentation left out."""
+    """What the generated text does: its syntax, the docstrings and the tables of texts for people left out."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "DOCS":
-            assert isinstance(node.value, ast.Dict)
-            assert all(isinstance(doc, ast.Constant) for doc in node.value.values)
+        named = node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else ""
+        if named in ("DOCS", "FORMULAS"):
+            assert isinstance(ast.literal_eval(node.value), dict)
             node.value.values = []
         if (
             isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
@@ -276,6 +276,12 @@ def test_refuses(case):
 def test_a_numpy_name_that_numpy_does_not_have_is_refused(name, hint):
     with pytest.raises(DeclarationError, match=rf"names numpy\.{name}, which is no function of NumPy\. {hint}"):
         emitted(FILE.replace("spacing", name))
+
+
+def test_an_argument_that_has_the_name_of_what_generated_code_uses_is_refused():
+    text = FILE.replace("str mode", "str node").replace("if mode", "if node")
+    with pytest.raises(DeclarationError, match=r"the name 'node' means something else in generated code\. Rename it"):
+        emitted(text)
 
 
 WITHOUT_GRADIENT = [
