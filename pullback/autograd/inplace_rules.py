@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from pullback.arrays.numpy.strides import overlaps_itself
+from pullback.arrays.numpy.shape.strides import overlaps_itself
 from pullback.autograd.places import Places
 from pullback.core import modes, slots
 from pullback.core.errors import InplaceError, with_article

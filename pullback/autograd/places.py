@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.arrays.numpy.strides import storage_positions
+from pullback.arrays.numpy.shape.strides import storage_positions
 from pullback.autograd.fit import to_dtype
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import ndarray

@@ -7,11 +7,11 @@ import pytest
 import scipy.special
 
 import pullback as pb
-from pullback.arrays.numpy.by_blocks import BLOCK, MANY
-from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
-from pullback.arrays.numpy.flat_places import add_rows, places_along
-from pullback.arrays.numpy.indexing import reduce_at
-from pullback.arrays.numpy.selecting import SMALL, blendable, blended
+from pullback.arrays.numpy.fast.blocks import BLOCK, MANY
+from pullback.arrays.numpy.fast.flat_indices import add_rows, places_along
+from pullback.arrays.numpy.fast.sums import LARGE, contiguous_sum
+from pullback.arrays.numpy.indexing.subscripts import reduce_at
+from pullback.arrays.numpy.pointwise.selecting import SMALL, blendable, blended
 
 F = pb.nn.functional
 RNG = np.random.default_rng(0)

@@ -36,7 +36,7 @@ from pullback.ops.generated.calls import (
     two_tensors_0,
     two_tensors_1,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import pointwise as kernels
 from pullback.ops.composite import pointwise as composite_pointwise
 
 class AddBackward0(Node):

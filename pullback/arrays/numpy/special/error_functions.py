@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
-from pullback.arrays.numpy.normal import normal_cdf
+from pullback.arrays.numpy.pointwise.normal_distribution import normal_cdf
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.kinds import in_common, is_complex
+from pullback.arrays.numpy.dtypes import in_common, is_complex
 
 __all__ = []
 

@@ -1,0 +1,312 @@
+"""NumPy kernels of `nn.functional`: the layers and activations that are primitives.
+
+The backward kernels are operators themselves, so that they can reuse their buffers and still be differentiated.
+"""
+
+import math
+
+import numpy as np
+
+from pullback.arrays.numpy.fast.flat_indices import summed_rows
+from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
+from pullback.arrays.numpy.indexing.subscripts import add_at
+from pullback.arrays.numpy.pointwise.normal_distribution import times_normal_cdf
+from pullback.arrays.numpy.random.draws import default_generator
+from pullback.arrays.numpy.reductions.sums_and_extrema import inexact_only
+
+__all__ = [
+    "embedding_rows",
+    "embedding_rows_backward",
+    "gelu",
+    "gelu_backward",
+    "linear",
+    "log_softmax",
+    "log_softmax_backward",
+    "native_dropout",
+    "one_hot",
+    "softmax",
+    "softmax_backward",
+    "softplus",
+    "softsign",
+]
+
+_SQRT_2_PI = math.sqrt(2 / math.pi)
+_INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
+# By bytes of an element: from here on softplus(x) is x to the last digit, and exp(x) is still finite.
+_IDENTITY = {2: 11, 4: 50, 8: 50}
+_SHORT = 256  # rows up to this length are short
+_NEAR = 16  # in logarithms, how far below the largest number a row may lie without losing digits
+
+
+def floating_only(name, dtype):
+    """Refuse what is not real floating point."""
+    if dtype.kind != "f":
+        raise RuntimeError(f"{name}(): input must have a floating-point dtype, but it is {dtype}; convert it first.")
+
+
+# -- layers ----------------------------------------------------------------------------------------------------------
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias. BLAS reads the transposed weight in place; leading dimensions become one gemm."""
+    if (
+        input.ndim == 2 == weight.ndim
+        and input.shape[1] == weight.shape[1]
+        and input.dtype.char in "fd"
+        and bias is not None
+        and bias.shape == weight.shape[:1]
+    ):
+        out = input.dot(weight.T)  # less overhead than matmul
+        if out.dtype == bias.dtype:
+            out += bias
+            return out
+        return out + bias
+    if weight.ndim not in (1, 2):
+        raise RuntimeError(
+            f"linear(): weight must have shape (out_features, in_features) or (in_features,), but has {weight.shape}."
+        )
+    if input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
+        raise RuntimeError(
+            f"linear(): input of shape {input.shape} and weight of shape {weight.shape} must have the same last "
+            "dimension (in_features)."
+        )
+    if input.ndim > 2 and input.size:
+        out = np.matmul(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
+    else:
+        out = np.matmul(input, weight.T)
+    if bias is None:
+        return out
+    if weight.ndim == 1 or bias.ndim > 1:
+        raise RuntimeError(
+            f"linear(): bias must have shape (out_features,) for weight of shape (out_features, in_features), but bias "
+            f"has shape {bias.shape} and weight {weight.shape}."
+        )
+    if out.dtype == bias.dtype:
+        out += bias
+        return out
+    return out + bias
+
+
+def embedding_rows(input, weight, padding_idx=None, scale_grad_by_freq=False):
+    """Rows of weight; padding_idx and scale_grad_by_freq matter to the gradient alone."""
+    if weight.ndim != 2:
+        raise RuntimeError(f"embedding(): 'weight' must be 2-D, (rows, features), but has shape {weight.shape}.")
+    if input.dtype.kind not in "iu":
+        raise RuntimeError(f"embedding(): input must hold integer row indices, but its dtype is {input.dtype}.")
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise ValueError(f"embedding(): padding_idx {padding_idx} is out of range for {rows} rows.")
+    if input.size and (input.min() < 0 or input.max() >= rows):
+        raise IndexError(f"embedding(): input holds {input.min()} to {input.max()}, but weight has {rows} rows.")
+    return weight[input] if input.ndim else weight[input].copy()
+
+
+def embedding_rows_backward(grad_output, indices, num_weights, padding_idx=None, scale_grad_by_freq=False):
+    """The transpose of embedding: the gradients of each row added up (or averaged); none for the padding row."""
+    if scale_grad_by_freq:
+        counts = np.bincount(indices.reshape(-1), minlength=num_weights).astype(grad_output.dtype)
+        grad_output = grad_output / counts[indices][..., None]
+    shape, rows = (num_weights, grad_output.shape[-1]), indices.reshape(-1)
+    each = grad_output.reshape(rows.size, shape[1])
+    if (out := summed_rows(shape, rows, each)) is None:
+        add_at(out := np.zeros(shape, grad_output.dtype), (rows,), each)
+    if padding_idx is not None:
+        out[padding_idx] = 0
+    return out
+
+
+def native_dropout(input, p, train=True):
+    """(input with each element zero with probability p, the rest scaled by 1 / (1 - p); the mask of the rest)."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout(): the probability p must lie between 0 and 1, but got {p}.")
+    inexact_only("dropout", input.dtype)
+    if not train:
+        return np.array(input), np.ones(input.shape, np.bool_)
+    mask = default_generator().random(input.shape, np.float32) >= p
+    if p == 1:
+        return np.zeros_like(input), mask
+    return np.multiply(input * mask, input.dtype.type(1 / (1 - p))), mask
+
+
+def one_hot(self, num_classes=-1):
+    """Rows with a single 1, as int64."""
+    if self.dtype.kind not in "iu":
+        raise RuntimeError(f"one_hot(): input must hold integers, but its dtype is {self.dtype}.")
+    if self.size == 0 and num_classes <= 0:
+        raise RuntimeError("one_hot(): an empty input does not say how many classes there are; pass num_classes.")
+    if self.size and self.min() < 0:
+        raise RuntimeError(f"one_hot(): class values must not be negative, but input holds {self.min()}.")
+    if num_classes == -1:
+        num_classes = int(self.max()) + 1
+    if num_classes < 1 or (self.size and self.max() >= num_classes):
+        raise RuntimeError(f"one_hot(): class values must be smaller than num_classes, which is {num_classes}.")
+    return (self[..., None] == np.arange(num_classes)).astype(np.int64)
+
+
+# -- activations -----------------------------------------------------------------------------------------------------
+def _tanh_argument(x):
+    """sqrt(2/pi) (x + 0.044715 x**3), of which gelu's approximation takes the tanh."""
+    inner = np.square(x)
+    inner *= 0.044715
+    inner += 1
+    inner *= x
+    inner *= _SQRT_2_PI
+    return inner
+
+
+def _approximate_cdf(x):
+    """The approximation by tanh of the normal distribution function, as a buffer of its own."""
+    # (1 + tanh(u)) / 2 is the sigmoid of 2 u, which does not cancel in the lower tail.
+    cdf = np.asarray(_tanh_argument(x))
+    cdf *= -2
+    with np.errstate(over="ignore"):
+        np.exp(cdf, out=cdf)
+        cdf += 1
+        return np.true_divide(1, cdf, out=cdf)
+
+
+def _check_gelu(name, self, approximate):
+    floating_only(name, self.dtype)
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"{name}(): approximate must be 'none' or 'tanh', but got {approximate!r}.")
+
+
+def gelu(self, approximate="none"):
+    """x times the normal distribution function of x, which keeps its digits in the lower tail; 0 at -inf."""
+    _check_gelu("gelu", self, approximate)
+    if approximate == "none":
+        return times_normal_cdf(self)
+    out = np.asarray(_approximate_cdf(self))
+    out *= np.clip(self, -40, math.inf)  # where the distribution function is 0: no infinity times zero
+    return out
+
+
+def gelu_backward(grad_output, self, output, approximate="none"):
+    """grad_output * gelu'(self), in three buffers; output / self is the distribution function, which takes longest."""
+    _check_gelu("gelu_backward", self, approximate)
+    # Clipped where the function is 0 or 1 to the last digit, so that infinities do not meet.
+    x = np.clip(np.atleast_1d(self), -40, 40)
+    slope = np.clip(np.atleast_1d(output), -math.inf, 40)
+    tiny = np.abs(x) < 4 * np.finfo(x.dtype).tiny  # where output has lost digits, or is 0
+    if tiny.any():
+        slope[tiny] = 0.5
+        x[tiny] = 1
+        slope /= x
+        x[tiny] = 0
+    else:
+        slope /= x
+    part = np.square(x)
+    if approximate == "none":
+        part *= -0.5
+        np.exp(part, out=part)
+        part *= _INV_SQRT_TAU
+    else:  # cdf = (1 + t)/2 with t = tanh(u), so cdf' = (1 - t**2)/2 u' = 2 cdf (1 - cdf) u'
+        part *= 3 * 0.044715
+        part += 1
+        part *= 2 * _SQRT_2_PI
+        part *= slope
+        part *= 1 - slope
+    part *= x
+    slope += part
+    return np.multiply(slope.reshape(self.shape), grad_output)
+
+
+def softsign(self):
+    """x / (1 + |x|), 1 in modulus at infinity."""
+    self = np.asarray(self, None if self.dtype.kind in "fc" else float)
+    size = np.abs(self)
+    if np.isinf(size).any():
+        return np.where(np.isinf(size), np.sign(self), self / (1 + np.where(np.isinf(size), 0, size)))
+    return self / (1 + size)
+
+
+def softplus(self, beta=1, threshold=20):
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    floating_only("softplus", self.dtype)
+    scaled = np.multiply(self, beta)
+    threshold = min(threshold, _IDENTITY.get(scaled.dtype.itemsize, 50))
+    small = not scaled.size or np.maximum.reduce(scaled, axis=None) <= threshold  # False where there is nan
+    with np.errstate(under="ignore"):
+        soft = np.exp(scaled if small else np.clip(scaled, -math.inf, threshold))
+        soft = np.true_divide(np.log1p(soft), beta)
+    return soft if small else np.where(scaled > threshold, self, soft)
+
+
+# -- softmax ---------------------------------------------------------------------------------------------------------
+def _is_short(x, dim):
+    """Whether x has short rows in memory: NumPy reduces each by itself, which takes longer than all else."""
+    return x.ndim == 2 and dim in (1, -1) and x.shape[1] <= _SHORT and x.flags.c_contiguous and x.dtype.itemsize > 2
+
+
+def _row_sums(x, dim):
+    """The sums along dim, kept; those of rows in memory as a product with ones."""
+    if x.ndim == 2 and dim in (1, -1) and x.shape[1] <= MOST and x.flags.c_contiguous:
+        return np.dot(x, ones_of(x.shape[1], x.dtype))[:, None]
+    return np.add.reduce(x, axis=dim, keepdims=True)
+
+
+def _moderate(x):
+    """Whether the exponentials of all x, a matrix, keep all digits without a shift; not where there is nan."""
+    if x.ndim != 2 or not x.size or x.dtype.itemsize < 4:  # in float16 exp overflows from 11.1
+        return False
+    return np.maximum.reduce(x, axis=None) <= _NEAR and np.minimum.reduce(x, axis=None) >= -_NEAR
+
+
+def _largest(x, dim):
+    """The largest x along dim, kept; for short rows the largest of all, where no row is far below it."""
+    if _is_short(x, dim):
+        top = np.maximum.reduce(x, axis=None)
+        if top - np.minimum.reduce(x, axis=None) <= _NEAR:
+            return top
+    return np.maximum.reduce(x, axis=dim, keepdims=True)
+
+
+def _scores(name, self, dim, dtype):
+    """self in the dtype asked for, which must be real floating; a wrong dim is refused even if there are no scores."""
+    if dtype is not None:
+        self = self.astype(dtype, copy=False)
+    if self.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): complex input ({self.dtype}) is not supported.")
+    if self.dtype.kind != "f":
+        raise RuntimeError(f"{name}(): input of dtype {self.dtype} needs dtype=, for instance dtype=numpy.float64.")
+    if self.size == 0:
+        np.add.reduce(self, axis=dim)
+    return self
+
+
+def _shifted(scores, dim):
+    """scores less their largest along dim (or a little more), in a new array."""
+    return np.asarray(scores - _largest(scores, dim)) if scores.size else np.array(scores)
+
+
+def softmax(self, dim, dtype=None):
+    """exp(x) / sum(exp(x)), in one buffer."""
+    scores = _scores("softmax", self, dim, dtype)
+    if _moderate(scores):
+        out = np.exp(scores)
+    else:
+        out = _shifted(scores, dim)
+        np.exp(out, out=out)
+    out /= _row_sums(out, dim)
+    return out
+
+
+def softmax_backward(grad_output, output, dim):
+    """y (g - sum(g y))."""
+    out = np.asarray(grad_output * output)
+    np.subtract(grad_output, _row_sums(out, dim), out=out)
+    out *= output
+    return out
+
+
+def log_softmax(self, dim, dtype=None):
+    """x - log(sum(exp(x))), by the differences from the largest x."""
+    out = _shifted(_scores("log_softmax", self, dim, dtype), dim)
+    out -= np.log(_row_sums(np.exp(out), dim))
+    return out
+
+
+def log_softmax_backward(grad_output, output, dim):
+    """g - exp(y) sum(g)."""
+    out = np.asarray(np.exp(output))
+    out *= _row_sums(grad_output, dim)
+    np.subtract(grad_output, out, out=out)
+    return out
