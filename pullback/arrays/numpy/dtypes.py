@@ -4,8 +4,6 @@ import numpy as np
 
 from pullback.core.dispatch import NUMBERS
 
-__all__ = []
-
 
 def is_complex(x):
     """Whether an array or a number is complex."""

@@ -4,12 +4,6 @@ import math
 
 import numpy as np
 
-__all__ = [
-    "arange", "arange_start", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace", "new_empty",
-    "new_full", "new_ones", "new_zeros", "ones", "ones_like", "scalar_tensor", "tril_indices", "triu_indices", "zeros",
-    "zeros_like",
-]  # fmt: skip
-
 DEFAULT = np.dtype(np.float64)
 
 

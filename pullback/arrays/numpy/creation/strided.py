@@ -6,8 +6,6 @@ from numpy.lib.stride_tricks import as_strided
 from pullback.arrays.numpy.creation.filled import DEFAULT
 from pullback.arrays.numpy.dims import wrap_dims
 
-__all__ = ["empty_permuted", "empty_strided", "new_empty_strided"]
-
 
 def empty_strided(size, stride, dtype=None):
     """Whatever the memory holds, with steps in memory counted in elements."""

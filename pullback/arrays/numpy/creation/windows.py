@@ -2,13 +2,6 @@
 
 import numpy as np
 
-__all__ = [
-    "bartlett_window", "blackman_window", "fftfreq", "hamming_window", "hann_window", "kaiser_window", "rfftfreq",
-    "window_bartlett", "window_blackman", "window_cosine", "window_exponential",
-    "window_gaussian", "window_general_cosine", "window_general_hamming", "window_hamming", "window_hann",
-    "window_kaiser", "window_nuttall",
-]  # fmt: skip
-
 
 def fftfreq(n, d=1.0, dtype=None):
     """Frequencies of the bins of fft, for n samples d apart."""

@@ -2,8 +2,6 @@
 
 from pullback.arrays.numpy.decompositions.matrices import adjoint
 
-__all__ = ["eigenvalue_slope", "eigenvalue_tangent", "singular_value_slope", "singular_value_tangent"]
-
 
 def eigenvalue_slope(A, slopes, values, vectors, inverse, hermitian):
     """W^H diag(slopes) V^H for the vectors V and W = V^-1: the gradient of a loss of the eigenvalues."""

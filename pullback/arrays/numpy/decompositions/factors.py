@@ -9,11 +9,6 @@ from pullback.arrays.numpy.decompositions.matrices import matrices_of, refuse_fa
 from pullback.arrays.numpy.decompositions.small import are_small, lu_factors
 from pullback.core.errors import OperatorError
 
-__all__ = [
-    "geqrf", "ldl_solve", "linalg_cholesky_ex", "linalg_ldl_factor_ex", "linalg_lu_factor_ex", "linalg_qr",
-    "lu_permutation",
-]  # fmt: skip
-
 
 def linalg_cholesky_ex(self, upper=False, check_errors=False):
     """L with L L^H = self (or upper R with R^H R), and 0 or the order of a leading minor that is not positive."""

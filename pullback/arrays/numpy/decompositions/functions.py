@@ -12,8 +12,6 @@ from pullback.arrays.numpy.decompositions.matrices import adjoint, require_matri
 from pullback.arrays.numpy.decompositions.spectra import linalg_eigh
 from pullback.core.errors import OperatorError
 
-__all__ = ["hermitian_map", "hermitian_map_curve", "hermitian_map_slope"]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2  # on [0, 1]
 

@@ -14,8 +14,6 @@ import scipy.linalg
 from pullback.arrays.numpy.decompositions.matrices import require_matrices
 from pullback.core.errors import LinAlgError, OperatorError
 
-__all__ = ["lobpcg_pairs"]
-
 DEFAULT_STEPS = 1000
 
 

@@ -9,8 +9,6 @@ from pullback.arrays.numpy.decompositions.matrices import matrices_of
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.core.errors import OperatorError
 
-__all__ = ["cdist_rows", "linalg_vector_norm", "renorm"]
-
 _SCIPY = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}
 
 

@@ -6,8 +6,6 @@ along the last dimension each step is a few operations of NumPy on long rows.
 
 import numpy as np
 
-__all__ = ["are_small", "lu_factors", "substitute"]
-
 
 def are_small(count, rows, columns):
     """Whether `count` matrices are sooner done at once than one after the other, each with rows^2 columns products.

@@ -13,9 +13,6 @@ from pullback.arrays.numpy.decompositions.matrices import (
 from pullback.arrays.numpy.decompositions.small import are_small, substitute
 from pullback.core.errors import OperatorError
 
-__all__ = ["linalg_inv_ex", "linalg_lstsq_matrices", "linalg_pinv_matrices", "linalg_solve_matrices",
-           "linalg_solve_triangular"]  # fmt: skip
-
 _SINGULAR = "the matrix is singular: pivot {info} of its LU factorisation is zero"
 
 

@@ -6,8 +6,6 @@
 import numpy as np
 import scipy.fft
 
-__all__ = ["fft_c2c", "fft_c2r", "fft_r2c"]
-
 _FORWARD = {"none": "backward", "root": "ortho", "full": "forward"}
 _INVERSE = {"none": "forward", "root": "ortho", "full": "backward"}
 

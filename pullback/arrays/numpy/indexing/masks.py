@@ -5,10 +5,6 @@ import numpy as np
 from pullback.arrays.numpy.indexing.subscripts import check_fits
 from pullback.arrays.numpy.pointwise.selecting import SMALL, blendable, where
 
-__all__ = [
-    "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "masked_select_backward",
-]  # fmt: skip
-
 
 def one_value(self, value, name):
     """`value` if it is a single number that fits into self."""

@@ -8,8 +8,6 @@ from pullback.arrays.numpy.indexing.scattering import along_dim, scatter_source
 from pullback.arrays.numpy.indexing.subscripts import FEW, add_at, check_integers, reduce_at
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
-__all__ = ["index_reduce", "index_reduce_", "scatter_reduce", "scatter_reduce_"]
-
 UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 

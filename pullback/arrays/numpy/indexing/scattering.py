@@ -7,13 +7,6 @@ from pullback.arrays.numpy.fast.flat_indices import places_along, summed_rows
 from pullback.arrays.numpy.indexing.masks import one_value
 from pullback.arrays.numpy.indexing.subscripts import add_at, check_fits, check_integers, reduce_at, write_at
 
-__all__ = [
-    "gather", "gather_backward", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_",
-    "index_select", "index_select_backward", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_value",
-    "scatter_with",
-]  # fmt: skip
-
-
 # -- gather and scatter along one dimension --------------------------------------------------------------------
 
 

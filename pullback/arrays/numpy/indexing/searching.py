@@ -7,8 +7,6 @@ import numpy as np
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
-__all__ = ["consecutive", "isin", "nonzero_static", "repeat_positions", "searchsorted", "unique", "unravel_index"]
-
 
 def searchsorted(sorted_sequence, self, right=False, sorter=None, out_int32=False):
     """How many numbers of each sorted row come before the numbers of the same row of self (a vector is every row's)."""

@@ -12,8 +12,6 @@ from pullback.arrays.numpy.dims import at_dim, wrap_dim
 from pullback.arrays.numpy.indexing.scattering import gather
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
-__all__ = ["argsort", "sort", "topk"]
-
 _MANY = 1 << 12  # elements
 _FEW = 8  # a top of at most one element in so many is found without sorting the others
 

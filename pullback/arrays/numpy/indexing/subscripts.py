@@ -9,11 +9,6 @@ import numpy as np
 from pullback.arrays.numpy.fast.flat_indices import add_rows, places_of
 from pullback.arrays.numpy.shape.slices import diagonal
 
-__all__ = [
-    "advanced_index", "argwhere", "diagonal_scatter", "index_accumulate", "index_put", "index_put_", "put", "put_",
-    "setitem", "setitem_", "slice_backward", "slice_view", "take", "take_backward",
-]  # fmt: skip
-
 # Below this many elements numpy.add.at on the index itself is faster than working out flat positions.
 FEW = 64
 ALL = slice(None)

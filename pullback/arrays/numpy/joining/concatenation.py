@@ -5,8 +5,6 @@ import numpy as np
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.core.errors import type_name
 
-__all__ = ["cat", "stack"]
-
 
 def cat(tensors, dim=0):
     """The arrays one after another along dim; arrays of shape (0,) join anything, as in PyTorch."""

@@ -7,11 +7,6 @@ import numpy as np
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.shape.slices import diagonal
 
-__all__ = [
-    "addmm", "baddbmm", "bmm", "cross", "diag_embed", "dot", "einsum_pair", "matmul", "mm", "mv",
-    "outer", "trace", "vdot",
-]  # fmt: skip
-
 
 def check_ndim(name, **operands):
     """Refuses operands, given as argument=(array, ndim), with another number of dimensions."""

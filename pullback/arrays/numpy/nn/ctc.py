@@ -9,8 +9,6 @@ import numpy as np
 
 from pullback.arrays.numpy.nn.layers import floating_only
 
-__all__ = ["ctc_loss_rows", "ctc_loss_rows_backward", "ctc_loss_rows_double_backward"]
-
 
 def _check(log_probs, targets, input_lengths, target_lengths, blank):
     frames, rows, classes = log_probs.shape

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["bag_argmax", "bag_of_each"]
-
 
 def bag_of_each(starts, indices, rows, padding_idx=None):
     """(the bag of each index, for padding the number of bags; how many indices each bag has without padding)."""

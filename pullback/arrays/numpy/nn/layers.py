@@ -14,22 +14,6 @@ from pullback.arrays.numpy.pointwise.normal_distribution import times_normal_cdf
 from pullback.arrays.numpy.random.draws import default_generator
 from pullback.arrays.numpy.reductions.sums_and_extrema import inexact_only
 
-__all__ = [
-    "embedding_rows",
-    "embedding_rows_backward",
-    "gelu",
-    "gelu_backward",
-    "linear",
-    "log_softmax",
-    "log_softmax_backward",
-    "native_dropout",
-    "one_hot",
-    "softmax",
-    "softmax_backward",
-    "softplus",
-    "softsign",
-]
-
 _SQRT_2_PI = math.sqrt(2 / math.pi)
 _INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
 # By bytes of an element: from here on softplus(x) is x to the last digit, and exp(x) is still finite.

@@ -5,8 +5,6 @@ import numpy as np
 from pullback.arrays.numpy.nn.layers import linear, log_softmax
 from pullback.arrays.numpy.nn.losses import nll_loss
 
-__all__ = ["linear_cross_entropy_rows"]
-
 
 def linear_cross_entropy_rows(input, linear_weight, target, linear_bias, weight, ignore_index, rows):
     """The loss of each row, by the scores of so many `rows` at a time."""

@@ -11,16 +11,6 @@ from pullback.arrays.numpy.nn.layers import floating_only, log_softmax, log_soft
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 from pullback.core.cuts import frames_to_user
 
-__all__ = [
-    "binary_cross_entropy_elements",
-    "binary_cross_entropy_logit_elements",
-    "cross_entropy_loss",
-    "cross_entropy_loss_backward",
-    "mse_loss",
-    "nll_loss",
-    "nll_loss_backward",
-]
-
 
 def warn_of_sizes(input, target):
     """Warn of a target that is broadcast against the input, or the other way round: hardly ever is that meant."""

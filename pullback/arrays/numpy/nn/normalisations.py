@@ -7,8 +7,6 @@ import numpy as np
 from pullback.arrays.numpy import reductions
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
 
-__all__ = ["_layer_norm"]
-
 _BLOCK = 1 << 17  # elements of a block of rows
 
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from pullback.core.errors import ComplexToRealWarning
 
-__all__ = ["clone", "copy", "fill", "fill_", "fill_diagonal", "to_copy", "zero", "zero_"]
-
 
 def to_copy(self, dtype, memory_format=None):
     """A copy of `self` in a dtype, in its order of memory or C order."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from pullback.arrays.numpy.dtypes import is_complex
 
-__all__ = ["clamp_max", "clamp_min", "fmax", "fmin", "ge", "gt", "le", "lt", "maximum", "minimum"]
-
 
 def refuse_unordered(*values):
     """Raise if a value is complex."""

@@ -4,8 +4,6 @@ import numpy as np
 
 from pullback.arrays.numpy.dtypes import is_complex
 
-__all__ = ["angle", "complex", "conj", "imag", "polar", "real"]
-
 
 def conj(self):
     """The conjugate, in memory of its own (np.conjugate makes int8 of booleans)."""

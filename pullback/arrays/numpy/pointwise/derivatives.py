@@ -8,11 +8,6 @@ from pullback.arrays.numpy.dtypes import is_complex
 from pullback.arrays.numpy.pointwise.exponentials import sigmoid
 from pullback.arrays.numpy.pointwise.powers import rsqrt
 
-__all__ = [
-    "acosh_slope", "asin_slope", "asinh_slope", "atan_slope", "atanh_slope", "hypot_slope", "logistic",
-    "times_complement",
-]  # fmt: skip
-
 logistic = sigmoid
 
 

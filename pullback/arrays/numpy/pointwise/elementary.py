@@ -7,8 +7,6 @@ import numpy as np
 from pullback.arrays.numpy.dtypes import in_common, is_complex
 from pullback.arrays.numpy.pointwise.exponentials import scipy_special
 
-__all__ = ["frexp", "gcd", "heaviside", "lcm", "ldexp", "logit", "nextafter", "sinc", "sinc_derivative"]
-
 gcd = np.gcd
 lcm = np.lcm
 nextafter = np.nextafter

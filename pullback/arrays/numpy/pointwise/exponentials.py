@@ -9,9 +9,6 @@ from pullback.arrays.numpy.dtypes import in_common, is_complex
 from pullback.arrays.numpy.fast.blocks import MANY, by_blocks, fill_odd_polynomial
 from pullback.arrays.numpy.pointwise.selecting import SMALL
 
-__all__ = ["erf", "erfc", "logaddexp", "logaddexp2", "sigmoid", "xlogy"]
-
-
 _HALF = np.dtype(np.float16)
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from pullback.arrays.numpy.dtypes import is_complex
 
-__all__ = ["pow", "reciprocal", "rsqrt"]
-
 
 def pow(self, exponent):
     """self ** exponent. A Python number as exponent of a real array takes the fast ways of `real_power`."""

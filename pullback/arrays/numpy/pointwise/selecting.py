@@ -7,8 +7,6 @@ import numpy as np
 from pullback.arrays.numpy.dtypes import in_common, is_complex
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
-__all__ = ["clamp", "lerp", "nan_to_num", "relu", "where"]
-
 SMALL = 1024  # below this many elements a single ufunc call costs less than a faster algorithm's overhead
 
 

@@ -14,17 +14,6 @@ from pullback.arrays.numpy.fast.sincos import SINCOS
 from pullback.arrays.numpy.pointwise.exponentials import scipy_special
 from pullback.arrays.numpy.written_into import scaled_into, writes_out
 
-__all__ = [
-    "abs", "acos", "acosh", "add", "add_alpha", "addcdiv", "addcmul", "allclose", "asin", "asinh", "atan", "atan2",
-    "atanh", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "ceil", "copysign", "cos", "cosh", "deg2rad", "div", "div_rounded", "eq", "equal",
-    "exp", "exp2", "expm1", "float_power", "floor", "floor_divide", "fmod", "frac",
-    "hypot", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "log", "log1p",
-    "log2", "log10", "logical_and", "logical_not", "logical_or", "logical_xor", "mul",
-    "ne", "neg", "rad2deg", "remainder", "round", "rsub", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square",
-    "sub", "sub_alpha", "tan", "tanh", "trunc",
-]  # fmt: skip
-
 add = np.add
 sub = np.subtract
 mul = np.multiply

@@ -13,13 +13,6 @@ import numpy as np
 
 from pullback.arrays.numpy.creation.filled import DEFAULT
 
-# The kernels; beside them the module offers default_generator, manual_seed, get_rng_state and set_rng_state.
-__all__ = [
-    "bernoulli", "bernoulli_", "bernoulli_p", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial",
-    "normal", "normal_", "normal_size", "poisson", "rand", "rand_like", "randint", "randint_like", "randint_like_low",
-    "randint_low", "randn", "randn_like", "random_", "random_to", "randperm", "uniform_",
-]  # fmt: skip
-
 MAX_CATEGORIES = 2**24
 
 _lock = threading.Lock()

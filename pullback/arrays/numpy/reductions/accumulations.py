@@ -5,16 +5,6 @@ import numpy as np
 from pullback.arrays.numpy.fast.running_sums import LARGE, running_sum
 from pullback.arrays.numpy.reductions.sums_and_extrema import inexact_only, ordered_only
 
-__all__ = [
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "cumsum_backward",
-    "linear_recurrence",
-    "logcumsumexp",
-]
-
 # Up to this length a recurrence is stepped through; beyond, doubling takes fewer NumPy calls.
 _STEPS_AT_MOST = 64
 

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-__all__ = ["bin_edges", "bincount", "hash_tensor", "histc", "histogram_boxes", "histogram_counts"]
-
 
 def bincount(self, weights=None, minlength=0):
     """How often each of the numbers 0, 1, ... occurs, or the sum of the weights where it does."""

@@ -9,8 +9,6 @@ from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.indexing.sorting import argsort
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
-__all__ = ["kthvalue", "median", "median_dim", "mode", "nanmedian", "nanmedian_dim"]
-
 
 def kthvalue(self, k, dim=-1, keepdim=False):
     """(k-th smallest elements along dim, where they are); k counts from 1."""

@@ -13,29 +13,6 @@ from pullback.arrays.numpy.fast.products import contiguous_prod
 from pullback.arrays.numpy.fast.sums import LARGE, contiguous_sum
 from pullback.core.errors import DtypeError, type_name
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "logsumexp",
-    "logsumexp_slope",
-    "max",
-    "max_dim",
-    "mean",
-    "min",
-    "min_dim",
-    "nansum",
-    "prod",
-    "std",
-    "sum",
-    "value_selecting_reduction_backward",
-    "var",
-]
-
 _EXACT = 64.0  # up to this size, the rounding of a logarithm is lost in that of its exponential
 
 

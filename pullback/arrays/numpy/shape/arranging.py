@@ -5,13 +5,6 @@ import numpy as np
 from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim, wrap_dims
 from pullback.arrays.numpy.shape.strides import arranged
 
-__all__ = [
-    "alias", "expand", "flip", "is_contiguous", "movedim", "numpy_T", "permute", "repeat",
-    "reshape", "roll", "rot90", "squeeze", "t", "transpose", "tril", "triu", "unfold", "unfold_backward", "unsqueeze",
-    "view", "view_as_complex", "view_as_real",
-]  # fmt: skip
-
-
 # -- the same elements under another shape -----------------------------------------------------------------
 
 

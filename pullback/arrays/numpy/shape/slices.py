@@ -6,10 +6,6 @@ import numpy as np
 
 from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim
 
-__all__ = [
-    "chunk", "diagonal", "diagonal_backward", "narrow", "select", "split", "split_with_sizes", "unbind",
-]  # fmt: skip
-
 
 def select(self, dim, index):
     """The slice at position index of dimension dim, without that dimension."""

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-__all__ = ["restride", "storage_geometry", "strided_view"]
-
 
 def storage_of(self):
     """The whole memory that self lies in, as a C-contiguous array."""

@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 
-__all__ = ["col2im", "constant_pad_nd", "im2col"]
-
 
 def count_windows(size, kernel, stride, dilation):
     """How many windows fit into each dimension."""

@@ -17,8 +17,6 @@ from pullback.arrays.numpy.spatial.columns import count_windows, widened, window
 from pullback.arrays.numpy.spatial.depthwise import channelwise, channelwise_weight, is_channelwise
 from pullback.arrays.numpy.spatial.transposed import laid_down, pieces_of, turned
 
-__all__ = ["convolution", "convolution_input", "convolution_weight"]
-
 BLOCK = 1 << 22  # bytes of columns at a time: large enough for BLAS, small enough for the cache
 DEEP = 32  # rows of columns that make a product of its own worth while
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["fractional_max_indices"]
-
 
 def fractional_max_indices(self, kernel_size, output_size, samples):
     """Flat places of the maxima. `samples` (N, C, dims) are numbers of [0, 1), of two dimensions the last one first."""

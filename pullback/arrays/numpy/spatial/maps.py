@@ -12,8 +12,6 @@ import scipy.sparse
 
 from pullback.arrays.numpy.spatial.columns import constant_pad_nd
 
-__all__ = ["separable_map"]
-
 LONG = 8  # from so many numbers a window, NumPy's sum is quicker than adding slices
 
 

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 
-__all__ = ["place_pooled", "put_pooled", "take_pooled", "windowed_max"]
-
 
 def windowed_max(self, places):
     """(values, indices): the maxima over windows of the last dimensions, and their places in those, flattened.

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-__all__ = ["grid_places"]
-
 NEIGHBOURS = {"nearest": 1, "bilinear": 2, "bicubic": 4}  # along each dimension
 FAR = 1e30  # where infinity is taken to be, so that the arithmetic stays finite
 

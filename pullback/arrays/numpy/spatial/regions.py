@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["region_max_indices"]
-
 
 def region_max_indices(self, rows, columns):
     """For every channel of self (C, N, H, W), the place of the maximum of each bin in the other dimensions, flattened.

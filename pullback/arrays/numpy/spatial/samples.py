@@ -8,8 +8,6 @@ y[n, c, p] * x[n, c, index[n, p, k]] * weight[n, p, k]. Shapes are x (N, C, S), 
 import numpy as np
 import scipy.sparse
 
-__all__ = ["dot_at", "sample_at", "spread_at"]
-
 PAGE, MORE = 4096, 16  # bytes; numbers
 
 

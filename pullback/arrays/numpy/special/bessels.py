@@ -7,12 +7,6 @@ import scipy.special as scipy_special
 
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 
-__all__ = [
-    "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i0e_derivative", "i1",
-    "i1_derivative", "i1e", "i1e_derivative", "iv", "jv", "k0", "k0e", "k0e_derivative", "k1", "k1e", "kv",
-    "spherical_bessel_j0", "spherical_jn", "yv",
-]  # fmt: skip
-
 
 def vanishing(function, at=np.isposinf):
     """The function of (orders and) x with its limit 0 `at` infinity, or another place, where SciPy has nan."""

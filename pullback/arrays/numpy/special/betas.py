@@ -9,8 +9,6 @@ from pullback.arrays.numpy.dtypes import in_common
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 from pullback.arrays.numpy.special.saddle_points import LARGE, excess, stirling_rest
 
-__all__ = ["beta_density", "betainc", "betaincinv"]
-
 betainc = of_reals(scipy_special.betainc)
 betaincinv = of_reals(scipy_special.betaincinv)
 

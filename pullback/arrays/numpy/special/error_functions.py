@@ -8,19 +8,6 @@ import scipy.special as scipy_special
 from pullback.arrays.numpy.pointwise.normal_distribution import normal_cdf
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 
-__all__ = [
-    "entr",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "inverse_mills",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "scaled_repeated_erfc",
-    "xlog1py",
-]
-
 entr = of_reals(scipy_special.entr)
 erfcx = of_reals(scipy_special.erfcx)
 erfinv = of_reals(scipy_special.erfinv)

@@ -9,11 +9,6 @@ from pullback.arrays.numpy.dtypes import in_common
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 from pullback.arrays.numpy.special.saddle_points import LARGE, excess, stirling_rest
 
-__all__ = [
-    "digamma", "digamma_derivative", "gamma_density", "gammainccinv", "gammaincinv", "igamma", "igammac", "lgamma",
-    "polygamma", "zeta",
-]  # fmt: skip
-
 digamma = of_reals(scipy_special.psi)
 igamma = of_reals(scipy_special.gammainc)
 igammac = of_reals(scipy_special.gammaincc)

@@ -4,8 +4,6 @@ import numpy as np
 
 from pullback.arrays.numpy.dtypes import in_common, is_complex
 
-__all__ = []
-
 _OTHER = np.dtype(object)  # stands for what has no dtype
 
 

@@ -6,8 +6,6 @@ it has the two parts below, and both are small where the density is not.
 
 import numpy as np
 
-__all__ = []
-
 LARGE = 10.0
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
