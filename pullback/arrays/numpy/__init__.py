@@ -8,7 +8,6 @@ import importlib as _importlib
 from types import ModuleType as _Module
 
 from pullback.arrays.numpy import creation, indexing, joining, linalg, nn, pointwise, random, reductions, shape
-from pullback.arrays.numpy import heap as _heap
 
 
 def kernels_of(*areas):
@@ -30,6 +29,3 @@ KERNELS = kernels_of(creation, indexing, joining, linalg, nn, pointwise, random,
 def load_kernels(area):
     """The kernels of an area that is loaded late, by name."""
     return kernels_of(_importlib.import_module(f"{__name__}.{area}"))
-
-
-_heap.keep_freed_memory()
