@@ -4,8 +4,8 @@ import sys as _sys
 from functools import cache
 
 from pullback.arrays.numpy import KERNELS
+from pullback.arrays.numpy.fast.updates import WRITE_OUT
 from pullback.arrays.numpy.formula_kernels import IN_FORMULAS
-from pullback.arrays.numpy.written_into import WRITE_OUT
 from pullback.core import slots
 from pullback.core.absent import absent as _absent
 from pullback.core.dispatch import NUMPY

@@ -8,8 +8,10 @@ import importlib as _importlib
 from types import ModuleType as _Module
 
 from pullback.arrays.numpy import creation, indexing, joining, linalg, nn, pointwise, random, reductions, shape
+from pullback.arrays.numpy.declarations import loops
 
 
+@loops("arguments")
 def kernels_of(*areas):
     """The kernels of some areas, by name; a name that two areas define is refused."""
     found, homes = {}, {}

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
+
 DEFAULT = np.dtype(np.float64)
 
 
@@ -125,6 +127,7 @@ def logspace(start, end, steps, base=10.0, dtype=None):
     return np.power(np.asarray(base, np.result_type(base, DEFAULT)), exponents).astype(dtype, copy=False)
 
 
+@loops("arguments")
 def end_points(start, end, steps, dtype):
     """start and end as Python numbers, checked; in an integer dtype they are integers."""
     for name, x in (("start", start), ("end", end)):

@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
+
 BLOCK = 1 << 15  # elements: 128 KiB a buffer, of which three stay in the second-level cache
 MANY = 1 << 13  # elements: below, one call of a slower function costs less than thirty of quick ones
 
 
+@loops("blocks")
 def by_blocks(fill, x):
     """A new array of x's shape (float32) that fill(part of x, part of it, scratch) has filled."""
     flat, out = x.reshape(-1), np.empty(x.shape, np.float32)
@@ -17,6 +20,7 @@ def by_blocks(fill, x):
     return out
 
 
+@loops("coefficients")
 def fill_odd_polynomial(x, limit, coefficients, out, square):
     """out = x P(x**2) of x limited to [-limit, limit], nan where x is; the highest coefficient comes first."""
     limited = np.clip(x, -limit, limit)

@@ -10,6 +10,8 @@ import functools
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
+
 _MANY = 4096  # elements: below, the plain way is as fast
 _MANY_IN_ROWS = 1 << 16  # elements: below, importing scipy.sparse does not pay
 _SPARSE = 4  # rows of the target for each one that is added: beyond, most would be added zeros
@@ -29,6 +31,7 @@ def _all_below(index, count):
     return np.maximum.reduce(index.view(np.uint64), axis=None) < count
 
 
+@loops("arguments")
 def places_along(array, dim, index):
     """Positions in the flattened `array` of what gather takes along dim (not negative); None where too few, or odd."""
     if index.size < _MANY or index.dtype.kind not in "iu" or index.ndim != array.ndim or not array.flags.c_contiguous:
@@ -51,6 +54,7 @@ def places_along(array, dim, index):
     return places
 
 
+@loops("arguments")
 def places_of(array, index):
     """Positions in the flattened `array` of what a tuple picks: of integer arrays, one a dimension, or `_open_grid`."""
     if not array.flags.c_contiguous:

@@ -7,6 +7,8 @@ or underflow that does not in the plain one; NumPy is asked to raise then, and t
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
+
 LARGE = 1 << 14  # elements
 _LANES = 128
 _SHORT = 256  # elements of a row
@@ -31,6 +33,7 @@ def contiguous_prod(x, axis, keepdims=False):
     return out.reshape(x.shape[:-1] + ((1,) if keepdims else ()))
 
 
+@loops("blocks")
 def _short_products(rows):
     count, length = rows.shape
     width = min(_BLOCK // length, count)

@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
+
 LARGE = 1 << 15  # elements
 _WIDTH = 16  # elements that one product adds: fewer need more steps, more need more multiplications
 _FEWEST = 512  # rows, or elements of a slice: below, the steps cost more than they save
@@ -40,6 +42,7 @@ def _triangle(dtype, reverse):
     return (np.tril if reverse else np.triu)(np.ones((_WIDTH, _WIDTH), dtype))
 
 
+@loops("steps")
 def _fill_rows(x, out, reverse):
     length = x.shape[1]
     parts, triangle = x.copy(), _triangle(x.dtype, reverse)
@@ -70,6 +73,7 @@ def _fill_vector(x, out, reverse):
     return np.isfinite(ends[-1])
 
 
+@loops("steps")
 def _fill_slices(x, out, dim, reverse):
     if math.prod(x.shape[dim + 1 :]) < _FEWEST:
         return False

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
@@ -31,6 +32,7 @@ def searchsorted(sorted_sequence, self, right=False, sorter=None, out_int32=Fals
     return np.asarray(places, np.int32 if out_int32 else np.int64)
 
 
+@loops("steps")
 def bisect_rows(rows, values, passes):
     """Binary search in every row at once: the first place whose number passes the value."""
     size = rows.shape[-1]
@@ -79,6 +81,7 @@ def consecutive(self, dim=None):
 
 
 # -- positions -------------------------------------------------------------------------------------------------------
+@loops("arguments")
 def unravel_index(indices, shape):
     """The coordinates of positions in the flattened array; negative positions count from the end."""
     if indices.dtype.kind not in "iu":

@@ -6,6 +6,7 @@ Indices follow NumPy: negative ones count from the end everywhere.
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.fast.flat_indices import add_rows, places_of
 from pullback.arrays.numpy.shape.slices import diagonal
 
@@ -103,6 +104,7 @@ def _is_rows(items):
     )
 
 
+@loops("arguments")
 def flat_positions(shape, index):
     """For every element that `index` picks from an array of the given shape, its position in C order."""
     places, stride = 0, 1

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.core.errors import type_name
 
@@ -19,6 +20,7 @@ def cat(tensors, dim=0):
     return np.concatenate(full, wrap_dim(dim, full[0].ndim, "cat"), dtype=dtype)
 
 
+@loops("arguments")
 def stack(tensors, dim=0):
     """The arrays side by side along a new dimension."""
     arrays = sequence_of_arrays(tensors, "stack")
@@ -31,6 +33,7 @@ def stack(tensors, dim=0):
     return np.concatenate([a[new] for a in arrays], dim)
 
 
+@loops("arguments")
 def sequence_of_arrays(tensors, name):
     """`tensors` if it is a non-empty sequence of arrays."""
     if not len(tensors):

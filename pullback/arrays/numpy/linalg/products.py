@@ -4,10 +4,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.shape.slices import diagonal
 
 
+@loops("arguments")
 def check_ndim(name, **operands):
     """Refuses operands, given as argument=(array, ndim), with another number of dimensions."""
     for argument, (array, ndim) in operands.items():
@@ -108,6 +110,7 @@ def baddbmm(self, batch1, batch2, beta=1, alpha=1):
     return add_product(self, bmm(batch1, batch2), beta, alpha)
 
 
+@loops("arguments")
 def diag_embed(self, offset=0, dim1=-2, dim2=-1):
     """Matrices over dim1 and dim2 with the last dimension of self on their diagonals, zeros elsewhere."""
     ndim = self.ndim + 1
@@ -198,6 +201,7 @@ def product_or_rows(self, other, equation, batch, left, right, free, summed, ord
     return (a * b).transpose(order)
 
 
+@loops("arguments")
 def size_of(shape):
     """The number of elements of a shape."""
     count = 1

@@ -7,9 +7,11 @@ another.
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.nn.layers import floating_only
 
 
+@loops("arguments")
 def _check(log_probs, targets, input_lengths, target_lengths, blank):
     frames, rows, classes = log_probs.shape
     floating_only("ctc_loss", log_probs.dtype)
@@ -77,6 +79,7 @@ def _ends(target_lengths):
     return last, np.maximum(last - 1, 0)
 
 
+@loops("steps")
 def ctc_loss_rows(log_probs, targets, input_lengths, target_lengths, blank=0):
     """(-log of the probability of each row's target, log of the probability to be in a state after each frame)."""
     _check(log_probs, targets, input_lengths, target_lengths, blank)
@@ -100,6 +103,7 @@ def ctc_loss_rows(log_probs, targets, input_lengths, target_lengths, blank=0):
     return -np.where(length > 0, total, no_frames).astype(log_probs.dtype, copy=False), alpha
 
 
+@loops("steps")
 def _log_beta(emitted, states, skips, length, target_lengths):
     """log of the probability of the frames to come, given the state after each frame."""
     beta = np.full(emitted.shape, -np.inf, emitted.dtype)
@@ -147,6 +151,7 @@ def _shares(part, whole):
     return np.exp(part - np.where(np.isfinite(whole), whole, 0))
 
 
+@loops("steps")
 def _alpha_tangent(alpha, emitted, moved, skips):
     """The derivative of alpha where the log-probabilities move: a mean over the states before, by their shares."""
     out = np.zeros_like(alpha)
@@ -161,6 +166,7 @@ def _alpha_tangent(alpha, emitted, moved, skips):
     return out
 
 
+@loops("steps")
 def _beta_tangent(beta, emitted, moved, skips):
     """The same for beta, from the states after."""
     out = np.zeros_like(beta)

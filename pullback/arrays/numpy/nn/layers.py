@@ -9,8 +9,8 @@ import numpy as np
 
 from pullback.arrays.numpy.fast.flat_indices import summed_rows
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
+from pullback.arrays.numpy.fast.normal_distribution import times_normal_cdf
 from pullback.arrays.numpy.indexing.subscripts import add_at
-from pullback.arrays.numpy.pointwise.normal_distribution import times_normal_cdf
 from pullback.arrays.numpy.random.draws import default_generator
 from pullback.arrays.numpy.reductions.sums_and_extrema import inexact_only
 

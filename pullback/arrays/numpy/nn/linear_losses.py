@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.nn.layers import linear, log_softmax
 from pullback.arrays.numpy.nn.losses import nll_loss
 
 
+@loops("blocks")
 def linear_cross_entropy_rows(input, linear_weight, target, linear_bias, weight, ignore_index, rows):
     """The loss of each row, by the scores of so many `rows` at a time."""
     losses = []

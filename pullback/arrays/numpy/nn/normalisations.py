@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy import reductions
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
 
 _BLOCK = 1 << 17  # elements of a block of rows
 
 
+@loops("blocks")
 def _layer_norm(input, weight, bias, dims, eps):
     """(input to mean 0 and variance 1 over its last `dims` dimensions, scaled and shifted; means; 1 / deviations)."""
     rows, _, column = _as_rows(input, dims)
@@ -29,6 +31,7 @@ def _layer_norm(input, weight, bias, dims, eps):
     return out.reshape(input.shape), mean.reshape(column), inverse.reshape(column)
 
 
+@loops("blocks")
 def layer_norm_backward(grad_output, input, weight, mean, inverse, dims, eps):
     """The gradients to input, weight (None where there is none) and bias.
 

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.core.errors import ComplexToRealWarning
 
 
@@ -97,6 +98,7 @@ def _in_dtype(array, dtype):
     return array.real
 
 
+@loops("arguments")
 def _outside():
     """How far up the stack the first frame outside this package is, for a warning raised by the caller."""
     frame, depth = sys._getframe(1), 1

@@ -6,9 +6,11 @@ that anyone would mean.
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dtypes import is_complex
 
 
+@loops("arguments")
 def refuse_unordered(*values):
     """Raise if a value is complex."""
     for x in values:

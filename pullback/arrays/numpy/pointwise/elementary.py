@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dtypes import in_common, is_complex
-from pullback.arrays.numpy.pointwise.exponentials import scipy_special
+from pullback.arrays.numpy.scipy_functions import scipy_special
 
 gcd = np.gcd
 lcm = np.lcm
@@ -30,6 +31,7 @@ def sinc(self):
         return _sin_pi(x, 0) / np.where(x == 0, 1, math.pi * x) + np.equal(x, 0)
 
 
+@loops("coefficients")
 def sinc_derivative(self, order):
     """The derivative of sinc of that order, from (x sinc)' = cos(pi x) by the rule of Leibniz, or by its series."""
     x = _floating(self)
@@ -57,6 +59,7 @@ def _sin_pi(x, quarters):
     return np.where(negative, -part, part)
 
 
+@loops("coefficients")
 def _sinc_series(x, order):
     """The derivative of sum (-1)**m (pi x)**(2 m) / (2 m + 1)!."""
     total = np.zeros_like(x)

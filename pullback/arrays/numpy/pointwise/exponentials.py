@@ -1,6 +1,5 @@
 """NumPy kernels of exponentials, logarithms and the error function, beyond the ufuncs."""
 
-import functools
 import math
 
 import numpy as np
@@ -8,21 +7,7 @@ import numpy as np
 from pullback.arrays.numpy.dtypes import in_common, is_complex
 from pullback.arrays.numpy.fast.blocks import MANY, by_blocks, fill_odd_polynomial
 from pullback.arrays.numpy.pointwise.selecting import SMALL
-
-_HALF = np.dtype(np.float16)
-
-
-@functools.cache
-def scipy_special():
-    """scipy.special, imported when first needed: it takes longer to import than the whole package."""
-    import scipy.special
-
-    return scipy.special
-
-
-def in_half(result, x):
-    """The result of a function of SciPy, which has none of float16, in x's dtype if that is float16."""
-    return result.astype(_HALF) if x.dtype is _HALF else result
+from pullback.arrays.numpy.scipy_functions import HALF, in_half, scipy_special
 
 
 def logaddexp(self, other):
@@ -47,8 +32,8 @@ def sigmoid(self):
         return complex_sigmoid(self)
     if self.size < SMALL:
         return in_half(scipy_special().expit(self), self)
-    if self.dtype is _HALF:  # exp(-self) overflows long before the result underflows
-        return sigmoid(self.astype(np.float32)).astype(_HALF)
+    if self.dtype is HALF:  # exp(-self) overflows long before the result underflows
+        return sigmoid(self.astype(np.float32)).astype(HALF)
     with np.errstate(over="ignore"):  # exp(-self) = inf gives 0, which is the answer
         y = np.negative(self)
         np.exp(y, out=y)

@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dtypes import is_complex
 from pullback.arrays.numpy.fast.sincos import SINCOS
-from pullback.arrays.numpy.pointwise.exponentials import scipy_special
-from pullback.arrays.numpy.written_into import scaled_into, writes_out
+from pullback.arrays.numpy.fast.updates import scaled_into, writes_out
+from pullback.arrays.numpy.scipy_functions import scipy_special
 
 add = np.add
 sub = np.subtract
@@ -173,6 +174,7 @@ def equal(self, other):
     return bool(np.array_equal(self, other))
 
 
+@loops("arguments")
 def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|self - other| <= atol + rtol * |other|, elementwise."""
     for name, value in (("rtol", rtol), ("atol", atol)):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.fast.running_sums import LARGE, running_sum
 from pullback.arrays.numpy.reductions.sums_and_extrema import inexact_only, ordered_only
 
@@ -76,6 +77,7 @@ def _complex_logaddexp(a, b):
     return top + np.where(both_empty, 0, np.log1p(np.exp(np.where(both_empty, 0, other - top))))
 
 
+@loops("steps")
 def linear_recurrence(self, coefficients, dim, reverse=False):
     """s[i] = x[i] + c[i] s[i-1] along `dim`, or s[i] = x[i] + c[i+1] s[i+1] when `reverse`: each the other's transpose.
 
@@ -99,6 +101,7 @@ def linear_recurrence(self, coefficients, dim, reverse=False):
     return out
 
 
+@loops("steps")
 def _recurrence_by_doubling(x, c):
     """s[i] = x[i] + c[i] s[i-1] in log2(n) passes over ever longer windows."""
     s, c = np.array(x), np.array(c, x.dtype)
@@ -112,6 +115,7 @@ def _recurrence_by_doubling(x, c):
     return s
 
 
+@loops("steps")
 def logcumsumexp(self, dim):
     """log(cumsum(exp(x))) without overflow; a complex one stays on the branch of its largest term, as PyTorch's."""
     inexact_only("logcumsumexp", self.dtype)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
+
 
 def bincount(self, weights=None, minlength=0):
     """How often each of the numbers 0, 1, ... occurs, or the sum of the weights where it does."""
@@ -40,6 +42,7 @@ def limits(name, low, high):
         raise RuntimeError(f"{name}(): the range must be finite and increasing, but it is [{low}, {high}].")
 
 
+@loops("arguments")
 def bin_edges(self, bins, range=None):
     """For each column of the matrix self, its number of bins as edges that divide the range, or all that occurs."""
     if self.ndim < 2 or len(bins) != self.shape[-1]:
@@ -64,6 +67,7 @@ def bin_edges(self, bins, range=None):
     return edges
 
 
+@loops("arguments")
 def histogram_boxes(self, edges):
     """The number of the box in which each row of self falls, and that of all boxes for what is in none."""
     points = self.reshape(-1, self.shape[-1])

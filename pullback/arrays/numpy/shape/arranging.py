@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim, wrap_dims
 from pullback.arrays.numpy.shape.strides import arranged
 
@@ -21,6 +22,7 @@ def reshape(self, shape):
     return out
 
 
+@loops("arguments")
 def _refuse_negative(shape):
     """Raise for a size below -1, which NumPy takes for -1."""
     for size in shape if isinstance(shape, (tuple, list)) else (shape,):
@@ -89,6 +91,7 @@ def numpy_T(self):
     return self.T
 
 
+@loops("arguments")
 def movedim(self, source, destination):
     """self with the dimensions source moved to the places destination, the others in order."""
     ndim = self.ndim
@@ -127,6 +130,7 @@ def expand(self, size, implicit=False):
         ) from None
 
 
+@loops("arguments")
 def repeated(x, shape):
     """np.broadcast_to(x, shape), read-only as well, in a quarter of its time for contiguous arrays."""
     if type(x) is not np.ndarray or not x.flags.c_contiguous:
@@ -159,6 +163,7 @@ def unfold(self, dimension, size, step):
     return arranged(self, out_shape, strides)
 
 
+@loops("window")
 def unfold_backward(grad, shape, dim, size, step):
     """Zeros of the given shape, and every window of grad added where unfold took it from."""
     if not len(shape):

@@ -4,6 +4,7 @@ from operator import index as as_int
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim
 
 
@@ -73,6 +74,7 @@ def split(self, split_size, dim=0):
     return tuple(self[(*before, slice(i, i + step))] for i in range(0, size, step))
 
 
+@loops("arguments")
 def split_with_sizes(self, split_sizes, dim=0):
     """Consecutive views along dim, of the given sizes, which must add up to the whole."""
     if self.ndim == 0:

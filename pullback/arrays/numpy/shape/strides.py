@@ -4,7 +4,10 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 
+
+@loops("arguments")
 def storage_of(self):
     """The whole memory that self lies in, as a C-contiguous array."""
     root = self
@@ -71,6 +74,7 @@ def restride(self, source, target, counted):
     return storage[go]
 
 
+@loops("arguments")
 def storage_positions(geometry: tuple[tuple[int, ...], tuple[int, ...], int]) -> np.ndarray:
     """The place in the storage of every element of an array with this (shape, strides, offset)."""
     shape, strides, offset = geometry
@@ -80,6 +84,7 @@ def storage_positions(geometry: tuple[tuple[int, ...], tuple[int, ...], int]) ->
     return places
 
 
+@loops("arguments")
 def overlaps_itself(array: np.ndarray) -> bool:
     """Whether two elements of an array share memory."""
     steps = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True) if n > 1)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 
 
@@ -135,6 +136,7 @@ def i1e_derivative(self):
     return np.where(x < _TINY, 0.5 - x, value).astype(dtype, copy=False)
 
 
+@loops("coefficients")
 def k0e_derivative(self, order):
     """The derivative of f(x) = exp(x) K_0(x) of that order.
 

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.pointwise.exponentials import in_half, scipy_special
+from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.scipy_functions import in_half, scipy_special
 
 # ndtr(-a) = t exp(q(t) - a**2 / 2) with t = 1 / (1 + 0.27 a): q is a Chebyshev fit of degree 8 over 0 <= a <= 14.5,
 # where float32 ends, with an error of 6.5e-8. So the lower tail keeps its digits, unlike in (1 + erf) / 2.
@@ -34,6 +35,7 @@ def times_normal_cdf(x):
     return out
 
 
+@loops("blocks")
 def _by_blocks(fill, x):
     flat, out = x.reshape(-1), np.empty(x.size, np.float32)
     size = min(_BLOCK, x.size)
@@ -58,6 +60,7 @@ def _fill_times_cdf(x, out, size, t, power):
     np.subtract(t, out, out=out)
 
 
+@loops("coefficients")
 def _fill_tail(x, out, size, t, power):
     """P(N < -|x|) by the fit, and |x| in `size`, as far as it matters."""
     np.clip(x, -_END, _END, out=size)  # the result is 0 from there on, and infinity stays out
