@@ -41,7 +41,8 @@ def test_what_loops_is_declared_and_what_is_declared_loops(path):
 
 
 def test_loops_are_found_where_they_are():
-    source = '@loops("steps")\ndef f():\n    def g():\n        while x: pass\nclass C:\n    def h(self):\n        for i in y: pass'
+    source = '@loops("steps")\ndef f():\n    def g():\n        while x: pass\n'
+    source += "class C:\n    def h(self):\n        for i in y: pass"
     assert list(functions(ast.parse(source))) == [("f", True, False), ("f.g", False, True), ("C.h", False, True)]
     assert list(own_loops(ast.parse("if x:\n    for i in y: pass")))
 

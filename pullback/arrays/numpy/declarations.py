@@ -39,7 +39,8 @@ class Exactness:
     """How far a special way may be from the plain one computed in a wider dtype: `units` of the result's last place.
 
     `of` says the last place of what: of the "result", of the sum of the "terms" (the plain way on magnitudes), or one
-    for each of the "factors" of the result. Zero units are the same bits as the plain way in the same dtype.
+    for each of the "factors" of the result. Where the plain way is farther off, that is enough. Zero units are the
+    same bits as the plain way in the same dtype, or the same "values", of zeros with either sign.
     """
 
     units: float
@@ -47,6 +48,7 @@ class Exactness:
 
 
 SAME_BITS = Exactness(0)
+SAME_VALUES = Exactness(0, "values")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy import linalg, reductions
+from pullback.arrays.numpy.declarations import SAME_BITS, Exactness, fast
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
 from pullback.arrays.numpy.fast.products import products_of_others
 from pullback.arrays.numpy.indexing.scattering import scatter_
@@ -18,6 +19,7 @@ from pullback.arrays.numpy.shape.arranging import expand
 _SMALL = 2048
 
 
+@fast(plain=expand, pays_from=0, exact=SAME_BITS)
 def filled(x, size, implicit=False):
     """`expand`, but whole where one number fills a small array: what follows runs faster than on strides of 0."""
     if x.size == 1 and math.prod(size) < _SMALL and -1 not in size:
@@ -27,6 +29,7 @@ def filled(x, size, implicit=False):
     return expand(np.asarray(x), size, implicit)
 
 
+@fast(plain=reductions.sum, pays_from=0, exact=Exactness(8, "terms"))
 def summed(x, dim=None, keepdim=False, dtype=None):
     """`sum`; down the columns of a matrix, the gradient of a bias, as a product with ones: a third of the time."""
     if dim == 0 and dtype is None and not keepdim and type(x) is np.ndarray and x.ndim == 2 and x.dtype.kind == "f":
@@ -36,6 +39,7 @@ def summed(x, dim=None, keepdim=False, dtype=None):
     return reductions.sum(x, dim, keepdim, dtype)
 
 
+@fast(plain=linalg.matmul, pays_from=0, exact=Exactness(8, "terms"))
 def product(x, y):
     """`matmul`; of two matrices by `dot`, which is quicker to start and just as quick to run."""
     if x.ndim == 2 == y.ndim and type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype == y.dtype:
@@ -43,6 +47,12 @@ def product(x, y):
     return linalg.matmul(x, y)
 
 
+def _softplus_slope_plainly(x, beta, threshold):
+    scaled = x * beta
+    return np.where(scaled > threshold, scaled.dtype.type(1), sigmoid(scaled))
+
+
+@fast(plain=_softplus_slope_plainly, pays_from=0, exact=Exactness(4))
 def softplus_slope(x, beta, threshold):
     """sigmoid(beta x), and 1 above the threshold: chosen only where the sigmoid is not 1 there by itself."""
     scaled = x if beta == 1 else x * beta

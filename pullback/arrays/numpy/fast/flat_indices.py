@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.declarations import SAME_BITS, Exactness, fast, loops
 
 _MANY = 4096  # elements: below, the plain way is as fast
 _MANY_IN_ROWS = 1 << 16  # elements: below, importing scipy.sparse does not pay
@@ -31,6 +31,16 @@ def _all_below(index, count):
     return np.maximum.reduce(index.view(np.uint64), axis=None) < count
 
 
+def _positions(array):
+    return np.arange(array.size).reshape(array.shape)
+
+
+def _places_along_plainly(array, dim, index):
+    corner = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(index.shape))
+    return np.take_along_axis(_positions(array)[corner], index, dim)
+
+
+@fast(plain=_places_along_plainly, pays_from=_MANY, exact=SAME_BITS)
 @loops("arguments")
 def places_along(array, dim, index):
     """Positions in the flattened `array` of what gather takes along dim (not negative); None where too few, or odd."""
@@ -54,6 +64,11 @@ def places_along(array, dim, index):
     return places
 
 
+def _places_of_plainly(array, index):
+    return _positions(array)[index]
+
+
+@fast(plain=_places_of_plainly, pays_from=0, exact=SAME_BITS)
 @loops("arguments")
 def places_of(array, index):
     """Positions in the flattened `array` of what a tuple picks: of integer arrays, one a dimension, or `_open_grid`."""
@@ -75,6 +90,12 @@ def places_of(array, index):
     return places
 
 
+def taken_along(x, index):
+    """numpy.take_along_axis(x, index, -1)."""
+    places = places_along(x, x.ndim - 1, index)
+    return np.take_along_axis(x, index, -1) if places is None else x.reshape(-1).take(places, mode="wrap")
+
+
 def _open_grid(shape, index):
     """Whole dimensions and one vector of integers, (:, vector, ...), as one array a dimension; () for others."""
     vectors = [d for d, item in enumerate(index) if type(item) is np.ndarray]
@@ -87,6 +108,7 @@ def _open_grid(shape, index):
     return [at.reshape((-1,) + (1,) * (len(shape) - 1 - d)) for d, at in enumerate(along)]
 
 
+@fast(plain=np.add.at, pays_from=_MANY_IN_ROWS, exact=Exactness(4, "terms"), writes=True)
 def add_rows(out, index, values):
     """out[index] += values for a vector of row numbers, every occurrence counted; says whether it was done."""
     if not _rows_apply(out.shape, out.dtype, index, values):
@@ -99,6 +121,13 @@ def add_rows(out, index, values):
     return True
 
 
+def _summed_plainly(shape, index, values):
+    out = np.zeros(shape, values.dtype)
+    np.add.at(out, index, values)
+    return out
+
+
+@fast(plain=_summed_plainly, pays_from=_MANY_IN_ROWS, exact=SAME_BITS)
 def summed_rows(shape, index, values):
     """Zeros of the given shape with values added to the rows that index names; None where it does not apply."""
     return _summed(shape[0], index, values) if _rows_apply(shape, values.dtype, index, values) else None

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.declarations import Exactness, fast, loops
 from pullback.arrays.numpy.scipy_functions import in_half, scipy_special
 
 # ndtr(-a) = t exp(q(t) - a**2 / 2) with t = 1 / (1 + 0.27 a): q is a Chebyshev fit of degree 8 over 0 <= a <= 14.5,
@@ -19,20 +19,30 @@ _BLOCK = 1 << 15
 _MANY = 1 << 13
 
 
+def _cdf_plainly(x):
+    return in_half(scipy_special().ndtr(x), x)
+
+
+@fast(plain=_cdf_plainly, pays_from=_MANY, exact=Exactness(64))
 def normal_cdf(x):
     """P(N < x) for the standard normal N, in a new array; for many float32 numbers three times as fast as SciPy's."""
     if x.dtype != np.float32 or x.size < _MANY:
-        return in_half(scipy_special().ndtr(x), x)
+        return _cdf_plainly(x)
     return _by_blocks(_fill_cdf, x)
 
 
+def _times_cdf_plainly(x):
+    out = np.asarray(_cdf_plainly(x))
+    out *= np.clip(x, -40, math.inf)  # where the distribution function is 0: no infinity times zero
+    return out
+
+
+@fast(plain=_times_cdf_plainly, pays_from=_MANY, exact=Exactness(64))
 def times_normal_cdf(x):
     """x P(N < x), 0 at -inf, in a new array: as max(x, 0) - |x| P(N < -|x|) for many float32 numbers."""
     if x.dtype == np.float32 and x.size >= _MANY:
         return _by_blocks(_fill_times_cdf, x)
-    out = np.asarray(in_half(scipy_special().ndtr(x), x))
-    out *= np.clip(x, -40, math.inf)  # where the distribution function is 0: no infinity times zero
-    return out
+    return _times_cdf_plainly(x)
 
 
 @loops("blocks")

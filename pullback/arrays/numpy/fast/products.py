@@ -7,7 +7,7 @@ or underflow that does not in the plain one; NumPy is asked to raise then, and t
 
 import numpy as np
 
-from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.declarations import Exactness, fast, loops
 
 LARGE = 1 << 14  # elements
 _LANES = 128
@@ -15,9 +15,14 @@ _SHORT = 256  # elements of a row
 _BLOCK = 1 << 15  # elements of a block, which stays in the second-level cache
 
 
+def _prod_plainly(x, axis, keepdims=False):
+    return np.multiply.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@fast(plain=_prod_plainly, pays_from=LARGE, exact=Exactness(1, "factors"))
 def contiguous_prod(x, axis, keepdims=False):
     """The product of everything (None) or over the last dimension; None where NumPy's way is as good, or needed."""
-    if type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.flags.c_contiguous:
+    if type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.flags.c_contiguous or x.size < LARGE:
         return None
     if type(axis) is tuple and len(axis) == 1:
         axis = axis[0]
@@ -61,8 +66,12 @@ def products_of_others(x, dim):
     """For each element the product of all others along dim: right at zeros, where a division is not."""
     if x.ndim == 0:
         return np.ones_like(x)
-    if x.size >= LARGE and x.dtype.char in "fd" and (out := _others_by_division(x, dim)) is not None:
+    if x.size >= LARGE and (out := others_by_division(x, dim)) is not None:
         return out
+    return _others_plainly(x, dim)
+
+
+def _others_plainly(x, dim):
     x = np.moveaxis(x, dim, 0)
     out, after = np.ones_like(x), np.ones_like(x)
     np.multiply.accumulate(x[:-1], axis=0, out=out[1:])
@@ -71,8 +80,11 @@ def products_of_others(x, dim):
     return np.moveaxis(out, 0, dim)
 
 
-def _others_by_division(x, dim):
+@fast(plain=_others_plainly, pays_from=LARGE, exact=Exactness(2, "factors"))
+def others_by_division(x, dim):
     """None where it might lose anything: products must be finite and not zero, with no overflow or underflow so far."""
+    if x.dtype.char not in "fd":
+        return None
     try:
         with np.errstate(over="raise", under="raise", invalid="ignore"):
             total = contiguous_prod(x, dim, True)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.declarations import Exactness, fast, loops
 
 LARGE = 1 << 15  # elements
 _WIDTH = 16  # elements that one product adds: fewer need more steps, more need more multiplications
@@ -19,9 +19,17 @@ _FEWEST = 512  # rows, or elements of a slice: below, the steps cost more than t
 _ROW = 128  # elements of the rows of a vector
 
 
+def _running_plainly(x, dim, reverse=False):
+    back = (slice(None),) * (dim % x.ndim) + (slice(None, None, -1 if reverse else 1),)
+    return np.add.accumulate(x[back], axis=dim)[back]
+
+
+@fast(plain=_running_plainly, pays_from=LARGE, exact=Exactness(16, "terms"))
 def running_sum(x, dim, reverse=False):
     """The sums up to each element along dim, or if `reverse` from each on; None where NumPy's way is as good."""
-    if type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.flags.c_contiguous or not -x.ndim <= dim < x.ndim:
+    if type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.flags.c_contiguous or x.size < LARGE:
+        return None
+    if not -x.ndim <= dim < x.ndim:
         return None
     dim %= x.ndim
     out = np.empty_like(x)

@@ -12,7 +12,7 @@ factor of at most one, at the zeros of sin and cos too, which (1 - u^2) / (1 + u
 import numpy as np
 from numpy import ndarray
 
-from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.declarations import Exactness, fast, loops
 
 _BLOCK = 16384  # elements: the four buffers stay in the second-level cache (4.0 ns an element; 4.8 with 4096)
 _SMALLEST = 2048
@@ -31,6 +31,7 @@ def _has_vector_tangent():
 _FLOAT64 = np.dtype(np.float64)
 
 
+@fast(plain=np.cos, pays_from=_SMALLEST, exact=Exactness(3))
 def cos(x):
     """cos(x)."""
     if type(x) is not ndarray or x.size < _SMALLEST or x.dtype is not _FLOAT64:
@@ -38,6 +39,7 @@ def cos(x):
     return _by_blocks(x, _cos_block)
 
 
+@fast(plain=np.sin, pays_from=_SMALLEST, exact=Exactness(3))
 def sin(x):
     """sin(x)."""
     if type(x) is not ndarray or x.size < _SMALLEST or x.dtype is not _FLOAT64:

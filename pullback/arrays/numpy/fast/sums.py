@@ -6,6 +6,7 @@ of positive numbers, as that of NumPy's pairwise sums does; longer arrays are cu
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import Exactness, fast
 from pullback.arrays.numpy.fast.kept_vectors import ones_of
 
 LARGE = 1 << 14  # elements
@@ -13,6 +14,11 @@ _WIDTH = 128
 _LONGEST = {"f": 1024, "d": 128}  # elements of a row that one dot product adds
 
 
+def _sum_plainly(x, axis, keepdims=False):
+    return np.add.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@fast(plain=_sum_plainly, pays_from=LARGE, exact=Exactness(2, "terms"))
 def contiguous_sum(x, axis, keepdims=False):
     """The sum over everything (None) or over the last dimension; None where another way is as good, or needed."""
     if type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.flags.c_contiguous:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from pullback.arrays.numpy.fast.choices import SMALL, blendable
 from pullback.arrays.numpy.indexing.subscripts import check_fits
-from pullback.arrays.numpy.pointwise.selecting import SMALL, blendable, where
+from pullback.arrays.numpy.pointwise.selecting import where
 
 
 def one_value(self, value, name):

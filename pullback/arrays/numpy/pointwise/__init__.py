@@ -11,7 +11,8 @@ from pullback.arrays.numpy.pointwise.derivatives import (
 from pullback.arrays.numpy.pointwise.elementary import (
     frexp, gcd, heaviside, lcm, ldexp, logit, nextafter, sinc, sinc_derivative,
 )
-from pullback.arrays.numpy.pointwise.exponentials import erf, erfc, logaddexp, logaddexp2, sigmoid, xlogy
+from pullback.arrays.numpy.fast.error_function import erf
+from pullback.arrays.numpy.pointwise.exponentials import erfc, logaddexp, logaddexp2, sigmoid, xlogy
 from pullback.arrays.numpy.pointwise.powers import pow, reciprocal, rsqrt
 from pullback.arrays.numpy.pointwise.selecting import clamp, lerp, nan_to_num, relu, where
 from pullback.arrays.numpy.pointwise.ufuncs import (

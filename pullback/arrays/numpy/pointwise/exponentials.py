@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import Exactness, fast
 from pullback.arrays.numpy.dtypes import in_common, is_complex
-from pullback.arrays.numpy.fast.blocks import MANY, by_blocks, fill_odd_polynomial
-from pullback.arrays.numpy.pointwise.selecting import SMALL
+from pullback.arrays.numpy.fast.choices import SMALL
 from pullback.arrays.numpy.scipy_functions import HALF, in_half, scipy_special
 
 
@@ -26,12 +26,17 @@ def logaddexp2(self, other):
     return np.logaddexp2(self, other)
 
 
+def _sigmoid_plainly(x):
+    return in_half(scipy_special().expit(x), x)
+
+
+@fast(plain=_sigmoid_plainly, pays_from=SMALL, exact=Exactness(4))
 def sigmoid(self):
     """1 / (1 + exp(-self)). SciPy's expit is quickest on small arrays, NumPy's vectorised exp on large ones."""
     if self.dtype.kind == "c":
         return complex_sigmoid(self)
-    if self.size < SMALL:
-        return in_half(scipy_special().expit(self), self)
+    if self.size < SMALL or self.dtype.kind != "f":
+        return _sigmoid_plainly(self)
     if self.dtype is HALF:  # exp(-self) overflows long before the result underflows
         return sigmoid(self.astype(np.float32)).astype(HALF)
     with np.errstate(over="ignore"):  # exp(-self) = inf gives 0, which is the answer
@@ -53,27 +58,6 @@ def xlogy(self, other):
     if is_complex(self) or is_complex(other):
         raise ValueError("not defined for complex tensors, as in PyTorch; write self * log(other).")
     return scipy_special().xlogy(*in_common(self, other))
-
-
-# erf(x) = tanh(x P(x**2)): a fit of degree 9 in x**2, with a relative error of 1.0e-8 over |x| <= 4, where float32
-# ends. At 4.1 it gives 1.
-_ERF = np.array(
-    [1.78637552e-10, -8.46571902e-09, 1.5611701e-07, -1.28870834e-06, 1.32549728e-06, 6.93233894e-05,
-     -0.000595311103, -0.000206651414, 0.102772164, 1.12837918],
-    np.float32,
-)  # fmt: skip
-
-
-def erf(self):
-    """The error function; of many float32 numbers ten times as fast as SciPy's, within 4 units in the last place."""
-    if self.dtype != np.float32 or self.size < MANY:
-        return in_half(scipy_special().erf(self), self)
-    return by_blocks(_fill_erf, self)
-
-
-def _fill_erf(x, out, scratch):
-    fill_odd_polynomial(x, np.float32(4.1), _ERF, out, scratch)
-    np.tanh(out, out=out)
 
 
 def erfc(self):

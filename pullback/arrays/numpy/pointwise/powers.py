@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import Exactness, fast
 from pullback.arrays.numpy.dtypes import is_complex
 
 
@@ -42,6 +43,7 @@ def integer_power(self, exponent):
     return np.where(np.less(exponent, 0), reciprocals, powers).astype(powers.dtype, copy=False)
 
 
+@fast(plain=np.power, pays_from=0, exact=Exactness(2))
 def real_power(x, n):
     """x ** n for a floating array and a Python number.
 
