@@ -133,7 +133,9 @@ SAMPLES = {
     "summed": lambda draw, n: [
         (x, dim, keep) for x in matrices(draw, n, (1, 7, 300)) for dim in (0, 1, None) for keep in (False, True)
     ],
-    "product": lambda draw, n: [(draw(n // 7, 7), draw(7, 5)), (draw(n // 7, 7), draw(7)), (draw(2, n // 14, 7), draw(7, 3))],
+    "product": lambda draw, n: [
+        (draw(n // 7, 7), draw(7, 5)), (draw(n // 7, 7), draw(7)), (draw(2, n // 14, 7), draw(7, 3)),
+    ],
     "softplus_slope": lambda draw, n: [(draw(n), beta, threshold) for beta in (1, 0.7) for threshold in (20, 5)],
 }  # fmt: skip
 
