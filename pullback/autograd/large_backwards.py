@@ -12,7 +12,7 @@ from itertools import islice
 from time import perf_counter
 
 from pullback.arrays.numpy import freed_memory
-from pullback.core.node import Node
+from pullback.graph.node import Node
 
 LARGE = 1 << 17  # bytes of a gradient: from here on glibc gives memory back when it is freed
 _MANY = 64  # nodes that are looked at: every so manyth
