@@ -9,6 +9,7 @@ import scipy.special
 import pullback as pb
 from pullback.arrays.numpy.by_blocks import BLOCK, MANY
 from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
+from pullback.arrays.numpy.linalg import small_in_order
 from pullback.arrays.numpy.flat_places import add_rows, places_along
 from pullback.arrays.numpy.indexing import reduce_at
 from pullback.arrays.numpy.selecting import SMALL, blendable, blended
@@ -75,6 +76,44 @@ def test_row_sums_agree_with_numpy(dtype, length, dim):
         assert pb.sum(pb.from_numpy(x), dim, keepdim).shape == got.shape
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((20, 100, 10), 1),
+        ((20, 100, 10), (0, 1)),
+        ((20, 100, 10), (-1, 0)),
+        ((200, 10, 10), (2, 1)),
+        ((20, 100, 10), (0, 1, 2)),
+        ((9000, 3), 0),
+        ((2, 8192, 3), -2),
+        ((2, 5000, 2, 4), (1,)),
+        ((40, 5, 9, 11), (0, 2, 3)),
+        ((40, 5, 9, 11), (0, 2)),
+        ((40, 5, 1, 111), (1, 2)),
+    ],
+)
+def test_sums_over_other_dimensions_are_as_exact_as_numpys(shape, dim, dtype):
+    x = RNG.random(shape).astype(dtype)
+    exact = x.astype(np.longdouble).sum(dim, keepdims=True)
+    for keepdim in (False, True):
+        got = contiguous_sum(x, dim, keepdim)
+        assert got.dtype == dtype
+        assert got.shape == x.sum(dim, keepdims=keepdim).shape
+        error, numpys = (np.abs(y.reshape(exact.shape) / exact - 1).max() for y in (got, x.sum(dim)))
+        assert error <= 2 * max(numpys, np.finfo(dtype).eps)
+        assert pb.sum(pb.from_numpy(x), dim, keepdim).shape == got.shape
+
+
+@pytest.mark.parametrize("parts", [[math.inf], [-math.inf], [math.nan], [math.inf, -math.inf]])
+def test_infinities_and_nan_stay_in_their_column(parts):
+    x = np.ones((30, 100, 10), np.float32)
+    x[3, [7, 90][: len(parts)], 4] = parts
+    with np.errstate(invalid="ignore"):
+        for dim in (1, 0, (0, 1), (1, 2)):
+            np.testing.assert_array_equal(contiguous_sum(x, dim), x.sum(dim))
+
+
 @pytest.mark.parametrize("parts", [[math.inf], [-math.inf], [math.nan], [math.inf, -math.inf], [math.inf, math.inf]])
 def test_sums_of_infinities_and_nan(parts):
     x = np.ones((20, 1000), np.float32)
@@ -89,11 +128,12 @@ def test_sums_of_infinities_and_nan(parts):
     [
         (np.ones((200, 200), np.int64), None),
         (np.ones((200, 200), np.float16), 1),
-        (np.ones((200, 200), np.float32), 0),
         (np.ones((200, 200), np.float32).T, 1),
         (np.ones((2, 20_000), np.float32), 1),
         (np.ones((20_000, 1), np.float32), 1),
-        (np.ones((200, 200)), (0, 1)),
+        (np.ones((20_000, 1), np.float32).T, 1),
+        (np.ones((1, 20_000)), 0),
+        (np.ones((2100, 1000)), 0),
     ],
 )
 def test_other_sums_are_left_to_numpy(x, axis):
@@ -104,6 +144,19 @@ def test_other_sums_are_left_to_numpy(x, axis):
 def test_a_wrong_dim_is_still_refused():
     with pytest.raises(IndexError):
         pb.sum(pb.ones(200, 200), 2)
+
+
+# -- products of matrices ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("product", [pb.matmul, pb.bmm])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int64"])
+def test_small_transposed_matrices_in_a_batch(product, dtype):
+    x, y = (RNG.integers(-9, 9, shape).astype(dtype) for shape in ((6, 100, 5), (6, 7, 5)))
+    got = product(pb.from_numpy(x), pb.from_numpy(y).transpose(1, 2)).numpy()
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, np.einsum("bij,bkj->bik", x, y))
+    assert (small_in_order(x, y.swapaxes(1, 2)).base is None) == (dtype[:5] == "float")
+    for tall, small in ((x[:, :9], y.swapaxes(1, 2)), (x, np.ones((1, 2000, 5)).swapaxes(1, 2)), (x, y)):
+        assert small_in_order(tall, small) is small  # few rows, not small, in order
 
 
 # -- gather and scatter_add ----------------------------------------------------------------------------------------
