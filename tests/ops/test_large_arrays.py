@@ -330,6 +330,27 @@ def test_softmax_agrees_with_scipy_on_both_sides_of_the_shift(top):
             np.testing.assert_allclose(got, scipy.special.log_softmax(sign * x, 1), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize("special", [0.0, 100.0, -200.0, -math.inf, math.nan])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(6, 100), (2, 3, 5, 40), (3, 1, 300), (600,), (600, 1), (2, 3)])
+def test_softmax_in_any_rank_along_any_dim(shape, order, special):
+    x, grad = (np.asarray(RNG.standard_normal(shape), order=order) for _ in range(2))
+    x[(1,) * x.ndim if min(shape) > 1 else -1] = special
+    for dim in range(-1, x.ndim):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            y, logs = scipy.special.softmax(x, dim), scipy.special.log_softmax(x, dim)
+        leaf = pb.from_numpy(x).requires_grad_()
+        for function, expected, slope in (
+            (F.softmax, y, y * (grad - (grad * y).sum(dim, keepdims=True))),
+            (F.log_softmax, logs, grad - y * grad.sum(dim, keepdims=True)),
+        ):
+            with np.errstate(invalid="ignore"):
+                out = function(leaf, dim)
+            np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-12, atol=1e-14)
+            (got,) = pb.autograd.grad(out, leaf, pb.from_numpy(grad))
+            np.testing.assert_allclose(got.numpy(), slope, rtol=1e-12, atol=1e-14)
+
+
 def test_softmax_of_half_precision_is_shifted():
     x = RNG.uniform(-15, 15, (50, 30)).astype(np.float16)
     expected = scipy.special.softmax(x.astype(np.float64), 1)

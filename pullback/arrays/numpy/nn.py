@@ -35,6 +35,8 @@ _INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
 # By bytes of an element: from here on softplus(x) is x to the last digit, and exp(x) is still finite.
 _IDENTITY = {2: 11, 4: 50, 8: 50}
 _SHORT = 256  # rows up to this length are short
+_SHORT_DOT = 32  # rows from this length on are multiplied and summed one by one
+_SMALL = 512  # elements, below which NumPy's own reductions are quickest
 _NEAR = 16  # in logarithms, how far below the largest number a row may lie without losing digits
 
 
@@ -231,32 +233,29 @@ def softplus(self, beta=1, threshold=20):
 
 
 # -- softmax ---------------------------------------------------------------------------------------------------------
-def _is_short(x, dim):
-    """Whether x has short rows in memory: NumPy reduces each by itself, which takes longer than all else."""
-    return x.ndim == 2 and dim in (1, -1) and x.shape[1] <= _SHORT and x.flags.c_contiguous and x.dtype.itemsize > 2
+# Rows of contiguous memory are those of a matrix, whatever the number of dimensions: their sums are products with ones.
+def _as_rows(x, dim):
+    """x as a matrix whose rows lie along dim; None where they do not lie in one piece, or are few numbers."""
+    if x.size < _SMALL or dim not in (-1, x.ndim - 1) or x.dtype.char not in "fd" or not x.flags.c_contiguous:
+        return None
+    return x.reshape(-1, x.shape[-1])
 
 
-def _row_sums(x, dim):
-    """The sums along dim, kept; those of rows in memory as a product with ones."""
-    if x.ndim == 2 and dim in (1, -1) and x.shape[1] <= MOST and x.flags.c_contiguous:
-        return np.dot(x, ones_of(x.shape[1], x.dtype))[:, None]
-    return np.add.reduce(x, axis=dim, keepdims=True)
+def _row_sums(rows):
+    """The sums of the rows of a matrix, as a column."""
+    if rows.shape[1] <= MOST:
+        return rows.dot(ones_of(rows.shape[1], rows.dtype))[:, None]
+    return np.add.reduce(rows, axis=1, keepdims=True)
 
 
-def _moderate(x):
-    """Whether the exponentials of all x, a matrix, keep all digits without a shift; not where there is nan."""
-    if x.ndim != 2 or not x.size or x.dtype.itemsize < 4:  # in float16 exp overflows from 11.1
-        return False
-    return np.maximum.reduce(x, axis=None) <= _NEAR and np.minimum.reduce(x, axis=None) >= -_NEAR
+def _spread_is_small(rows):
+    """Whether no number lies so far below the largest that its exponential loses digits by a shift common to all."""
+    return np.maximum.reduce(rows, axis=None) - np.minimum.reduce(rows, axis=None) <= _NEAR
 
 
-def _largest(x, dim):
-    """The largest x along dim, kept; for short rows the largest of all, where no row is far below it."""
-    if _is_short(x, dim):
-        top = np.maximum.reduce(x, axis=None)
-        if top - np.minimum.reduce(x, axis=None) <= _NEAR:
-            return top
-    return np.maximum.reduce(x, axis=dim, keepdims=True)
+def _moderate(rows):
+    """Whether the exponentials of all numbers keep all digits without a shift; not where there is nan."""
+    return np.maximum.reduce(rows, axis=None) <= _NEAR and np.minimum.reduce(rows, axis=None) >= -_NEAR
 
 
 def _scores(name, self, dim, dtype):
@@ -273,40 +272,78 @@ def _scores(name, self, dim, dtype):
 
 
 def _shifted(scores, dim):
-    """scores less their largest along dim (or a little more), in a new array."""
-    return np.asarray(scores - _largest(scores, dim)) if scores.size else np.array(scores)
+    """scores less their largest along dim, in a new array."""
+    if not scores.size:
+        return np.array(scores)
+    return np.asarray(scores - np.maximum.reduce(scores, axis=dim, keepdims=True))
 
 
 def softmax(self, dim, dtype=None):
     """exp(x) / sum(exp(x)), in one buffer."""
     scores = _scores("softmax", self, dim, dtype)
-    if _moderate(scores):
-        out = np.exp(scores)
-    else:
+    rows = _as_rows(scores, dim)
+    if rows is None:
         out = _shifted(scores, dim)
         np.exp(out, out=out)
-    out /= _row_sums(out, dim)
+        out /= np.add.reduce(out, axis=dim, keepdims=True)
+        return out
+    out = np.empty(scores.shape, scores.dtype)
+    filled = out.reshape(rows.shape)
+    if _moderate(rows):
+        np.exp(rows, out=filled)
+    else:
+        np.subtract(rows, np.maximum.reduce(rows, axis=1, keepdims=True), out=filled)
+        np.exp(filled, out=filled)
+    filled /= _row_sums(filled)
     return out
 
 
 def softmax_backward(grad_output, output, dim):
     """y (g - sum(g y))."""
-    out = np.asarray(grad_output * output)
-    np.subtract(grad_output, _row_sums(out, dim), out=out)
-    out *= output
+    rows = _as_rows(output, dim)
+    grads = rows if rows is None else _as_rows(grad_output, dim)
+    if grads is None or grads.dtype != rows.dtype or grads.shape != rows.shape:
+        out = np.asarray(grad_output * output)
+        np.subtract(grad_output, np.add.reduce(out, axis=dim, keepdims=True), out=out)
+        out *= output
+        return out
+    out = np.empty(output.shape, output.dtype)
+    filled = out.reshape(rows.shape)
+    if _SHORT_DOT <= rows.shape[1] <= MOST:
+        sums = np.vecdot(grads, rows)[:, None]
+    else:
+        sums = _row_sums(np.multiply(grads, rows, out=filled))
+    np.subtract(grads, sums, out=filled)
+    filled *= rows
     return out
 
 
 def log_softmax(self, dim, dtype=None):
     """x - log(sum(exp(x))), by the differences from the largest x."""
-    out = _shifted(_scores("log_softmax", self, dim, dtype), dim)
-    out -= np.log(_row_sums(np.exp(out), dim))
+    scores = _scores("log_softmax", self, dim, dtype)
+    rows = _as_rows(scores, dim)
+    if rows is None:
+        out = _shifted(scores, dim)
+        out -= np.log(np.add.reduce(np.exp(out), axis=dim, keepdims=True))
+        return out
+    out = np.empty(scores.shape, scores.dtype)
+    filled = out.reshape(rows.shape)
+    # Short rows NumPy reduces one by one, which takes longer than all else.
+    common = rows.shape[1] <= _SHORT and _spread_is_small(rows)
+    np.subtract(rows, np.maximum.reduce(rows, axis=None if common else 1, keepdims=True), out=filled)
+    filled -= np.log(_row_sums(np.exp(filled)))
     return out
 
 
 def log_softmax_backward(grad_output, output, dim):
     """g - exp(y) sum(g)."""
     out = np.asarray(np.exp(output))
-    out *= _row_sums(grad_output, dim)
-    np.subtract(grad_output, out, out=out)
+    filled = _as_rows(out, dim)
+    grads = filled if filled is None else _as_rows(grad_output, dim)
+    if grads is None or grads.dtype != filled.dtype or grads.shape != filled.shape:
+        out *= np.add.reduce(grad_output, axis=dim, keepdims=True)
+        np.subtract(grad_output, out, out=out)
+        return out
+    filled *= _row_sums(grads)
+    np.subtract(grads, filled, out=filled)
     return out
