@@ -8,6 +8,7 @@ import scipy.special
 
 import pullback as pb
 from pullback.arrays.numpy.by_blocks import BLOCK, MANY
+from pullback.arrays.numpy.by_blocks import BLOCK
 from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
 from pullback.arrays.numpy.linalg import small_in_order
 from pullback.arrays.numpy.flat_places import add_rows, places_along
@@ -52,6 +53,33 @@ def test_erf_of_small_numbers_keeps_their_digits():
 def test_erf_of_a_transposed_matrix():
     x = RNG.standard_normal((100, 200)).astype(np.float32).T
     np.testing.assert_allclose(pb.erf(pb.from_numpy(x)).numpy(), scipy.special.erf(x), rtol=5e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_and_its_slope_over_several_blocks(approximate, dtype):
+    x = RNG.uniform(-5, 6, BLOCK + 77).astype(dtype)
+    x[: BLOCK // 2] = 3  # so that the first block has nothing delicate, and the last one all of it
+    x[-9:] = math.inf, -math.inf, math.nan, 0, 1e-40, 6e4, -6e4, -30, 39
+    large, leaf = x.astype(float), pb.from_numpy(x).requires_grad_()
+    with np.errstate(all="ignore"):
+        if approximate == "none":
+            cdf, density = scipy.special.ndtr(large), np.exp(-0.5 * large**2) / math.sqrt(2 * math.pi)
+        else:
+            inner = math.sqrt(2 / math.pi) * (large + 0.044715 * large**3)
+            cdf = 1 / (1 + np.exp(-2 * inner))
+            density = 2 * cdf * (1 - cdf) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * large**2)
+        flat = np.abs(large) > 40
+        value = np.where(large < -40, 0, large * cdf)
+        slope = np.where(flat, large > 0, cdf + np.where(flat, 0, large * density))
+        slope[np.isnan(large)] = math.nan
+        y = F.gelu(leaf, approximate=approximate)
+        (grad,) = pb.autograd.grad(y, leaf, pb.from_numpy(np.full_like(x, 2)))
+        expected = value.astype(dtype)
+    assert y.dtype == grad.dtype == dtype
+    unit = float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=8 * unit, atol=unit)
+    np.testing.assert_allclose(grad.numpy(), 2 * slope, rtol=0, atol=100 * unit)
 
 
 # -- sums ----------------------------------------------------------------------------------------------------------

@@ -3,10 +3,12 @@
 The backward kernels are operators themselves, so that they can reuse their buffers and still be differentiated.
 """
 
+import functools
 import math
 
 import numpy as np
 
+from pullback.arrays.numpy.by_blocks import by_blocks
 from pullback.arrays.numpy.flat_places import summed_rows
 from pullback.arrays.numpy.indexing import add_at
 from pullback.arrays.numpy.normal import times_normal_cdf
@@ -144,27 +146,6 @@ def one_hot(self, num_classes=-1):
 
 
 # -- activations -----------------------------------------------------------------------------------------------------
-def _tanh_argument(x):
-    """sqrt(2/pi) (x + 0.044715 x**3), of which gelu's approximation takes the tanh."""
-    inner = np.square(x)
-    inner *= 0.044715
-    inner += 1
-    inner *= x
-    inner *= _SQRT_2_PI
-    return inner
-
-
-def _approximate_cdf(x):
-    """The approximation by tanh of the normal distribution function, as a buffer of its own."""
-    # (1 + tanh(u)) / 2 is the sigmoid of 2 u, which does not cancel in the lower tail.
-    cdf = np.asarray(_tanh_argument(x))
-    cdf *= -2
-    with np.errstate(over="ignore"):
-        np.exp(cdf, out=cdf)
-        cdf += 1
-        return np.true_divide(1, cdf, out=cdf)
-
-
 def _check_gelu(name, self, approximate):
     floating_only(name, self.dtype)
     if approximate not in ("none", "tanh"):
@@ -176,39 +157,77 @@ def gelu(self, approximate="none"):
     _check_gelu("gelu", self, approximate)
     if approximate == "none":
         return times_normal_cdf(self)
-    out = np.asarray(_approximate_cdf(self))
-    out *= np.clip(self, -40, math.inf)  # where the distribution function is 0: no infinity times zero
-    return out
+    return by_blocks(_fill_gelu_by_tanh, 1, self)
+
+
+@functools.cache
+def _of_dtype(dtype):
+    """The numbers below in a dtype, as arrays without dimensions: NumPy need not convert them."""
+    cubic = 0.044715
+    return tuple(
+        np.array(x, dtype)
+        for x in (1, -2 * _SQRT_2_PI, -2 * _SQRT_2_PI * cubic, 3 * cubic, 2 * _SQRT_2_PI, -0.5, _INV_SQRT_TAU)
+    )
+
+
+def _fill_gelu_by_tanh(x, out, divisor):
+    """x / (1 + exp(-2 u)) for u = sqrt(2/pi) (x + 0.044715 x**3): (1 + tanh(u)) / 2 cancels in the lower tail."""
+    one, linear, cubic, *_ = _of_dtype(x.dtype)
+    np.multiply(x, x, out=divisor)
+    divisor *= cubic
+    divisor += linear
+    divisor *= x
+    np.exp(divisor, out=divisor)
+    divisor += one
+    x.clip(-40, math.inf, out=out)  # where the divisor is infinite; two infinities must not meet
+    out /= divisor
 
 
 def gelu_backward(grad_output, self, output, approximate="none"):
-    """grad_output * gelu'(self), in three buffers; output / self is the distribution function, which takes longest."""
+    """grad_output * gelu'(self); output / self is the distribution function, which takes longest."""
     _check_gelu("gelu_backward", self, approximate)
-    # Clipped where the function is 0 or 1 to the last digit, so that infinities do not meet.
-    x = np.clip(np.atleast_1d(self), -40, 40)
-    slope = np.clip(np.atleast_1d(output), -math.inf, 40)
-    tiny = np.abs(x) < 4 * np.finfo(x.dtype).tiny  # where output has lost digits, or is 0
-    if tiny.any():
-        slope[tiny] = 0.5
-        x[tiny] = 1
-        slope /= x
-        x[tiny] = 0
+    fill = _fill_gelu_slope if approximate == "none" else _fill_gelu_slope_by_tanh
+    out = by_blocks(fill, 2, self, output)
+    return np.multiply(out, grad_output, out=out)
+
+
+def _fill_gelu_slope(x, output, out, x_within, part):
+    """cdf(x) + x pdf(x)."""
+    *_, minus_half, scale = _of_dtype(x.dtype)
+    _fill_cdf(x, output, out, x_within, part)
+    part *= minus_half
+    np.exp(part, out=part)
+    part *= scale
+    part *= x_within
+    out += part
+
+
+def _fill_gelu_slope_by_tanh(x, output, out, x_within, part):
+    """cdf + x cdf', where cdf = (1 + t)/2 with t = tanh(u), so that cdf' = (1 - t**2)/2 u' = 2 cdf (1 - cdf) u'."""
+    one, _, _, cubic, linear, *_ = _of_dtype(x.dtype)
+    _fill_cdf(x, output, out, x_within, part)
+    part *= cubic
+    part += one
+    part *= linear
+    part *= out
+    part *= one - out
+    part *= x_within
+    out += part
+
+
+def _fill_cdf(x, output, out, x_within, square):
+    """output / x, as x_within and its square: x where the function is neither 0 nor 1 to the last digit."""
+    x.clip(-40, 40, out=x_within)  # so that infinities do not meet
+    output.clip(-math.inf, 40, out=out)
+    np.multiply(x_within, x_within, out=square)
+    if not np.minimum.reduce(square, initial=1) > 0:
+        tiny = np.abs(x_within) < 4 * np.finfo(x.dtype).tiny  # where output has lost digits, or is 0
+        out[tiny] = 0.5
+        x_within[tiny] = 1
+        out /= x_within
+        x_within[tiny] = 0
     else:
-        slope /= x
-    part = np.square(x)
-    if approximate == "none":
-        part *= -0.5
-        np.exp(part, out=part)
-        part *= _INV_SQRT_TAU
-    else:  # cdf = (1 + t)/2 with t = tanh(u), so cdf' = (1 - t**2)/2 u' = 2 cdf (1 - cdf) u'
-        part *= 3 * 0.044715
-        part += 1
-        part *= 2 * _SQRT_2_PI
-        part *= slope
-        part *= 1 - slope
-    part *= x
-    slope += part
-    return np.multiply(slope.reshape(self.shape), grad_output)
+        out /= x_within
 
 
 def softsign(self):
