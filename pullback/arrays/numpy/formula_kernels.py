@@ -32,9 +32,9 @@ def filled(x, size, implicit=False):
 @fast(plain=reductions.sum, pays_from=0, exact=Exactness(8, "terms"))
 def summed(x, dim=None, keepdim=False, dtype=None):
     """`sum`; down the columns of a matrix, the gradient of a bias, as a product with ones: a third of the time."""
-    if dim == 0 and dtype is None and not keepdim and type(x) is np.ndarray and x.ndim == 2 and x.dtype.kind == "f":
+    if dim == 0 and dtype is None and not keepdim and type(x) is np.ndarray and x.ndim == 2 and x.dtype.char in "fd":
         rows = x.shape[0]
-        if rows <= MOST and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+        if rows <= MOST and x.flags.c_contiguous:
             return np.dot(ones_of(rows, x.dtype), x)
     return reductions.sum(x, dim, keepdim, dtype)
 

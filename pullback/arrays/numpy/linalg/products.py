@@ -23,7 +23,28 @@ def matmul(self, other):
         # One product with a tall matrix instead of one for each batch.
         rows = self.reshape(size_of(self.shape[:-1]), self.shape[-1])
         return np.matmul(rows, other).reshape(*self.shape[:-1], other.shape[1])
+    if other.ndim > 2:
+        other = small_in_order(self, other)
     return np.matmul(self, other)
+
+
+# BLAS takes up to twice as long to multiply tall matrices by small ones that are transposed in memory.
+_TALL = 64  # rows
+_SMALL = 4096  # elements
+
+
+def small_in_order(tall, small):
+    """`small`, a batch of matrices, in the order of their rows, if they are small and those of `tall` have many."""
+    rows, columns = small.shape[-2:]
+    if (
+        tall.ndim > 1
+        and tall.shape[-2] >= _TALL
+        and rows * columns <= _SMALL
+        and small.strides[-2] == small.itemsize != small.strides[-1]
+        and small.dtype.char in "fd"
+    ):
+        return np.ascontiguousarray(small)
+    return small
 
 
 def mm(self, mat2):
@@ -38,7 +59,7 @@ def bmm(self, mat2):
     check_ndim("bmm", self=(self, 3), mat2=(mat2, 3))
     if self.shape[0] != mat2.shape[0]:
         raise RuntimeError(f"bmm: the batches must be of equal size, got {self.shape} and {mat2.shape}")
-    return np.matmul(self, mat2)
+    return np.matmul(self, small_in_order(self, mat2))
 
 
 def mv(self, vec):

@@ -3,10 +3,12 @@
 The backward kernels are operators themselves, so that they can reuse their buffers and still be differentiated.
 """
 
+import functools
 import math
 
 import numpy as np
 
+from pullback.arrays.numpy.fast.blocks import by_blocks
 from pullback.arrays.numpy.fast.flat_indices import summed_rows
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
 from pullback.arrays.numpy.fast.normal_distribution import times_normal_cdf
@@ -19,6 +21,8 @@ _INV_SQRT_TAU = 1 / math.sqrt(2 * math.pi)
 # By bytes of an element: from here on softplus(x) is x to the last digit, and exp(x) is still finite.
 _IDENTITY = {2: 11, 4: 50, 8: 50}
 _SHORT = 256  # rows up to this length are short
+_SHORT_DOT = 32  # rows from this length on are multiplied and summed one by one
+_SMALL = 512  # elements, below which NumPy's own reductions are quickest
 _NEAR = 16  # in logarithms, how far below the largest number a row may lie without losing digits
 
 
@@ -126,27 +130,6 @@ def one_hot(self, num_classes=-1):
 
 
 # -- activations -----------------------------------------------------------------------------------------------------
-def _tanh_argument(x):
-    """sqrt(2/pi) (x + 0.044715 x**3), of which gelu's approximation takes the tanh."""
-    inner = np.square(x)
-    inner *= 0.044715
-    inner += 1
-    inner *= x
-    inner *= _SQRT_2_PI
-    return inner
-
-
-def _approximate_cdf(x):
-    """The approximation by tanh of the normal distribution function, as a buffer of its own."""
-    # (1 + tanh(u)) / 2 is the sigmoid of 2 u, which does not cancel in the lower tail.
-    cdf = np.asarray(_tanh_argument(x))
-    cdf *= -2
-    with np.errstate(over="ignore"):
-        np.exp(cdf, out=cdf)
-        cdf += 1
-        return np.true_divide(1, cdf, out=cdf)
-
-
 def _check_gelu(name, self, approximate):
     floating_only(name, self.dtype)
     if approximate not in ("none", "tanh"):
@@ -158,39 +141,77 @@ def gelu(self, approximate="none"):
     _check_gelu("gelu", self, approximate)
     if approximate == "none":
         return times_normal_cdf(self)
-    out = np.asarray(_approximate_cdf(self))
-    out *= np.clip(self, -40, math.inf)  # where the distribution function is 0: no infinity times zero
-    return out
+    return by_blocks(_fill_gelu_by_tanh, 1, self)
+
+
+@functools.cache
+def _of_dtype(dtype):
+    """The numbers below in a dtype, as arrays without dimensions: NumPy need not convert them."""
+    cubic = 0.044715
+    return tuple(
+        np.array(x, dtype)
+        for x in (1, -2 * _SQRT_2_PI, -2 * _SQRT_2_PI * cubic, 3 * cubic, 2 * _SQRT_2_PI, -0.5, _INV_SQRT_TAU)
+    )
+
+
+def _fill_gelu_by_tanh(x, out, divisor):
+    """x / (1 + exp(-2 u)) for u = sqrt(2/pi) (x + 0.044715 x**3): (1 + tanh(u)) / 2 cancels in the lower tail."""
+    one, linear, cubic, *_ = _of_dtype(x.dtype)
+    np.multiply(x, x, out=divisor)
+    divisor *= cubic
+    divisor += linear
+    divisor *= x
+    np.exp(divisor, out=divisor)
+    divisor += one
+    x.clip(-40, math.inf, out=out)  # where the divisor is infinite; two infinities must not meet
+    out /= divisor
 
 
 def gelu_backward(grad_output, self, output, approximate="none"):
-    """grad_output * gelu'(self), in three buffers; output / self is the distribution function, which takes longest."""
+    """grad_output * gelu'(self); output / self is the distribution function, which takes longest."""
     _check_gelu("gelu_backward", self, approximate)
-    # Clipped where the function is 0 or 1 to the last digit, so that infinities do not meet.
-    x = np.clip(np.atleast_1d(self), -40, 40)
-    slope = np.clip(np.atleast_1d(output), -math.inf, 40)
-    tiny = np.abs(x) < 4 * np.finfo(x.dtype).tiny  # where output has lost digits, or is 0
-    if tiny.any():
-        slope[tiny] = 0.5
-        x[tiny] = 1
-        slope /= x
-        x[tiny] = 0
+    fill = _fill_gelu_slope if approximate == "none" else _fill_gelu_slope_by_tanh
+    out = by_blocks(fill, 2, self, output)
+    return np.multiply(out, grad_output, out=out)
+
+
+def _fill_gelu_slope(x, output, out, x_within, part):
+    """cdf(x) + x pdf(x)."""
+    *_, minus_half, scale = _of_dtype(x.dtype)
+    _fill_cdf(x, output, out, x_within, part)
+    part *= minus_half
+    np.exp(part, out=part)
+    part *= scale
+    part *= x_within
+    out += part
+
+
+def _fill_gelu_slope_by_tanh(x, output, out, x_within, part):
+    """cdf + x cdf', where cdf = (1 + t)/2 with t = tanh(u), so that cdf' = (1 - t**2)/2 u' = 2 cdf (1 - cdf) u'."""
+    one, _, _, cubic, linear, *_ = _of_dtype(x.dtype)
+    _fill_cdf(x, output, out, x_within, part)
+    part *= cubic
+    part += one
+    part *= linear
+    part *= out
+    part *= one - out
+    part *= x_within
+    out += part
+
+
+def _fill_cdf(x, output, out, x_within, square):
+    """output / x, as x_within and its square: x where the function is neither 0 nor 1 to the last digit."""
+    x.clip(-40, 40, out=x_within)  # so that infinities do not meet
+    output.clip(-math.inf, 40, out=out)
+    np.multiply(x_within, x_within, out=square)
+    if not np.minimum.reduce(square, initial=1) > 0:
+        tiny = np.abs(x_within) < 4 * np.finfo(x.dtype).tiny  # where output has lost digits, or is 0
+        out[tiny] = 0.5
+        x_within[tiny] = 1
+        out /= x_within
+        x_within[tiny] = 0
     else:
-        slope /= x
-    part = np.square(x)
-    if approximate == "none":
-        part *= -0.5
-        np.exp(part, out=part)
-        part *= _INV_SQRT_TAU
-    else:  # cdf = (1 + t)/2 with t = tanh(u), so cdf' = (1 - t**2)/2 u' = 2 cdf (1 - cdf) u'
-        part *= 3 * 0.044715
-        part += 1
-        part *= 2 * _SQRT_2_PI
-        part *= slope
-        part *= 1 - slope
-    part *= x
-    slope += part
-    return np.multiply(slope.reshape(self.shape), grad_output)
+        out /= x_within
 
 
 def softsign(self):
@@ -215,32 +236,29 @@ def softplus(self, beta=1, threshold=20):
 
 
 # -- softmax ---------------------------------------------------------------------------------------------------------
-def _is_short(x, dim):
-    """Whether x has short rows in memory: NumPy reduces each by itself, which takes longer than all else."""
-    return x.ndim == 2 and dim in (1, -1) and x.shape[1] <= _SHORT and x.flags.c_contiguous and x.dtype.itemsize > 2
+# Rows of contiguous memory are those of a matrix, whatever the number of dimensions: their sums are products with ones.
+def _as_rows(x, dim):
+    """x as a matrix whose rows lie along dim; None where they do not lie in one piece, or are few numbers."""
+    if x.size < _SMALL or dim not in (-1, x.ndim - 1) or x.dtype.char not in "fd" or not x.flags.c_contiguous:
+        return None
+    return x.reshape(-1, x.shape[-1])
 
 
-def _row_sums(x, dim):
-    """The sums along dim, kept; those of rows in memory as a product with ones."""
-    if x.ndim == 2 and dim in (1, -1) and x.shape[1] <= MOST and x.flags.c_contiguous:
-        return np.dot(x, ones_of(x.shape[1], x.dtype))[:, None]
-    return np.add.reduce(x, axis=dim, keepdims=True)
+def _row_sums(rows):
+    """The sums of the rows of a matrix, as a column."""
+    if rows.shape[1] <= MOST:
+        return rows.dot(ones_of(rows.shape[1], rows.dtype))[:, None]
+    return np.add.reduce(rows, axis=1, keepdims=True)
 
 
-def _moderate(x):
-    """Whether the exponentials of all x, a matrix, keep all digits without a shift; not where there is nan."""
-    if x.ndim != 2 or not x.size or x.dtype.itemsize < 4:  # in float16 exp overflows from 11.1
-        return False
-    return np.maximum.reduce(x, axis=None) <= _NEAR and np.minimum.reduce(x, axis=None) >= -_NEAR
+def _spread_is_small(rows):
+    """Whether no number lies so far below the largest that its exponential loses digits by a shift common to all."""
+    return np.maximum.reduce(rows, axis=None) - np.minimum.reduce(rows, axis=None) <= _NEAR
 
 
-def _largest(x, dim):
-    """The largest x along dim, kept; for short rows the largest of all, where no row is far below it."""
-    if _is_short(x, dim):
-        top = np.maximum.reduce(x, axis=None)
-        if top - np.minimum.reduce(x, axis=None) <= _NEAR:
-            return top
-    return np.maximum.reduce(x, axis=dim, keepdims=True)
+def _moderate(rows):
+    """Whether the exponentials of all numbers keep all digits without a shift; not where there is nan."""
+    return np.maximum.reduce(rows, axis=None) <= _NEAR and np.minimum.reduce(rows, axis=None) >= -_NEAR
 
 
 def _scores(name, self, dim, dtype):
@@ -257,40 +275,78 @@ def _scores(name, self, dim, dtype):
 
 
 def _shifted(scores, dim):
-    """scores less their largest along dim (or a little more), in a new array."""
-    return np.asarray(scores - _largest(scores, dim)) if scores.size else np.array(scores)
+    """scores less their largest along dim, in a new array."""
+    if not scores.size:
+        return np.array(scores)
+    return np.asarray(scores - np.maximum.reduce(scores, axis=dim, keepdims=True))
 
 
 def softmax(self, dim, dtype=None):
     """exp(x) / sum(exp(x)), in one buffer."""
     scores = _scores("softmax", self, dim, dtype)
-    if _moderate(scores):
-        out = np.exp(scores)
-    else:
+    rows = _as_rows(scores, dim)
+    if rows is None:
         out = _shifted(scores, dim)
         np.exp(out, out=out)
-    out /= _row_sums(out, dim)
+        out /= np.add.reduce(out, axis=dim, keepdims=True)
+        return out
+    out = np.empty(scores.shape, scores.dtype)
+    filled = out.reshape(rows.shape)
+    if _moderate(rows):
+        np.exp(rows, out=filled)
+    else:
+        np.subtract(rows, np.maximum.reduce(rows, axis=1, keepdims=True), out=filled)
+        np.exp(filled, out=filled)
+    filled /= _row_sums(filled)
     return out
 
 
 def softmax_backward(grad_output, output, dim):
     """y (g - sum(g y))."""
-    out = np.asarray(grad_output * output)
-    np.subtract(grad_output, _row_sums(out, dim), out=out)
-    out *= output
+    rows = _as_rows(output, dim)
+    grads = rows if rows is None else _as_rows(grad_output, dim)
+    if grads is None or grads.dtype != rows.dtype or grads.shape != rows.shape:
+        out = np.asarray(grad_output * output)
+        np.subtract(grad_output, np.add.reduce(out, axis=dim, keepdims=True), out=out)
+        out *= output
+        return out
+    out = np.empty(output.shape, output.dtype)
+    filled = out.reshape(rows.shape)
+    if _SHORT_DOT <= rows.shape[1] <= MOST:
+        sums = np.vecdot(grads, rows)[:, None]
+    else:
+        sums = _row_sums(np.multiply(grads, rows, out=filled))
+    np.subtract(grads, sums, out=filled)
+    filled *= rows
     return out
 
 
 def log_softmax(self, dim, dtype=None):
     """x - log(sum(exp(x))), by the differences from the largest x."""
-    out = _shifted(_scores("log_softmax", self, dim, dtype), dim)
-    out -= np.log(_row_sums(np.exp(out), dim))
+    scores = _scores("log_softmax", self, dim, dtype)
+    rows = _as_rows(scores, dim)
+    if rows is None:
+        out = _shifted(scores, dim)
+        out -= np.log(np.add.reduce(np.exp(out), axis=dim, keepdims=True))
+        return out
+    out = np.empty(scores.shape, scores.dtype)
+    filled = out.reshape(rows.shape)
+    # Short rows NumPy reduces one by one, which takes longer than all else.
+    common = rows.shape[1] <= _SHORT and _spread_is_small(rows)
+    np.subtract(rows, np.maximum.reduce(rows, axis=None if common else 1, keepdims=True), out=filled)
+    filled -= np.log(_row_sums(np.exp(filled)))
     return out
 
 
 def log_softmax_backward(grad_output, output, dim):
     """g - exp(y) sum(g)."""
     out = np.asarray(np.exp(output))
-    out *= _row_sums(grad_output, dim)
-    np.subtract(grad_output, out, out=out)
+    filled = _as_rows(out, dim)
+    grads = filled if filled is None else _as_rows(grad_output, dim)
+    if grads is None or grads.dtype != filled.dtype or grads.shape != filled.shape:
+        out *= np.add.reduce(grad_output, axis=dim, keepdims=True)
+        np.subtract(grad_output, out, out=out)
+        return out
+    filled *= _row_sums(grads)
+    np.subtract(grads, filled, out=filled)
     return out
