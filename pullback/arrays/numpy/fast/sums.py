@@ -24,7 +24,7 @@ def _sum_plainly(x, axis, keepdims=False):
     return np.add.reduce(x, axis=axis, keepdims=keepdims)
 
 
-@fast(plain=_sum_plainly, pays_from=LARGE, exact=Exactness(2, "terms"))
+@fast(plain=_sum_plainly, pays_from=LARGE, exact=Exactness(8, "terms"))
 def contiguous_sum(x, axis, keepdims=False):
     """The sum over everything (None) or over some dimensions; None where another way is as good, or needed."""
     if type(x) is not np.ndarray or x.dtype.char not in "fd" or not x.flags.c_contiguous or not x.size:
