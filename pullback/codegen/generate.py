@@ -58,9 +58,9 @@ def _of(registry: Registry, area: str) -> list[NativeFunction]:
 
 
 def _sources(registry: Registry, area: str = "") -> Sources:
-    """Where the generated code of an area finds what it calls; the kernels of late areas have a package each."""
+    """Where the generated code of an area finds what it calls; each area has a package of kernels."""
     return Sources(
-        kernels=f"pullback.arrays.numpy.{area}" if area in LATE_AREAS else "pullback.arrays.numpy",
+        kernels=f"pullback.arrays.numpy.{area}",
         composites={
             registry.composite_home(native): registry.composite_modules[native.area, native.composite]
             for native in registry.natives

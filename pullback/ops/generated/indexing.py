@@ -46,7 +46,7 @@ from pullback.ops.generated.calls import (
     two_tensors,
     two_tensors_0,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import indexing as kernels
 from pullback.ops.composite.indexing import by_index as composite_by_index
 from pullback.ops.composite.indexing import searching as composite_searching
 from pullback.ops.composite.indexing import segments as composite_segments

@@ -7,7 +7,7 @@ from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.joining.cat import cat_backward
 from pullback.ops.generated.calls import list_of_tensors, one_tensor_2
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import joining as kernels
 from pullback.ops.composite.joining import combinations as composite_combinations
 from pullback.ops.composite.joining import stacks as composite_stacks
 

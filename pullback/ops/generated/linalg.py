@@ -15,7 +15,7 @@ from pullback.ops.formulas.linalg.products import (
     scaled,
 )
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_3, three_tensors, two_tensors_0, two_tensors_1
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import linalg as kernels
 from pullback.ops.composite.linalg import einsum as composite_einsum
 from pullback.ops.composite.linalg import products as composite_products
 

@@ -44,7 +44,7 @@ from pullback.ops.generated.calls import (
     two_tensors,
     two_tensors_1,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import reductions as kernels
 from pullback.ops.composite.reductions import calculus as composite_calculus
 from pullback.ops.composite.reductions import histograms as composite_histograms
 from pullback.ops.composite.reductions import quantiles as composite_quantiles

@@ -32,7 +32,7 @@ from pullback.ops.generated.calls import (
     one_tensor_3,
     several_results,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import shape as kernels
 from pullback.ops.composite.shape import reshaping as composite_reshaping
 from pullback.ops.composite.shape import splits as composite_splits
 from pullback.ops.composite.shape import view_copies as composite_view_copies

@@ -6,7 +6,7 @@
 import numpy as np
 import scipy.fft
 
-__all__ = ["fft_c2c", "fft_c2r", "fft_r2c", "times_inner_points"]
+from pullback.arrays.numpy.declarations import loops
 
 _FORWARD = {"none": "backward", "root": "ortho", "full": "forward"}
 _INVERSE = {"none": "forward", "root": "ortho", "full": "backward"}
@@ -44,6 +44,7 @@ def times_inner_points(self, factor, dim, size):
     return self * weights.reshape((-1,) + (1,) * (-1 - dim if dim < 0 else self.ndim - 1 - dim))
 
 
+@loops("arguments")
 def _check(x, dim, kind):
     if x.dtype.kind != kind:
         raise RuntimeError(f"expected a {'complex' if kind == 'c' else 'real floating-point'} input, got {x.dtype}")

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.resampling import even_bounds
 
-__all__ = ["place_pooled", "put_pooled", "take_pooled", "windowed_max"]
 
-
+@loops("arguments")
 def windowed_max(self, windows):
     """(values, indices): the maxima over windows of the last dimensions, and their places in those, flattened.
 
@@ -62,6 +62,7 @@ def _inside(places, size):
     return np.take_along_axis(places, nearest, 1).clip(0, size - 1)
 
 
+@loops("window")
 def _max_without_nan(parts):
     """(maxima, the number of the first part that has each).
 
@@ -75,6 +76,7 @@ def _max_without_nan(parts):
     return best, taken
 
 
+@loops("window")
 def _max_of(parts):
     """The same, where the last NaN is the largest of all."""
     best = parts[0].copy()

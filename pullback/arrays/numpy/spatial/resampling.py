@@ -14,13 +14,13 @@ import functools
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.maps import Pick, SparseMap, WindowSum
-
-__all__ = ["separable_map"]
 
 CUBIC, CUBIC_SMOOTHED = -0.75, -0.5  # the slope of the cubic at 1: Keys has -1/2, image programs -3/4
 
 
+@loops("arguments")
 def separable_map(self, maps):
     """self with one map, told by kind and numbers, applied along each of its last dimensions (None: left as it is)."""
     if self.dtype == np.float16:
