@@ -10,7 +10,6 @@ NEIGHBOURS = {"nearest": 1, "bilinear": 2, "bicubic": 4}  # along each dimension
 FAR = 1e30  # where infinity is taken to be, so that the arithmetic stays finite
 
 
-@loops("arguments")
 def base_grid(self, size, align_corners):
     """The places (points, dims + 1) of a grid of that size, the last dimension first, then 1; in the dtype of self."""
     axes = np.meshgrid(*(_line(n, align_corners, self.dtype) for n in size), indexing="ij")

@@ -27,7 +27,6 @@ def spread_bins(self, boxes, shape, scale, sampling_ratio, aligned):
     return np.ascontiguousarray(found.reshape(channels, images, *pixels).transpose(1, 0, 2, 3))
 
 
-@loops("arguments")
 @functools.lru_cache(maxsize=2)  # for the backward of the call before; with many boxes it is large
 def _bins_map(boxes, images, height, width, size, scale, sampling_ratio, aligned):
     places = np.frombuffer(boxes).reshape(-1, 5)
@@ -60,7 +59,7 @@ def _bin_weights(begin, extent, count, n, sampling_ratio):
     return index, np.concatenate([share * (1 - part), share * part], 2)
 
 
-@loops("window", "arguments")
+@loops("window")
 def region_maxima(self, boxes, size, scale):
     """(indices, empty): for every channel of self (N, C, H, W) the place of each bin's maximum in its N H W numbers.
 
