@@ -8,6 +8,7 @@ import importlib
 import threading
 
 from pullback.arrays.numpy import load_kernels
+from pullback.arrays.numpy.formula_kernels import LATE_IN_FORMULAS
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
@@ -61,6 +62,8 @@ def load_area(area):
             return
         NUMPY.kernels.update(load_kernels(area))
         enter_area(area)
+        in_formulas = LATE_IN_FORMULAS.get(area, {})
+        NUMPY.register({name: getattr(importlib.import_module(m), f) for name, (m, f) in in_formulas.items()})
         for name in LATE[area]["methods"]:
             if name in vars(Tensor):  # otherwise Tensor is about to get them all
                 setattr(Tensor, name, tables.METHODS[name])
