@@ -20,7 +20,7 @@ from pullback.core.errors import tuple_advice, type_name
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
 from pullback.core.operator import Operator
-from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.tensor import NestedTensor, Tensor, extra_of, ndarray, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
 from pullback.core.view import describe_view, make_view, shares_memory
@@ -44,6 +44,8 @@ class OperatorTable:
     write_out: Container[Any] = ()  # the kernels, ufuncs apart, that write into the array given as `out`
     # (operator, its arguments, level) -> arguments: what an array type wants done to Tensors before an operator runs.
     prepare: Callable[[Operator, Sequence[Any], int], Sequence[Any]] | None = None
+    # (operator, number of arguments) -> what runs it in the usual case, called with (modes, *arguments): see `dispatch`.
+    call: Callable[[Operator, int], Callable[..., Any] | None] | None = None
     # (operator's name, target, arguments, level): lets the target of an in-place operator hold what it will compute.
     make_room: Callable[[str, Tensor, Sequence[Any], int], None] | None = None
 
@@ -91,13 +93,29 @@ def table_of(raws: Iterable[Any]) -> OperatorTable:
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:
     """Run an operator on any mixture of arguments; the generated fast path is this, specialised."""
     state = modes.current()
-    if op.quick and state.plain:
-        result = _dispatch_arrays(op, args)
+    if state.plain:
+        for x in args:
+            if (type(x) is list or type(x) is tuple) and x:
+                x = x[0]
+            if type(x) is NestedTensor:
+                kind = type(x._array)
+                call = op.calls[kind] if kind in op.calls else _call_of(op, kind, len(args))
+                result = None if call is None else call(state, *args)
+                break
+        else:
+            result = _dispatch_arrays(op, args) if op.quick else None
         if result is not None:
             return result
     if state.instruments:
         return run_operator(state.instruments, op.name, args, partial(_dispatch_any, op, args))
     return _dispatch_any(op, args)
+
+
+def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] | None:
+    """What runs the operator in the usual case on Tensors around arrays of this type, and gives None in any other."""
+    table = _tables.get(array_type)
+    made = op.calls[array_type] = table.call(op, arity) if table is not None and table.call is not None else None
+    return made
 
 
 def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:

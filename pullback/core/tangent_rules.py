@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pullback.core import slots
+from pullback.core.dispatch import NUMBERS, OperatorTable
 from pullback.core.operator import BY_KERNEL, Operator
 
 
@@ -30,6 +33,18 @@ class Rule(NamedTuple):
     masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
     placing: bool = False  # whether it may set elements that stand still beside those that move, as cat does
     underived: tuple[tuple[int, str], ...] = ()  # positions and names of inputs whose tangents the function ignores
+
+    def push(
+        self, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any], ops: OperatorTable
+    ) -> tuple[Any, ...]:
+        """The tangents of the outputs in `moving`."""
+        values: list[Any] = []
+        for i, primal in enumerate(primals):
+            values.append(np.asarray(primal) if i in self.tensors and type(primal) in NUMBERS else primal)
+            if i in self.inputs:
+                values.append(tangents[i])
+        assert self.function is not None, "asked before"
+        return self.function(*values, *outputs, ops=ops)
 
 
 def rule_for(kernel: str, arity: int) -> Rule | None:

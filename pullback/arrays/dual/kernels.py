@@ -12,26 +12,38 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.dual.array import DualArray, duals_in, plain_part
+from pullback.arrays.dual.array import DualArray, duals_in
 from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivative
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, relate, still, written
+from pullback.arrays.dual.pairing import all_paired, like, overlap, unmoved
+from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, still, written
+from pullback.arrays.dual.usual import SUMS, usual
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.core.arguments import spread_lists
-from pullback.core.dispatch import NUMBERS, OperatorTable, register_array_type, table_of
+from pullback.core.dispatch import OperatorTable, register_array_type, table_of
 from pullback.core.mixed import MixedTable
+from pullback.core.operator import FOUND
 from pullback.core.tangent_rules import Rule, rule_for
-from pullback.core.tensor import Tensor, ndarray
-
-_SUMS = frozenset({"add", "sub"})
-
 
 class DualKernels(dict[str, Callable[..., Any]]):
     """Kernels by name, each made when first asked for."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
-        made = self[name] = partial(_run, name)
+        def kernel(*args: Any) -> Any:
+            return dual_kernel(name, len(args))(*args)
+
+        made = self[name] = kernel
         return made
+
+
+def dual_kernel(name: str, arity: int) -> Callable[..., Any]:
+    """The kernel of the operator overload with so many arguments."""
+    found = FOUND.get((name, arity))
+    if found is None:
+        rule = rule_for(name, arity)
+        in_general = partial(_run, name, rule)
+        found = FOUND[name, arity] = in_general if rule is None else usual(rule, name, in_general)
+    return found
 
 
 class DualTable(MixedTable):
@@ -55,7 +67,7 @@ def highest(args: Sequence[Any]) -> ForwardLevel | None:
     return found
 
 
-def _run(name: str, *args: Any) -> Any:
+def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     """What kernel `name` gives for arguments of which at least one is dual."""
     level = highest(args)
     assert level is not None, "a kernel on duals runs where there is one"
@@ -63,20 +75,19 @@ def _run(name: str, *args: Any) -> Any:
     for dual in duals_in(args):
         if dual.level.number == number:
             co, masked = co or dual.co, masked or dual.untouched is not None
-    if co and name in _SUMS:
+    if co and name in SUMS:
         _refuse_mixture(args, level)
     primals = [primal_at(x, level) for x in args]
     tangents = [tangent_at(x, level) for x in args]
     result = table_of(spread_lists(primals)).kernels[name](*primals)
-    rule = rule_for(name, len(args))
     if rule is None:
         return result
     if rule.function is None and not any(_moves(tangents[i]) for i in range(len(args))):
-        return _unmoved(rule, result, level, co)
+        return unmoved(rule, result, level, co)
     if rule.function is None:
         raise no_forward_derivative(rule.operator)
     if not any(_moves(tangents[i]) for i in rule.inputs):
-        return _unmoved(rule, result, level, co)
+        return unmoved(rule, result, level, co)
     for i, argument in rule.underived:
         if _moves(tangents[i]):
             raise no_forward_derivative(rule.operator, argument)
@@ -88,7 +99,7 @@ def _run(name: str, *args: Any) -> Any:
         found = _tangents(rule, primals, tangents, outputs, None)
     if rule.mutates:
         return _after_write(args[0], found[0])
-    return _paired(rule, result, found, masks, args, primals, tangents, level, co)
+    return all_paired(rule, result, found, masks, args, primals, tangents, level, co)
 
 
 def _places(rule: Rule, result: Any, tangents: Sequence[Any]) -> bool:
@@ -161,115 +172,10 @@ def _tangents(
     try:
         hush()
         if masks is None:
-            return _push(rule, primals, tangents, outputs, ops)
-        return pushed(rule, primals, tangents, masks, outputs, partial(_push, rule), ops)
+            return rule.push(primals, tangents, outputs, ops)
+        return pushed(rule, primals, tangents, masks, outputs, ops)
     finally:
         restore(before)
-
-
-def _push(
-    rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any], ops: OperatorTable
-) -> tuple[Any, ...]:
-    """Call the rule's function."""
-    values: list[Any] = []
-    for i, primal in enumerate(primals):
-        values.append(np.asarray(primal) if i in rule.tensors and type(primal) in NUMBERS else primal)
-        if i in rule.inputs:
-            values.append(tangents[i])
-    assert rule.function is not None, "asked before"
-    return rule.function(*values, *outputs, ops=ops)
-
-
-def _unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:
-    """What a kernel gives where every tangent is zero: duals still, so that whoever expects one finds one."""
-    if rule.mutates:
-        return result
-
-    def dual(x: Any) -> Any:
-        return DualArray(_array(x), None, level, co) if x.dtype.kind in "fc" else x
-
-    if rule.returns_list:
-        return [dual(x) for x in result]
-    if rule.outputs == 1:
-        return dual(result)
-    return tuple(dual(x) if i in rule.moving else x for i, x in enumerate(result))
-
-
-def _paired(
-    rule: Rule,
-    result: Any,
-    found: Sequence[Any],
-    masks: Sequence[Any] | None,
-    args: Sequence[Any],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    level: ForwardLevel,
-    co: bool,
-) -> Any:
-    """The results of a kernel with their tangents."""
-
-    def dual(primal: Any, tangent: Any, mask: Any) -> Any:
-        if primal.dtype.kind not in "fc":
-            return primal
-        primal = _array(primal)
-        if tangent is None:
-            return DualArray(primal, None, level, co)
-        tangent, view, apart = _fitted(_array(tangent), primal, primals, tangents)
-        made = DualArray(primal, tangent, level, co, apart, mask)
-        if view:
-            for x in duals_in(args):
-                if x.level.number == level.number:
-                    relate(made, x)
-        return made
-
-    if rule.returns_list:
-        masks = [None] * len(result) if masks is None else masks
-        return [dual(p, t, m) for p, t, m in zip(result, found[0], masks, strict=True)]
-    if rule.outputs == 1:
-        return dual(result, found[0], None if masks is None else masks[0])
-    masks = [None] * len(found) if masks is None else masks
-    by_position = {i: (t, m) for i, t, m in zip(rule.moving, found, masks, strict=True)}
-    return tuple(dual(p, *by_position[i]) if i in by_position else p for i, p in enumerate(result))
-
-
-def _array(x: Any) -> Any:
-    return np.asarray(x) if isinstance(x, np.generic) else x
-
-
-def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, bool, bool]:
-    """(the tangent in the shape, dtype and layout of the primal, whether that is a view, whether the tangent is none).
-
-    A primal that is a view must have a tangent that is one; any other a tangent that nobody else holds. Only then may
-    both be written into.
-    """
-    ops = table_of((tangent, primal))
-    if tangent.shape != primal.shape:
-        tangent = ops.expand(tangent, primal.shape)
-    if tangent.dtype != primal.dtype:
-        tangent = ops.to(tangent, primal.dtype)
-    plain = type(primal) is ndarray and type(tangent) is ndarray
-    whole, moved = (primal, tangent) if plain else (plain_part(primal), plain_part(tangent))
-    view = any(overlap(whole, p if plain else plain_part(p)) for p in spread_lists(primals))
-    shared = any(overlap(moved, plain_part(t)) for t in spread_lists(tangents) if t is not None)
-    if view:
-        return tangent, True, plain and not shared
-    if plain and tangent.strides != primal.strides:
-        return like(tangent, primal), False, False
-    return (ops.clone(tangent) if shared else tangent), False, False
-
-
-def overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays may share memory."""
-    if type(a) is not ndarray or type(b) is not ndarray:
-        return False
-    return a is b or (a.size > 0 and np.may_share_memory(a, b))
-
-
-def like(tangent: ndarray, primal: ndarray) -> ndarray:
-    """A copy of the tangent in the layout of the primal, so that what is a view of one is a view of the other."""
-    out = np.empty_like(primal)
-    np.copyto(out, tangent)
-    return out
 
 
 def _after_write(target: DualArray, tangent: Any) -> DualArray:
@@ -287,4 +193,4 @@ def _refuse_mixture(args: Sequence[Any], level: ForwardLevel) -> None:
             raise MixedCotangentsError
 
 
-__all__ = ["DUAL", "DualTable", "Tensor", "highest", "like", "overlap", "primal_at", "tangent_at"]
+__all__ = ["DUAL", "DualTable", "dual_kernel", "highest", "like", "overlap", "primal_at", "tangent_at"]

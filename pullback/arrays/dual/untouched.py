@@ -14,7 +14,7 @@ zero that was computed is another matter: 0 * inf has no value then, and stays N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -29,8 +29,7 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Shape
 
 Mask = Any  # ndarray of bool, True where untouched; None: all is touched, or may be
-Push = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], OperatorTable], tuple[Any, ...]]
-"""(primals, tangents, outputs, operators) -> the tangents of the outputs, by a rule."""
+UNKNOWN = object()  # of a tangent that has yet to be found with its mask
 
 
 # -- where masks begin -------------------------------------------------------------------------------------------------
@@ -55,11 +54,16 @@ def _parts(x: Any) -> list[Any] | None:
 
 
 # -- how they go on ----------------------------------------------------------------------------------------------------
+def mask_of(x: Any) -> Mask:
+    """That of one argument of a kernel, at its level."""
+    return x.untouched if type(x) is DualArray and (x.kin is None or not x.kin.is_written()) else None
+
+
 def mask_at(x: Any, number: int) -> Mask:
-    """That of one argument of a kernel at a level, or a list of those of each in a list."""
-    if type(x) is DualArray:
-        return x.untouched if x.level.number == number and (x.kin is None or not x.kin.is_written()) else None
-    return [mask_at(y, number) for y in x] if type(x) is list or type(x) is tuple else None
+    """The same at a level, or a list of those of each in a list."""
+    if type(x) is list or type(x) is tuple:
+        return [mask_at(y, number) for y in x]
+    return mask_of(x) if type(x) is DualArray and x.level.number == number else None
 
 
 def still(mask: Mask) -> bool:
@@ -73,17 +77,16 @@ def pushed(
     tangents: Sequence[Any],
     masks: Sequence[Mask],
     outputs: Sequence[Any],
-    push: Push,
     ops: OperatorTable,
 ) -> tuple[Sequence[Any], list[Any] | None]:
     """(tangents of the outputs, their masks), where an input has a mask, or one may begin here."""
     if rule.pointwise:
-        found = _by_element(rule, primals, tangents, masks, outputs, push, ops)
+        found = _by_element(rule, primals, tangents, masks, outputs, ops)
     else:
-        found = push(primals, tangents, outputs, ops)
+        found = rule.push(primals, tangents, outputs, ops)
     known = all(isinstance(values(x), (ndarray, np.generic)) for x in spread_lists(outputs))
     if rule.structural and known:
-        return found, _by_rule(rule, primals, tangents, masks, outputs, push, found)
+        return found, _by_rule(rule, primals, tangents, masks, outputs, found)
     if rule.pointwise and known:
         moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
         if any(mask is None for mask in moving):
@@ -93,17 +96,35 @@ def pushed(
     return found, None
 
 
+def plain_mask(
+    rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], masks: Sequence[Mask], output: Any, found: Any
+) -> Mask:
+    """That of the one output of an operator on plain arrays, whose tangent is found; UNKNOWN where it needs a mask.
+
+    Of the arguments the first have tangents and masks, or None.
+    """
+    if rule.structural:
+        rest = [None] * (len(primals) - len(masks))
+        told = _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,))
+        return None if told is None else told[0]
+    if not rule.pointwise or (found is not None and _has_nan(found)):
+        return UNKNOWN
+    moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
+    if any(mask is None for mask in moving):
+        return None
+    return _kept(reduce(np.logical_and, moving), found, output.shape)
+
+
 def _by_element(
     rule: Rule,
     primals: Sequence[Any],
     tangents: Sequence[Any],
     masks: Sequence[Mask],
     outputs: Sequence[Any],
-    push: Push,
     ops: OperatorTable,
 ) -> tuple[Any, ...]:
     """The tangents of a pointwise operator, to which each input adds 0 where it is untouched."""
-    found = push(primals, tangents, outputs, ops)
+    found = rule.push(primals, tangents, outputs, ops)
     masked = [i for i in rule.inputs if masks[i] is not None and tangents[i] is not None]
     if not masked or all(x is None or (isinstance(x, (ndarray, np.generic)) and not _has_nan(x)) for x in found):
         return found
@@ -111,11 +132,11 @@ def _by_element(
     moving = [i for i in rule.inputs if tangents[i] is not None]
     for i in masked:
         alone = [t if j == i else None for j, t in enumerate(tangents)]
-        term = found if moving == [i] else push(primals, alone, outputs, ops)
+        term = found if moving == [i] else rule.push(primals, alone, outputs, ops)
         terms.append(tuple(None if x is None else _cleaned(x, masks[i], ops) for x in term))
     if moving != masked:
         rest = [None if j in masked else t for j, t in enumerate(tangents)]
-        terms.append(push(primals, rest, outputs, ops))
+        terms.append(rule.push(primals, rest, outputs, ops))
     return tuple(_sum(parts) for parts in zip(*terms, strict=True))
 
 
@@ -135,14 +156,13 @@ def _by_rule(
     tangents: Sequence[Any],
     masks: Sequence[Mask],
     outputs: Sequence[Any],
-    push: Push,
     found: Sequence[Any],
 ) -> list[Any] | None:
     """The masks of the outputs of a structural operator: what is no NaN if NaN stands for all that is touched."""
     if all(x is None or values(x).all() for x in spread_lists(found)):
         return None  # no zeros: all is touched
     marks = [_marks(t, mask) for t, mask in zip(tangents, masks, strict=True)]
-    told = push([values(p) for p in primals], marks, [values(x) for x in outputs], NUMPY)
+    told = rule.push([values(p) for p in primals], marks, [values(x) for x in outputs], NUMPY)
     wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
     parts: Any = told[0] if rule.returns_list else told
     given: Any = found[0] if rule.returns_list else found

@@ -1,0 +1,161 @@
+"""Calls of operators on Tensors around dual arrays in the usual case: constants, and tensors of one level with tangents.
+
+As with `arrays.dual.usual` there is a function for each of the usual shapes of operators. It returns None for what is
+unusual, which `core.dispatch` then runs: closed levels, plain tensors that require grad beside dual ones, levels mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.boundary import OPERATORS
+from pullback.arrays.dual.kernels import DUAL, dual_kernel
+from pullback.core.cuts import WATCHED
+from pullback.core.dispatch import NUMERIC, SCALARS, explain, is_constant, note_cut, wrap_result
+from pullback.core.modes import Modes
+from pullback.core.operator import Operator
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
+from pullback.core.view import make_view, shares_memory
+
+Call = Callable[..., Any]
+
+
+def call_on_duals(op: Operator, arity: int) -> Call | None:
+    """The function (modes, *arguments) -> result, or None where there is none."""
+    if op in OPERATORS or op.multi is not None or op.returns_list or op.returns_value or op.mutates:
+        return None
+    kernel = dual_kernel(op.kernel, arity)
+    positions = [position for position, _ in op.tensors]
+    if positions == [0] and not op.lists:
+        return _of_one(op, kernel)
+    if op.view:
+        return None
+    return _of_two(op, kernel) if positions == [0, 1] and not op.lists else _of_any(op, kernel)
+
+
+def _of_one(op: Operator, kernel: Call) -> Call:
+    """One tensor and any arguments more."""
+    record, view = op.record, op.view
+
+    def call(state: Modes, x: Any, *rest: Any) -> Any:
+        dual = x._array
+        if not dual.level.open:
+            return None
+        try:
+            made = kernel(dual, *rest)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explain(op, (x, *rest), error)  # noqa: B904
+        out = _wrapped(made, x._level)
+        if record is None:
+            if WATCHED:
+                note_cut(op, (x, *rest))
+        elif x._requires_grad and state.records(x._level):
+            record(out, x, *rest)
+        if view and shares_memory(made, dual):
+            make_view(out, x)
+        return out
+
+    return call
+
+
+def _of_two(op: Operator, kernel: Call) -> Call:
+    """Two tensors, of which one may be a constant, and any arguments more."""
+    record = op.record
+
+    def call(state: Modes, x: Any, y: Any, *rest: Any) -> Any:
+        a, b = type(x), type(y)
+        if a is NestedTensor:
+            v, level = x._array, x._level
+            if type(v) is not DualArray or not v.level.open:
+                return None
+            needs = x._requires_grad
+            if b is NestedTensor:
+                w = y._array
+                if type(w) is not DualArray or w.level is not v.level or y._level != level:
+                    return None
+                needs = needs or y._requires_grad
+            elif b is Tensor and not y._requires_grad and y._level == level:
+                w = y._array
+            elif b in SCALARS or (b is ndarray and y.dtype.kind in NUMERIC):
+                w = y
+            else:
+                return None
+        else:
+            w, level, needs = y._array, y._level, y._requires_grad
+            if type(w) is not DualArray or not w.level.open:
+                return None
+            if a is Tensor and not x._requires_grad and x._level == level:
+                v = x._array
+            elif a in SCALARS or (a is ndarray and x.dtype.kind in NUMERIC):
+                v = x
+            else:
+                return None
+        try:
+            made = kernel(v, w, *rest)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explain(op, (x, y, *rest), error)  # noqa: B904
+        out = _wrapped(made, level)
+        if record is None:
+            if WATCHED:
+                note_cut(op, (x, y, *rest))
+        elif needs and state.records(level):
+            record(out, x, y, *rest)
+        return out
+
+    return call
+
+
+def _of_any(op: Operator, kernel: Call) -> Call:
+    """Any tensors, and lists of them."""
+    record, lists = op.record, [position for position, _ in op.lists]
+
+    def call(state: Modes, *args: Any) -> Any:
+        raws = list(args)
+        given = [(raws, position, args[position]) for position, _ in op.tensors]
+        for position in lists:
+            if type(args[position]) not in (list, tuple):
+                return None
+            raws[position] = items = list(args[position])
+            given += [(items, i, x) for i, x in enumerate(items)]
+        first = next((x for _, _, x in given if type(x) is NestedTensor), None)
+        if first is None or type(first._array) is not DualArray or not first._array.level.open:
+            return None
+        level, top, needs = first._level, first._array.level, False
+        for holder, i, x in given:
+            kind = type(x)
+            if kind is NestedTensor:
+                dual = holder[i] = x._array
+                if type(dual) is not DualArray or dual.level is not top or x._level != level:
+                    return None
+                needs = needs or x._requires_grad
+            elif kind is Tensor and not x._requires_grad and x._level == level:
+                holder[i] = x._array
+            elif not (x is None and op.optional or is_constant(x)):
+                return None
+        try:
+            made = kernel(*raws)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explain(op, args, error)  # noqa: B904
+        out = _wrapped(made, level)
+        if record is None:
+            if WATCHED:
+                note_cut(op, args)
+        elif needs and state.records(level):
+            record(out, *args)
+        return out
+
+    return call
+
+
+def _wrapped(made: Any, level: int) -> Any:
+    if type(made) is not DualArray:
+        return wrap_result(made, level)
+    out = new(NestedTensor)
+    out._array, out._level, out._requires_grad = made, level, False
+    out._fn = out._counter = out._extra = None
+    return out
+
+
+DUAL.call = call_on_duals

@@ -1,0 +1,157 @@
+"""Kernels on dual arrays in the usual case: tangents of one level beside ndarrays, or beside Tensors.
+
+There is a function for each of the usual shapes of operators, with arguments in fixed places; what is known of the
+operator is asked for once, when the function is made. What is unusual goes the general way: see `arrays.dual.kernels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.pairing import paired
+from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask
+from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.core.dispatch import CONSTANTS, NUMBERS, NUMPY, TENSOR
+from pullback.core.tangent_rules import Rule
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
+
+Kernel = Callable[..., Any]
+
+SUMS = frozenset({"add", "sub"})
+ON_TENSORS = CONSTANTS | {Tensor, NestedTensor}
+PLAIN = frozenset({ndarray, type(None)})  # types of tangents, that which is not there included
+MOVING = PLAIN | {Tensor, NestedTensor}
+
+
+def usual(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """The kernel of that name on dual arrays, for an operator with this rule."""
+    if rule.function is not None and rule.outputs == 1 and not (rule.returns_list or rule.mutates or rule.underived):
+        if rule.inputs == rule.tensors == (0,):
+            return _of_one(rule, name, in_general)
+        if rule.inputs == rule.tensors == (0, 1):
+            return _of_two(rule, name, in_general)
+    return in_general
+
+
+def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """One array and any arguments more."""
+    function: Any = rule.function
+    on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
+    masking, placing, keeping = rule.masking, rule.placing, rule.pointwise or rule.structural
+
+    def kernel(x: Any, *rest: Any) -> Any:
+        if type(x) is not DualArray:
+            return in_general(x, *rest)
+        p, t, level, co = x.primal, x.tangent, x.level, x.co
+        masked = masking or x.untouched is not None
+        if type(p) is ndarray and type(t) is ndarray and (keeping or not masked):
+            run, ops = on_arrays, NUMPY
+        elif isinstance(p, Tensor) and isinstance(t, Tensor) and not (masked or placing):
+            run, ops = on_tensors, TENSOR
+        else:
+            return in_general(x, *rest)
+        result, mask = run(p, *rest), None
+        before = warnings()
+        try:
+            hush()
+            (moved,) = function(p, t, *rest, result, ops=ops)
+            if (masked or (placing and result.size > t.size)) and not co:
+                mask = plain_mask(rule, (p, *rest), (t,), (mask_of(x),), result, moved)
+        finally:
+            restore(before)
+        if (
+            type(result) is type(moved) is ndarray
+            and result.base is moved.base is None
+            and result is not p
+            and moved is not t
+            and result.dtype is moved.dtype
+            and result.strides == moved.strides
+            and result.shape == moved.shape
+            and result.dtype.kind in "fc"
+            and mask is not UNKNOWN
+        ):
+            return _fresh(result, moved, level, co, mask)
+        if mask is UNKNOWN:
+            return in_general(x, *rest)
+        return paired(result, moved, mask, (x,), (p,), (t,), level, co)
+
+    return kernel
+
+
+def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """Two arrays, of which one may be a constant, and any arguments more."""
+    function: Any = rule.function
+    on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
+    masking, keeping, sums = rule.masking or rule.placing, rule.pointwise or rule.structural, name in SUMS
+
+    def kernel(x: Any, y: Any, *rest: Any) -> Any:
+        a, b = type(x), type(y)
+        if a is DualArray:
+            p, t, level, co = x.primal, x.tangent, x.level, x.co
+            masked = masking or x.untouched is not None
+            if b is DualArray:
+                if y.level is not level or (co is not y.co and sums):
+                    return in_general(x, y, *rest)
+                q, u, co, masked = y.primal, y.tangent, co or y.co, masked or y.untouched is not None
+            else:
+                q, u = y, None
+        elif b is DualArray:
+            p, t, q, u, level, co = x, None, y.primal, y.tangent, y.level, y.co
+            masked = masking or y.untouched is not None
+        else:
+            return in_general(x, y, *rest)
+        a, b = type(p), type(q)
+        if (masked and not keeping) or t is u is None:
+            return in_general(x, y, *rest)
+        if a in CONSTANTS and b in CONSTANTS and type(t) in PLAIN and type(u) in PLAIN:
+            run, ops = on_arrays, NUMPY
+        elif a in ON_TENSORS and b in ON_TENSORS and type(t) in MOVING and type(u) in MOVING and not masked:
+            run = on_tensors if isinstance(p, Tensor) or isinstance(q, Tensor) else on_arrays
+            ops = TENSOR
+        else:
+            return in_general(x, y, *rest)
+        result, mask = run(p, q, *rest), None
+        if a in NUMBERS:
+            p = np.asarray(p)
+        elif b in NUMBERS:
+            q = np.asarray(q)
+        before = warnings()
+        try:
+            hush()
+            (moved,) = function(p, t, q, u, *rest, result, ops=ops)
+            if masked and not co:
+                mask = plain_mask(rule, (p, q, *rest), (t, u), (mask_of(x), mask_of(y)), result, moved)
+        finally:
+            restore(before)
+        if (
+            type(result) is type(moved) is ndarray
+            and result.base is moved.base is None
+            and result is not p
+            and result is not q
+            and moved is not t
+            and moved is not u
+            and result.dtype is moved.dtype
+            and result.strides == moved.strides
+            and result.shape == moved.shape
+            and result.dtype.kind in "fc"
+            and mask is not UNKNOWN
+        ):
+            return _fresh(result, moved, level, co, mask)
+        if mask is UNKNOWN:
+            return in_general(x, y, *rest)
+        duals, tangents = [z for z in (x, y) if type(z) is DualArray], [z for z in (t, u) if z is not None]
+        return paired(result, moved, mask, duals, (p, q), tangents, level, co)
+
+    return kernel
+
+
+def _fresh(primal: Any, tangent: Any, level: Any, co: bool, mask: Any) -> DualArray:
+    """A dual array of arrays that nobody else holds."""
+    made = new(DualArray)
+    made.primal, made.tangent, made.level, made.co, made.untouched = primal, tangent, level, co, mask
+    made.apart, made.given, made.kin = False, None, None
+    return made
