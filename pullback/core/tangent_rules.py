@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pullback.core import slots
-from pullback.core.dispatch import NUMBERS, OperatorTable
+from pullback.core.dispatch import OperatorTable
 from pullback.core.operator import BY_KERNEL, Operator
 
 
@@ -28,6 +26,7 @@ class Rule(NamedTuple):
     moving: tuple[int, ...] = (0,)
     returns_list: bool = False
     mutates: bool = False  # whether the kernel writes into its first argument
+    view: bool = False  # whether the result may share memory with the first argument
     pointwise: bool = False
     structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.untouched
     masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
@@ -40,7 +39,7 @@ class Rule(NamedTuple):
         """The tangents of the outputs in `moving`."""
         values: list[Any] = []
         for i, primal in enumerate(primals):
-            values.append(np.asarray(primal) if i in self.tensors and type(primal) in NUMBERS else primal)
+            values.append(primal)
             if i in self.inputs:
                 values.append(tangents[i])
         assert self.function is not None, "asked before"
@@ -80,6 +79,7 @@ def _made(op: Operator, arity: int) -> Rule:
         moving=tuple(i for i, moves in enumerate(differentiable) if moves),
         returns_list=op.returns_list,
         mutates=op.mutates,
+        view=op.view,
         pointwise="pointwise" in op.tags,
         structural=node.structural,
         masking="masking" in op.tags and "view" not in op.tags,

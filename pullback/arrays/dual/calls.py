@@ -53,7 +53,7 @@ def _of_one(op: Operator, kernel: Call) -> Call:
                 note_cut(op, (x, *rest))
         elif x._requires_grad and state.records(x._level):
             record(out, x, *rest)
-        if view and shares_memory(made, dual):
+        if view and (shares_memory(made.primal, dual.primal) if type(made) is DualArray else shares_memory(made, dual)):
             make_view(out, x)
         return out
 

@@ -69,66 +69,68 @@ def highest(args: Sequence[Any]) -> ForwardLevel | None:
 
 def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     """What kernel `name` gives for arguments of which at least one is dual."""
-    level = highest(args)
-    assert level is not None, "a kernel on duals runs where there is one"
-    number, co, masked = level.number, False, False
-    for dual in duals_in(args):
-        if dual.level.number == number:
-            co, masked = co or dual.co, masked or dual.untouched is not None
-    if co and name in SUMS:
-        _refuse_mixture(args, level)
-    primals = [primal_at(x, level) for x in args]
-    tangents = [tangent_at(x, level) for x in args]
-    result = table_of(spread_lists(primals)).kernels[name](*primals)
+    duals = list(duals_in(args))
+    level = duals[0].level
+    for x in duals:
+        if x.level.number != level.number:
+            level = max(duals, key=lambda dual: dual.level.number).level
+            duals = [dual for dual in duals if dual.level.number == level.number]
+            break
+    co, masked = any([x.co for x in duals]), any([x.untouched is not None for x in duals])
+    if co and name in SUMS and not all(x.co for x in duals):
+        raise MixedCotangentsError  # cotangents of different kinds: see `arrays.dual.boundary`
+    primals, tangents = [primal_at(x, level) for x in args], [tangent_at(x, level) for x in args]
+    given, moving = spread_lists(primals), [t for t in spread_lists(tangents) if t is not None]
+    result = table_of(given).kernels[name](*primals)
     if rule is None:
         return result
-    if rule.function is None and not any(_moves(tangents[i]) for i in range(len(args))):
-        return unmoved(rule, result, level, co)
-    if rule.function is None:
+    if rule.function is None and moving:
         raise no_forward_derivative(rule.operator)
-    if not any(_moves(tangents[i]) for i in rule.inputs):
+    if not any([_moves(tangents[i]) for i in rule.inputs]):
         return unmoved(rule, result, level, co)
     for i, argument in rule.underived:
         if _moves(tangents[i]):
             raise no_forward_derivative(rule.operator, argument)
     outputs = [result] if rule.returns_list or rule.outputs == 1 else list(result)
-    masks = None
-    if masked or rule.masking or (rule.placing and _places(rule, result, tangents)):
-        found, masks = _masked_tangents(rule, args, number, primals, tangents, outputs, co)
-    else:
-        found = _tangents(rule, primals, tangents, outputs, None)
+    ops, masks = table_of((*given, *moving)), None
+    before = warnings()
+    try:
+        hush()
+        if co or not (masked or rule.masking or (rule.placing and _places(rule, result, tangents))):
+            found = rule.push(primals, tangents, outputs, ops)  # of cotangents the backward keeps the masks
+        else:
+            masks = [mask_at(x, level.number) for x in args]
+            found, masks = _masked_tangents(rule, primals, tangents, masks, outputs, ops)
+    finally:
+        restore(before)
     if rule.mutates:
         return _after_write(args[0], found[0])
-    return all_paired(rule, result, found, masks, args, primals, tangents, level, co)
+    return all_paired(rule, result, found, masks, duals, given, moving)
 
 
 def _places(rule: Rule, result: Any, tangents: Sequence[Any]) -> bool:
     """Whether an element of the result may come from nothing that moves."""
     given = spread_lists([tangents[i] for i in rule.inputs])
-    return any(t is None for t in given) or (
-        type(result) is not list and getattr(result, "size", 0) > sum(t.size for t in given)
+    return any([t is None for t in given]) or (
+        type(result) is not list and getattr(result, "size", 0) > sum([t.size for t in given])
     )
 
 
 def _masked_tangents(
     rule: Rule,
-    args: Sequence[Any],
-    number: int,
     primals: Sequence[Any],
     tangents: Sequence[Any],
+    masks: Sequence[Any],
     outputs: Sequence[Any],
-    co: bool,
+    ops: OperatorTable,
 ) -> tuple[Sequence[Any], list[Any] | None]:
     """The tangents and their masks, where there are masks, or may be from here on."""
-    if co:  # cotangents, whose masks the backward keeps
-        return _tangents(rule, primals, tangents, outputs, None), None
-    masks = [mask_at(x, number) for x in args]
     if rule.pointwise or rule.structural:
-        return _tangents(rule, primals, tangents, outputs, masks)
+        return pushed(rule, primals, tangents, masks, outputs, ops)
     moving = [None if still(mask) else t for t, mask in zip(tangents, masks, strict=True)]
     if any(_moves(moving[i]) for i in rule.inputs):
-        return _tangents(rule, primals, moving, outputs, None), None
-    found = _tangents(rule, primals, tangents, outputs, None)
+        return rule.push(primals, moving, outputs, ops), None
+    found = rule.push(primals, tangents, outputs, ops)
     wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
     parts = found[0] if rule.returns_list else found
     if not all(is_nothing(x) for x in parts):  # a rule may make numbers of nothing
@@ -159,38 +161,12 @@ def _moves(tangent: Any) -> bool:
     return any(t is not None for t in tangent) if type(tangent) is list else tangent is not None
 
 
-def _tangents(
-    rule: Rule,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    outputs: Sequence[Any],
-    masks: Sequence[Any] | None,
-) -> Any:
-    """What the rule's function gives with the operators that compute with these components; with masks, masks too."""
-    ops = table_of([*spread_lists(primals), *spread_lists(tangents)])
-    before = warnings()
-    try:
-        hush()
-        if masks is None:
-            return rule.push(primals, tangents, outputs, ops)
-        return pushed(rule, primals, tangents, masks, outputs, ops)
-    finally:
-        restore(before)
-
-
 def _after_write(target: DualArray, tangent: Any) -> DualArray:
     """The target of a kernel that has written into its primal, with the tangent written too."""
     if target.tangent is not None:
         target.tangent[...] = tangent
     written(target, None)
     return target
-
-
-def _refuse_mixture(args: Sequence[Any], level: ForwardLevel) -> None:
-    """A cotangent of the tangent's kind cannot be added to one of the other kind: see `arrays.dual.boundary`."""
-    for dual in duals_in(args):
-        if dual.level.number == level.number and not dual.co:
-            raise MixedCotangentsError
 
 
 __all__ = ["DUAL", "DualTable", "dual_kernel", "highest", "like", "overlap", "primal_at", "tangent_at"]

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.dual.array import DualArray, duals_in, plain_part
+from pullback.arrays.dual.array import DualArray, plain_part
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
-from pullback.core.arguments import spread_lists
 from pullback.core.dispatch import table_of
 from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import ndarray
@@ -36,46 +35,53 @@ def all_paired(
     result: Any,
     found: Sequence[Any],
     masks: Sequence[Any] | None,
-    args: Sequence[Any],
+    duals: Sequence[DualArray],
     primals: Sequence[Any],
     tangents: Sequence[Any],
-    level: ForwardLevel,
-    co: bool,
 ) -> Any:
-    """The results of a kernel with their tangents."""
-    given = args, spread_lists(primals), [t for t in spread_lists(tangents) if t is not None], level, co
+    """The results of a kernel with their tangents; the rest is as in `paired`."""
+    if rule.outputs == 1 and not rule.returns_list:
+        return paired(result, found[0], None if masks is None else masks[0], duals, primals, tangents)
     if rule.returns_list:
-        masks = [None] * len(result) if masks is None else masks
-        return [paired(p, t, m, *given) for p, t, m in zip(result, found[0], masks, strict=True)]
-    if rule.outputs == 1:
-        return paired(result, found[0], None if masks is None else masks[0], *given)
+        found = found[0]
     masks = [None] * len(found) if masks is None else masks
+    if rule.returns_list:
+        return [paired(p, t, m, duals, primals, tangents) for p, t, m in zip(result, found, masks, strict=True)]
     by_position = {i: (t, m) for i, t, m in zip(rule.moving, found, masks, strict=True)}
-    return tuple(paired(p, *by_position[i], *given) if i in by_position else p for i, p in enumerate(result))
+    return tuple(
+        paired(p, *by_position[i], duals, primals, tangents) if i in by_position else p for i, p in enumerate(result)
+    )
 
 
 def paired(
     primal: Any,
     tangent: Any,
     mask: Any,
-    args: Sequence[Any],
+    duals: Sequence[DualArray],
     primals: Sequence[Any],
     tangents: Sequence[Any],
-    level: ForwardLevel,
-    co: bool,
 ) -> Any:
-    """One result with its tangent; `primals` and `tangents` are those of the arguments, as far as they are there."""
+    """One result with its tangent, computed from these duals and other arrays, which have these primals and tangents."""
     if primal.dtype.kind not in "fc":
         return primal
+    level, co = duals[0].level, any([x.co for x in duals])
     primal = _array(primal)
     if tangent is None:
         return DualArray(primal, None, level, co)
     tangent, view, apart = _fitted(_array(tangent), primal, primals, tangents)
     made = DualArray(primal, tangent, level, co, apart, mask)
     if view:
-        for x in duals_in(args):
-            if x.level.number == level.number:
-                relate(made, x)
+        for x in duals:
+            relate(made, x)
+    return made
+
+
+def paired_view(x: DualArray, primal: ndarray, tangent: ndarray, mask: Any) -> DualArray:
+    """The same for what a view operator has made of the plain arrays of `x`, of one shape and dtype."""
+    if not overlap(primal, x.primal):
+        return paired(primal, tangent, mask, (x,), (x.primal,), (x.tangent,))  # type: ignore[no-any-return]
+    made = DualArray(primal, tangent, x.level, x.co, not overlap(tangent, x.tangent), mask)
+    relate(made, x)
     return made
 
 

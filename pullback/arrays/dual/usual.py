@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from pullback.arrays.dual.array import DualArray
-from pullback.arrays.dual.pairing import paired
+from pullback.arrays.dual.pairing import paired, paired_view
 from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask
 from pullback.arrays.numpy.quiet import hush, restore, warnings
-from pullback.core.dispatch import CONSTANTS, NUMBERS, NUMPY, TENSOR
+from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR
 from pullback.core.tangent_rules import Rule
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 
@@ -41,7 +39,7 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     """One array and any arguments more."""
     function: Any = rule.function
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
-    masking, placing, keeping = rule.masking, rule.placing, rule.pointwise or rule.structural
+    masking, placing, keeping, view = rule.masking, rule.placing, rule.pointwise or rule.structural, rule.view
 
     def kernel(x: Any, *rest: Any) -> Any:
         if type(x) is not DualArray:
@@ -77,7 +75,9 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             return _fresh(result, moved, level, co, mask)
         if mask is UNKNOWN:
             return in_general(x, *rest)
-        return paired(result, moved, mask, (x,), (p,), (t,), level, co)
+        if view and type(result) is type(moved) is ndarray and result.shape == moved.shape and result.dtype is p.dtype:
+            return paired_view(x, result, moved, mask)
+        return paired(result, moved, mask, (x,), (p,), (t,))
 
     return kernel
 
@@ -115,10 +115,6 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
         else:
             return in_general(x, y, *rest)
         result, mask = run(p, q, *rest), None
-        if a in NUMBERS:
-            p = np.asarray(p)
-        elif b in NUMBERS:
-            q = np.asarray(q)
         before = warnings()
         try:
             hush()
@@ -144,7 +140,7 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
         if mask is UNKNOWN:
             return in_general(x, y, *rest)
         duals, tangents = [z for z in (x, y) if type(z) is DualArray], [z for z in (t, u) if z is not None]
-        return paired(result, moved, mask, duals, (p, q), tangents, level, co)
+        return paired(result, moved, mask, duals, (p, q), tangents)
 
     return kernel
 
