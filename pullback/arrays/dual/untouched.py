@@ -19,7 +19,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy import vdot
+from numpy import count_nonzero, vdot
 
 from pullback.arrays.dual.array import DualArray, Kin
 from pullback.core.arguments import spread_lists
@@ -36,7 +36,7 @@ UNKNOWN = object()  # of a tangent that has yet to be found with its mask
 def zeros_in(tangent: Any) -> Mask:
     """The mask of a tangent that a user gave; none where a derivative in the direction of the tangent is wanted."""
     parts = _parts(tangent)
-    if not parts or not all(type(part) is ndarray for part in parts) or all(part.all() for part in parts):
+    if not parts or not all([type(part) is ndarray for part in parts]) or not any(map(_has_zeros, parts)):
         return None
     return reduce(np.logical_and, [part == 0 for part in parts])
 
@@ -86,6 +86,8 @@ def pushed(
         found = rule.push(primals, tangents, outputs, ops)
     known = all(isinstance(values(x), (ndarray, np.generic)) for x in spread_lists(outputs))
     if rule.structural and known:
+        if not any(x is not None and _has_zeros(values(x)) for x in spread_lists(found)):
+            return found, None  # all is touched
         return found, _by_rule(rule, primals, tangents, masks, outputs, found)
     if rule.pointwise and known:
         moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
@@ -103,14 +105,19 @@ def plain_mask(
 
     Of the arguments the first have tangents and masks, or None.
     """
-    if rule.structural:
-        rest = [None] * (len(primals) - len(masks))
-        told = _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,))
-        return None if told is None else told[0]
-    if not rule.pointwise or (found is not None and _has_nan(found)):
+    if found is None or not rule.pointwise:
+        if not rule.structural:
+            return UNKNOWN
+    elif _has_nan(found) and any([mask is not None for mask in masks]):
         return UNKNOWN
+    if rule.structural:
+        if found is None or not _has_zeros(found):
+            return None
+        rest = [None] * (len(primals) - len(masks))
+        (mask,) = _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,))
+        return mask
     moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
-    if any(mask is None for mask in moving):
+    if any([mask is None for mask in moving]):
         return None
     return _kept(reduce(np.logical_and, moving), found, output.shape)
 
@@ -157,10 +164,8 @@ def _by_rule(
     masks: Sequence[Mask],
     outputs: Sequence[Any],
     found: Sequence[Any],
-) -> list[Any] | None:
+) -> list[Any]:
     """The masks of the outputs of a structural operator: what is no NaN if NaN stands for all that is touched."""
-    if all(x is None or values(x).all() for x in spread_lists(found)):
-        return None  # no zeros: all is touched
     marks = [_marks(t, mask) for t, mask in zip(tangents, masks, strict=True)]
     told = rule.push([values(p) for p in primals], marks, [values(x) for x in outputs], NUMPY)
     wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
@@ -183,16 +188,21 @@ def _marks(tangent: Any, mask: Mask) -> Any:
 
 
 def _numbers(mask: Mask, shape: Shape, dtype: DType) -> Any:
-    nan = dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan)
-    return np.full(shape, nan, dtype) if mask is None else np.where(mask, dtype.type(0), nan)
+    numbers = np.empty(shape, dtype)
+    numbers.fill(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan)
+    if mask is not None:
+        numbers[mask] = 0
+    return numbers
 
 
 def _kept(mask: Mask, found: Any, shape: Shape) -> Mask:
     """A mask in the shape of an output, of what is indeed 0: a rule may make numbers of nothing."""
-    if found is None or not mask.any():
+    if found is None or not count_nonzero(mask):
         return None
     mask = mask & (values(found) == 0)
-    return np.broadcast_to(mask, shape) if mask.any() else None
+    if not count_nonzero(mask):
+        return None
+    return mask if mask.shape == shape else np.broadcast_to(mask, shape)
 
 
 def is_nothing(found: Any) -> bool:
@@ -221,6 +231,10 @@ def values(x: Any) -> Any:
             return type(x)(map(values, x))
         else:
             return x
+
+
+def _has_zeros(x: Any) -> bool:
+    return bool(count_nonzero(x) != x.size)
 
 
 def _has_nan(x: Any) -> bool:

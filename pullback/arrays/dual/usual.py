@@ -61,22 +61,14 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
                 mask = plain_mask(rule, (p, *rest), (t,), (mask_of(x),), result, moved)
         finally:
             restore(before)
-        if (
-            type(result) is type(moved) is ndarray
-            and result.base is moved.base is None
-            and result is not p
-            and moved is not t
-            and result.dtype is moved.dtype
-            and result.strides == moved.strides
-            and result.shape == moved.shape
-            and result.dtype.kind in "fc"
-            and mask is not UNKNOWN
-        ):
-            return _fresh(result, moved, level, co, mask)
         if mask is UNKNOWN:
             return in_general(x, *rest)
-        if view and type(result) is type(moved) is ndarray and result.shape == moved.shape and result.dtype is p.dtype:
-            return paired_view(x, result, moved, mask)
+        if type(result) is type(moved) is ndarray:
+            if result.base is None and result is not p:
+                if moved is not t and _fit(result, moved):
+                    return _fresh(result, moved, level, co, mask)
+            elif view and result.shape == moved.shape and result.dtype is p.dtype:
+                return paired_view(x, result, moved, mask)
         return paired(result, moved, mask, (x,), (p,), (t,))
 
     return kernel
@@ -123,26 +115,29 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
                 mask = plain_mask(rule, (p, q, *rest), (t, u), (mask_of(x), mask_of(y)), result, moved)
         finally:
             restore(before)
-        if (
-            type(result) is type(moved) is ndarray
-            and result.base is moved.base is None
-            and result is not p
-            and result is not q
-            and moved is not t
-            and moved is not u
-            and result.dtype is moved.dtype
-            and result.strides == moved.strides
-            and result.shape == moved.shape
-            and result.dtype.kind in "fc"
-            and mask is not UNKNOWN
-        ):
-            return _fresh(result, moved, level, co, mask)
         if mask is UNKNOWN:
             return in_general(x, y, *rest)
+        if type(result) is type(moved) is ndarray and result.base is None and result is not p and result is not q:
+            if moved is t or moved is u:
+                moved = moved.copy("K")  # of a sum with a constant
+            if _fit(result, moved):
+                return _fresh(result, moved, level, co, mask)
         duals, tangents = [z for z in (x, y) if type(z) is DualArray], [z for z in (t, u) if z is not None]
         return paired(result, moved, mask, duals, (p, q), tangents)
 
     return kernel
+
+
+def _fit(primal: ndarray, tangent: ndarray) -> bool:
+    """Whether the tangent, in memory of its own, is all that a dual with this primal in memory of its own needs."""
+    dtype = primal.dtype
+    return (
+        tangent.base is None
+        and tangent.dtype is dtype
+        and tangent.strides == primal.strides
+        and tangent.shape == primal.shape
+        and dtype.kind in "fc"
+    )
 
 
 def _fresh(primal: Any, tangent: Any, level: Any, co: bool, mask: Any) -> DualArray:
