@@ -13,7 +13,7 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import OPERATORS
 from pullback.arrays.dual.kernels import DUAL, dual_kernel
 from pullback.core.cuts import WATCHED
-from pullback.core.dispatch import NUMERIC, SCALARS, explain, is_constant, note_cut, wrap_result
+from pullback.core.dispatch import NUMERIC, SCALARS, explain, note_cut, wrap_result
 from pullback.core.modes import Modes
 from pullback.core.operator import Operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
@@ -109,31 +109,44 @@ def _of_two(op: Operator, kernel: Call) -> Call:
 
 def _of_any(op: Operator, kernel: Call) -> Call:
     """Any tensors, and lists of them."""
-    record, lists = op.record, [position for position, _ in op.lists]
+    record = op.record
+    places = sorted([(position, False) for position, _ in op.tensors] + [(position, True) for position, _ in op.lists])
 
     def call(state: Modes, *args: Any) -> Any:
         raws = list(args)
-        given = [(raws, position, args[position]) for position, _ in op.tensors]
-        for position in lists:
-            if type(args[position]) not in (list, tuple):
+        top: Any = None
+        level = -1
+        needs = False
+        for position, listed in places:
+            x = args[position]
+            if listed and type(x) is not list and type(x) is not tuple:
                 return None
-            raws[position] = items = list(args[position])
-            given += [(items, i, x) for i, x in enumerate(items)]
-        first = next((x for _, _, x in given if type(x) is NestedTensor), None)
-        if first is None or type(first._array) is not DualArray or not first._array.level.open:
-            return None
-        level, top, needs = first._level, first._array.level, False
-        for holder, i, x in given:
-            kind = type(x)
-            if kind is NestedTensor:
-                dual = holder[i] = x._array
-                if type(dual) is not DualArray or dual.level is not top or x._level != level:
+            items = []
+            for y in x if listed else (x,):
+                kind = type(y)
+                if kind is NestedTensor:
+                    dual = y._array
+                    if type(dual) is not DualArray:
+                        return None
+                    if top is None:
+                        top = dual.level
+                    if dual.level is not top or (y._level != level and level >= 0):
+                        return None
+                    level = y._level
+                    needs = needs or y._requires_grad
+                    items.append(dual)
+                elif kind is Tensor:
+                    if y._requires_grad or (y._level != level and level >= 0):
+                        return None
+                    level = y._level
+                    items.append(y._array)
+                elif kind in SCALARS or (kind is ndarray and y.dtype.kind in NUMERIC) or (y is None and op.optional):
+                    items.append(y)
+                else:
                     return None
-                needs = needs or x._requires_grad
-            elif kind is Tensor and not x._requires_grad and x._level == level:
-                holder[i] = x._array
-            elif not (x is None and op.optional or is_constant(x)):
-                return None
+            raws[position] = items if listed else items[0]
+        if top is None or not top.open:
+            return None
         try:
             made = kernel(*raws)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called

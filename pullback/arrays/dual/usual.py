@@ -32,6 +32,7 @@ def usual(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             return _of_one(rule, name, in_general)
         if rule.inputs == rule.tensors == (0, 1):
             return _of_two(rule, name, in_general)
+        return _of_any(rule, name, in_general)
     return in_general
 
 
@@ -124,6 +125,64 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
                 return _fresh(result, moved, level, co, mask)
         duals, tangents = [z for z in (x, y) if type(z) is DualArray], [z for z in (t, u) if z is not None]
         return paired(result, moved, mask, duals, (p, q), tangents)
+
+    return kernel
+
+
+def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+    """Any plain arrays, and lists of them, among any arguments."""
+    run, places = NUMPY.kernels[name], [(i, i in rule.inputs) for i in rule.tensors]
+    masking, placing, keeping = rule.masking, rule.placing, rule.pointwise or rule.structural
+
+    def kernel(*args: Any) -> Any:
+        primals, tangents = list(args), [None] * len(args)
+        duals, given, moving = [], [], []
+        level, co, masked, lacking, listed = None, False, masking, False, False
+        for i, moves in places:
+            x = args[i]
+            several = type(x) is list
+            ps, ts = [], []
+            for y in x if several else (x,):
+                if type(y) is DualArray:
+                    p, t = y.primal, y.tangent
+                    if level is None:
+                        level, co = y.level, y.co
+                    if type(p) is not ndarray or type(t) not in PLAIN or y.level is not level or y.co is not co:
+                        return in_general(*args)
+                    masked = masked or y.untouched is not None
+                    duals.append(y)
+                elif y is None or type(y) in CONSTANTS:
+                    p, t = y, None
+                else:
+                    return in_general(*args)
+                ps.append(p)
+                ts.append(t)
+                if t is None:
+                    lacking = lacking or moves
+                elif moves:
+                    moving.append(t)
+            primals[i], tangents[i] = (ps, ts) if several else (p, t)
+            given += ps
+            listed = listed or several
+        if not moving or (masked and (listed or not keeping)):
+            return in_general(*args)
+        result, mask = run(*primals), None
+        before = warnings()
+        try:
+            hush()
+            (moved,) = rule.push(primals, tangents, (result,), NUMPY)
+            if not co and (masked or (placing and (lacking or result.size > sum([t.size for t in moving])))):
+                mask = plain_mask(rule, primals, tangents, [mask_of(x) for x in args], result, moved)
+        finally:
+            restore(before)
+        if mask is UNKNOWN:
+            return in_general(*args)
+        if type(result) is type(moved) is ndarray and result.base is None and not any([result is p for p in given]):
+            if any([moved is t for t in moving]):
+                moved = moved.copy("K")
+            if _fit(result, moved):
+                return _fresh(result, moved, level, co, mask)
+        return paired(result, moved, mask, duals, given, moving)
 
     return kernel
 
