@@ -136,7 +136,7 @@ def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
         note_cut(op, args)
     if op.returns_value:
         return result
-    return _finish(op, result, raws, lifted, max(level, 0), tensors)
+    return finish(op, result, raws, lifted, max(level, 0), tensors)
 
 
 def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
@@ -336,7 +336,7 @@ def lift(x: Tensor, level: int, raw: RawArray | None = None) -> Tensor:
     return lifted
 
 
-def _finish(
+def finish(
     op: Operator, result: Any, raws: Sequence[Any], lifted: Sequence[Any], level: int, tensors: Sequence[Tensor]
 ) -> Any:
     """Wrap what a kernel returned and record the node."""

@@ -21,7 +21,8 @@ class Rule(NamedTuple):
     function: Callable[..., tuple[Any, ...]] | None  # None: nobody has derived it
     arity: int  # of the kernel's arguments
     inputs: tuple[int, ...] = ()  # the positions of the differentiable arguments
-    tensors: tuple[int, ...] = ()  # the positions of Tensor arguments, where numbers may stand
+    tensors: tuple[int, ...] = ()  # the positions of Tensor arguments, where numbers may stand, and of lists of these
+    lists: bool = False  # whether there are lists among them
     outputs: int = 1
     moving: tuple[int, ...] = (0,)
     returns_list: bool = False
@@ -75,6 +76,7 @@ def _made(op: Operator, arity: int) -> Rule:
         arity,
         inputs=node.inputs,
         tensors=tuple(sorted(position for position, _ in (*op.tensors, *op.lists))),
+        lists=bool(op.lists),
         outputs=len(names),
         moving=tuple(i for i, moves in enumerate(differentiable) if moves),
         returns_list=op.returns_list,

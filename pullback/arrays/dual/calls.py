@@ -13,7 +13,7 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import OPERATORS
 from pullback.arrays.dual.kernels import DUAL, dual_kernel
 from pullback.core.cuts import WATCHED
-from pullback.core.dispatch import NUMERIC, SCALARS, explain, note_cut, wrap_result
+from pullback.core.dispatch import NUMERIC, SCALARS, explain, finish, note_cut, wrap_result
 from pullback.core.modes import Modes
 from pullback.core.operator import Operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
@@ -24,15 +24,16 @@ Call = Callable[..., Any]
 
 def call_on_duals(op: Operator, arity: int) -> Call | None:
     """The function (modes, *arguments) -> result, or None where there is none."""
-    if op in OPERATORS or op.multi is not None or op.returns_list or op.returns_value or op.mutates:
+    if op in OPERATORS or op.returns_value or op.mutates:
         return None
     kernel = dual_kernel(op.kernel, arity)
     positions = [position for position, _ in op.tensors]
-    if positions == [0] and not op.lists:
-        return _of_one(op, kernel)
-    if op.view:
-        return None
-    return _of_two(op, kernel) if positions == [0, 1] and not op.lists else _of_any(op, kernel)
+    if op.multi is None and not (op.lists or op.returns_list):
+        if positions == [0]:
+            return _of_one(op, kernel)
+        if positions == [0, 1] and not op.view:
+            return _of_two(op, kernel)
+    return _of_any(op, kernel)
 
 
 def _of_one(op: Operator, kernel: Call) -> Call:
@@ -108,15 +109,15 @@ def _of_two(op: Operator, kernel: Call) -> Call:
 
 
 def _of_any(op: Operator, kernel: Call) -> Call:
-    """Any tensors, and lists of them."""
-    record = op.record
+    """Any tensors, and lists of them, and any results."""
+    record, single = op.record, op.multi is None and not (op.returns_list or op.view)
     places = sorted([(position, False) for position, _ in op.tensors] + [(position, True) for position, _ in op.lists])
 
     def call(state: Modes, *args: Any) -> Any:
         raws = list(args)
         top: Any = None
         level = -1
-        needs = False
+        needs, tensors = False, []
         for position, listed in places:
             x = args[position]
             if listed and type(x) is not list and type(x) is not tuple:
@@ -134,6 +135,7 @@ def _of_any(op: Operator, kernel: Call) -> Call:
                         return None
                     level = y._level
                     needs = needs or y._requires_grad
+                    tensors.append(y)
                     items.append(dual)
                 elif kind is Tensor:
                     if y._requires_grad or (y._level != level and level >= 0):
@@ -151,6 +153,10 @@ def _of_any(op: Operator, kernel: Call) -> Call:
             made = kernel(*raws)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
+        if not single:
+            if WATCHED:
+                note_cut(op, args)
+            return finish(op, made, raws, args, level, tensors)
         out = _wrapped(made, level)
         if record is None:
             if WATCHED:

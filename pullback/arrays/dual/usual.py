@@ -28,9 +28,9 @@ MOVING = PLAIN | {Tensor, NestedTensor}
 def usual(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     """The kernel of that name on dual arrays, for an operator with this rule."""
     if rule.function is not None and rule.outputs == 1 and not (rule.returns_list or rule.mutates or rule.underived):
-        if rule.inputs == rule.tensors == (0,):
+        if rule.inputs == rule.tensors == (0,) and not rule.lists:
             return _of_one(rule, name, in_general)
-        if rule.inputs == rule.tensors == (0, 1):
+        if rule.inputs == rule.tensors == (0, 1) and not rule.lists:
             return _of_two(rule, name, in_general)
         return _of_any(rule, name, in_general)
     return in_general
