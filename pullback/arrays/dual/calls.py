@@ -1,7 +1,7 @@
-"""Calls of operators on Tensors around dual arrays in the usual case: constants, and tensors of one level with tangents.
+"""Calls of operators on Tensors around dual arrays in the usual case: tensors of one level, and constants.
 
 As with `arrays.dual.usual` there is a function for each of the usual shapes of operators. It returns None for what is
-unusual, which `core.dispatch` then runs: closed levels, plain tensors that require grad beside dual ones, levels mixed.
+unusual, which `dispatch.pipeline` then runs: levels closed or mixed, plain tensors that require grad beside dual ones.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import OPERATORS
 from pullback.arrays.dual.kernels import DUAL, dual_kernel
+from pullback.core.array_type import NUMERIC, SCALARS
 from pullback.core.cuts import WATCHED
-from pullback.core.dispatch import NUMERIC, SCALARS, explain, finish, note_cut, wrap_result
 from pullback.core.modes import Modes
-from pullback.core.operator import Operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
-from pullback.core.view import make_view, shares_memory
+from pullback.dispatch.operator import Operator
+from pullback.dispatch.pipeline import explain, finish, note_cut, wrap_result
+from pullback.graph.view import make_view, shares_memory
 
 Call = Callable[..., Any]
 
@@ -61,11 +62,11 @@ def _of_one(op: Operator, kernel: Call) -> Call:
     return call
 
 
-def _of_two(op: Operator, kernel: Call) -> Call:
+def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases written out
     """Two tensors, of which one may be a constant, and any arguments more."""
     record = op.record
 
-    def call(state: Modes, x: Any, y: Any, *rest: Any) -> Any:
+    def call(state: Modes, x: Any, y: Any, *rest: Any) -> Any:  # noqa: PLR0912
         a, b = type(x), type(y)
         if a is NestedTensor:
             v, level = x._array, x._level
@@ -108,12 +109,12 @@ def _of_two(op: Operator, kernel: Call) -> Call:
     return call
 
 
-def _of_any(op: Operator, kernel: Call) -> Call:
+def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over all arguments
     """Any tensors, and lists of them, and any results."""
     record, single = op.record, op.multi is None and not (op.returns_list or op.view)
     places = sorted([(position, False) for position, _ in op.tensors] + [(position, True) for position, _ in op.lists])
 
-    def call(state: Modes, *args: Any) -> Any:
+    def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912
         raws = list(args)
         top: Any = None
         level = -1

@@ -20,10 +20,11 @@ from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, still, w
 from pullback.arrays.dual.usual import SUMS, usual
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.core.arguments import spread_lists
-from pullback.core.dispatch import OperatorTable, register_array_type, table_of
-from pullback.core.mixed import MixedTable
-from pullback.core.operator import FOUND
-from pullback.core.tangent_rules import Rule, rule_for
+from pullback.core.array_type import OperatorTable, register_array_type, table_of
+from pullback.dispatch.mixed import MixedTable
+from pullback.dispatch.operator import FOUND
+from pullback.dispatch.tangent_rules import Rule, rule_for
+
 
 class DualKernels(dict[str, Callable[..., Any]]):
     """Kernels by name, each made when first asked for."""
@@ -76,7 +77,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
             level = max(duals, key=lambda dual: dual.level.number).level
             duals = [dual for dual in duals if dual.level.number == level.number]
             break
-    co, masked = any([x.co for x in duals]), any([x.untouched is not None for x in duals])
+    co, masked = any(x.co for x in duals), any(x.untouched is not None for x in duals)
     if co and name in SUMS and not all(x.co for x in duals):
         raise MixedCotangentsError  # cotangents of different kinds: see `arrays.dual.boundary`
     primals, tangents = [primal_at(x, level) for x in args], [tangent_at(x, level) for x in args]
@@ -86,7 +87,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
         return result
     if rule.function is None and moving:
         raise no_forward_derivative(rule.operator)
-    if not any([_moves(tangents[i]) for i in rule.inputs]):
+    if not any(_moves(tangents[i]) for i in rule.inputs):
         return unmoved(rule, result, level, co)
     for i, argument in rule.underived:
         if _moves(tangents[i]):
@@ -111,7 +112,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
 def _places(rule: Rule, result: Any, tangents: Sequence[Any]) -> bool:
     """Whether an element of the result may come from nothing that moves."""
     given = spread_lists([tangents[i] for i in rule.inputs])
-    return any([t is None for t in given]) or (
+    return any(t is None for t in given) or (
         type(result) is not list and getattr(result, "size", 0) > sum([t.size for t in given])
     )
 

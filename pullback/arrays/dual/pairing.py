@@ -10,9 +10,9 @@ import numpy as np
 from pullback.arrays.dual.array import DualArray, plain_part
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
-from pullback.core.dispatch import table_of
-from pullback.core.tangent_rules import Rule
+from pullback.core.array_type import table_of
 from pullback.core.tensor import ndarray
+from pullback.dispatch.tangent_rules import Rule
 
 
 def unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:
@@ -61,10 +61,10 @@ def paired(
     primals: Sequence[Any],
     tangents: Sequence[Any],
 ) -> Any:
-    """One result with its tangent, computed from these duals and other arrays, which have these primals and tangents."""
+    """One result with its tangent, computed from these duals and other arrays; `primals` and `tangents` are theirs."""
     if primal.dtype.kind not in "fc":
         return primal
-    level, co = duals[0].level, any([x.co for x in duals])
+    level, co = duals[0].level, any(x.co for x in duals)
     primal = _array(primal)
     if tangent is None:
         return DualArray(primal, None, level, co)

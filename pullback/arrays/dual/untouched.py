@@ -23,10 +23,10 @@ from numpy import count_nonzero, vdot
 
 from pullback.arrays.dual.array import DualArray, Kin
 from pullback.core.arguments import spread_lists
-from pullback.core.dispatch import NUMPY, OperatorTable
-from pullback.core.tangent_rules import Rule
+from pullback.core.array_type import NUMPY, OperatorTable
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Shape
+from pullback.dispatch.tangent_rules import Rule
 
 Mask = Any  # ndarray of bool, True where untouched; None: all is touched, or may be
 UNKNOWN = object()  # of a tangent that has yet to be found with its mask
@@ -36,7 +36,7 @@ UNKNOWN = object()  # of a tangent that has yet to be found with its mask
 def zeros_in(tangent: Any) -> Mask:
     """The mask of a tangent that a user gave; none where a derivative in the direction of the tangent is wanted."""
     parts = _parts(tangent)
-    if not parts or not all([type(part) is ndarray for part in parts]) or not any(map(_has_zeros, parts)):
+    if not parts or not all(type(part) is ndarray for part in parts) or not any(map(_has_zeros, parts)):
         return None
     return reduce(np.logical_and, [part == 0 for part in parts])
 
@@ -108,7 +108,7 @@ def plain_mask(
     if found is None or not rule.pointwise:
         if not rule.structural:
             return UNKNOWN
-    elif _has_nan(found) and any([mask is not None for mask in masks]):
+    elif _has_nan(found) and any(mask is not None for mask in masks):
         return UNKNOWN
     if rule.structural:
         if found is None or not _has_zeros(found):
@@ -117,7 +117,7 @@ def plain_mask(
         (mask,) = _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,))
         return mask
     moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
-    if any([mask is None for mask in moving]):
+    if any(mask is None for mask in moving):
         return None
     return _kept(reduce(np.logical_and, moving), found, output.shape)
 

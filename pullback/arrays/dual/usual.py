@@ -13,9 +13,9 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.pairing import paired, paired_view
 from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask
 from pullback.arrays.numpy.quiet import hush, restore, warnings
-from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR
-from pullback.core.tangent_rules import Rule
+from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
+from pullback.dispatch.tangent_rules import Rule
 
 Kernel = Callable[..., Any]
 
@@ -81,7 +81,7 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
     masking, keeping, sums = rule.masking or rule.placing, rule.pointwise or rule.structural, name in SUMS
 
-    def kernel(x: Any, y: Any, *rest: Any) -> Any:
+    def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: PLR0912 - the cases written out
         a, b = type(x), type(y)
         if a is DualArray:
             p, t, level, co = x.primal, x.tangent, x.level, x.co
@@ -129,12 +129,12 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     return kernel
 
 
-def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 - one pass over all arguments
     """Any plain arrays, and lists of them, among any arguments."""
     run, places = NUMPY.kernels[name], [(i, i in rule.inputs) for i in rule.tensors]
     masking, placing, keeping = rule.masking, rule.placing, rule.pointwise or rule.structural
 
-    def kernel(*args: Any) -> Any:
+    def kernel(*args: Any) -> Any:  # noqa: C901, PLR0912
         primals, tangents = list(args), [None] * len(args)
         duals, given, moving = [], [], []
         level, co, masked, lacking, listed = None, False, masking, False, False
@@ -177,8 +177,8 @@ def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             restore(before)
         if mask is UNKNOWN:
             return in_general(*args)
-        if type(result) is type(moved) is ndarray and result.base is None and not any([result is p for p in given]):
-            if any([moved is t for t in moving]):
+        if type(result) is type(moved) is ndarray and result.base is None and not any(result is p for p in given):
+            if any(moved is t for t in moving):
                 moved = moved.copy("K")
             if _fit(result, moved):
                 return _fresh(result, moved, level, co, mask)

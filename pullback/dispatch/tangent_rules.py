@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import slots
-from pullback.core.dispatch import OperatorTable
-from pullback.core.operator import BY_KERNEL, Operator
+from pullback.core.array_type import OperatorTable
+from pullback.dispatch.operator import BY_KERNEL, Operator
 
 
 class Rule(NamedTuple):

@@ -1,7 +1,7 @@
 """An operator: what is known of one primitive overload, and how its node is recorded.
 
 How it runs is written elsewhere, once for all: the common case in the closures of `pullback.ops.generated.calls`, one
-for each shape of operators; everything else in `core.dispatch`, `core.mutation` and `core.out`.
+for each shape of operators; everything else in `dispatch.pipeline`, `dispatch.mutation` and `dispatch.out`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from pullback.core.node import MASKING, MultiNode, Node, port, start_multi, start_node
 from pullback.core.tensor import Tensor
-from pullback.core.undifferentiable import not_implemented
+from pullback.graph.node import MASKING, MultiNode, Node, port, start_multi, start_node
+from pullback.graph.undifferentiable import not_implemented
 
 # What a user wrote, by the name of the internal operator that it calls.
 CALLED = {
@@ -67,9 +67,9 @@ class Operator:
     """
 
     __slots__ = (
-        "arity", "calls", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional", "quick",
-        "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
-        "tensors", "view",
+        "arity", "calls", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional",
+        "quick", "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags",
+        "takes_dtype", "tensors", "view",
     )  # fmt: skip
 
     def __init__(
@@ -108,7 +108,7 @@ class Operator:
             self.record = recorder(node, self)
         elif underived:
             self.record = not_implemented(name)
-        self.calls: dict[type, Any] = {}  # by type of array: how it runs in the usual case, see core.dispatch
+        self.calls: dict[type, Any] = {}  # by type of array: how it runs in the usual case, see dispatch.pipeline
         self.rule: Any = None  # its tangent rule, made when first asked for
         OPERATORS[name] = self
         BY_KERNEL.setdefault(kernel, {})[name] = self

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pullback.core.node import MultiNode, Node, Unpack, port, start_multi, start_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
+from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
 
 
 class DerivativeNotImplementedError(NotImplementedError):
