@@ -42,8 +42,8 @@ def _of_one(op: Operator, kernel: Call) -> Call:
     record, view = op.record, op.view
 
     def call(state: Modes, x: Any, *rest: Any) -> Any:
-        dual = x._array
-        if not dual.level.open:
+        dual = x._array if type(x) is NestedTensor else None
+        if type(dual) is not DualArray or not dual.level.open:
             return None
         try:
             made = kernel(dual, *rest)
@@ -66,7 +66,7 @@ def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases writt
     """Two tensors, of which one may be a constant, and any arguments more."""
     record = op.record
 
-    def call(state: Modes, x: Any, y: Any, *rest: Any) -> Any:  # noqa: PLR0912
+    def call(state: Modes, x: Any, y: Any, *rest: Any) -> Any:  # noqa: C901, PLR0912
         a, b = type(x), type(y)
         if a is NestedTensor:
             v, level = x._array, x._level
@@ -85,6 +85,8 @@ def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases writt
             else:
                 return None
         else:
+            if b is not NestedTensor:
+                return None
             w, level, needs = y._array, y._level, y._requires_grad
             if type(w) is not DualArray or not w.level.open:
                 return None
@@ -112,14 +114,15 @@ def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases writt
 def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over all arguments
     """Any tensors, and lists of them, and any results."""
     record, single = op.record, op.multi is None and not (op.returns_list or op.view)
-    places = sorted([(position, False) for position, _ in op.tensors] + [(position, True) for position, _ in op.lists])
+    places = [(position, False, name in op.optional) for position, name in op.tensors]
+    places += [(position, True, name in op.optional) for position, name in op.lists]
 
     def call(state: Modes, *args: Any) -> Any:  # noqa: C901, PLR0912
         raws = list(args)
         top: Any = None
         level = -1
         needs, tensors = False, []
-        for position, listed in places:
+        for position, listed, optional in places:
             x = args[position]
             if listed and type(x) is not list and type(x) is not tuple:
                 return None
@@ -143,7 +146,7 @@ def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over a
                         return None
                     level = y._level
                     items.append(y._array)
-                elif kind in SCALARS or (kind is ndarray and y.dtype.kind in NUMERIC) or (y is None and op.optional):
+                elif kind in SCALARS or (kind is ndarray and y.dtype.kind in NUMERIC) or (y is None and optional):
                     items.append(y)
                 else:
                     return None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import paired, paired_view
 from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask
 from pullback.arrays.numpy.quiet import hush, restore, warnings
@@ -27,7 +28,12 @@ MOVING = PLAIN | {Tensor, NestedTensor}
 
 def usual(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     """The kernel of that name on dual arrays, for an operator with this rule."""
-    if rule.function is not None and rule.outputs == 1 and not (rule.returns_list or rule.mutates or rule.underived):
+    if (
+        rule.function is not None
+        and rule.moving == (0,)
+        and rule.outputs == 1
+        and not (rule.returns_list or rule.mutates or rule.underived)
+    ):
         if rule.inputs == rule.tensors == (0,) and not rule.lists:
             return _of_one(rule, name, in_general)
         if rule.inputs == rule.tensors == (0, 1) and not rule.lists:
@@ -66,8 +72,8 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             return in_general(x, *rest)
         if type(result) is type(moved) is ndarray:
             if result.base is None and result is not p:
-                if moved is not t and _fit(result, moved):
-                    return _fresh(result, moved, level, co, mask)
+                if moved is not t and (made := _fresh(result, moved, level, co, mask)) is not None:
+                    return made
             elif view and result.shape == moved.shape and result.dtype is p.dtype:
                 return paired_view(x, result, moved, mask)
         return paired(result, moved, mask, (x,), (p,), (t,))
@@ -121,8 +127,8 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
         if type(result) is type(moved) is ndarray and result.base is None and result is not p and result is not q:
             if moved is t or moved is u:
                 moved = moved.copy("K")  # of a sum with a constant
-            if _fit(result, moved):
-                return _fresh(result, moved, level, co, mask)
+            if (made := _fresh(result, moved, level, co, mask)) is not None:
+                return made
         duals, tangents = [z for z in (x, y) if type(z) is DualArray], [z for z in (t, u) if z is not None]
         return paired(result, moved, mask, duals, (p, q), tangents)
 
@@ -180,27 +186,24 @@ def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
         if type(result) is type(moved) is ndarray and result.base is None and not any(result is p for p in given):
             if any(moved is t for t in moving):
                 moved = moved.copy("K")
-            if _fit(result, moved):
-                return _fresh(result, moved, level, co, mask)
+            if (made := _fresh(result, moved, level, co, mask)) is not None:
+                return made
         return paired(result, moved, mask, duals, given, moving)
 
     return kernel
 
 
-def _fit(primal: ndarray, tangent: ndarray) -> bool:
-    """Whether the tangent, in memory of its own, is all that a dual with this primal in memory of its own needs."""
+def _fresh(primal: ndarray, tangent: ndarray, level: ForwardLevel, co: bool, mask: Any) -> DualArray | None:
+    """A primal in memory of its own with its tangent; None if that is a view, or needs another form."""
     dtype = primal.dtype
-    return (
-        tangent.base is None
-        and tangent.dtype is dtype
-        and tangent.strides == primal.strides
-        and tangent.shape == primal.shape
-        and dtype.kind in "fc"
-    )
-
-
-def _fresh(primal: Any, tangent: Any, level: Any, co: bool, mask: Any) -> DualArray:
-    """A dual array of arrays that nobody else holds."""
+    if (
+        tangent.base is not None
+        or tangent.dtype is not dtype
+        or tangent.strides != primal.strides
+        or tangent.shape != primal.shape
+        or dtype.kind not in "fc"
+    ):
+        return None
     made = new(DualArray)
     made.primal, made.tangent, made.level, made.co, made.untouched = primal, tangent, level, co, mask
     made.apart, made.given, made.kin = False, None, None
