@@ -22,7 +22,7 @@ from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import OperatorTable, register_array_type, table_of
 from pullback.dispatch.mixed import MixedTable
-from pullback.dispatch.operator import FOUND
+from pullback.dispatch.operator import BY_KERNEL, FOUND
 from pullback.dispatch.tangent_rules import Rule, rule_for
 
 
@@ -42,8 +42,9 @@ def dual_kernel(name: str, arity: int) -> Callable[..., Any]:
     found = FOUND.get((name, arity))
     if found is None:
         rule = rule_for(name, arity)
-        in_general = partial(_run, name, rule)
-        found = FOUND[name, arity] = in_general if rule is None else usual(rule, name, in_general)
+        found = partial(_run, name, rule)
+        if name in BY_KERNEL:  # otherwise its area has yet to be loaded, by this call
+            found = FOUND[name, arity] = usual(rule, name, found)
     return found
 
 
@@ -83,7 +84,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     primals, tangents = [primal_at(x, level) for x in args], [tangent_at(x, level) for x in args]
     given, moving = spread_lists(primals), [t for t in spread_lists(tangents) if t is not None]
     result = table_of(given).kernels[name](*primals)
-    if rule is None and (rule := rule_for(name, len(args))) is None:  # asked again: the kernel may have loaded its area
+    if rule is None and (rule := rule_for(name, len(args))) is None:  # asked again: the call may have loaded its area
         return result
     if rule.function is None and moving:
         raise no_forward_derivative(rule.operator)

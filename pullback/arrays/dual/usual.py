@@ -20,26 +20,40 @@ from pullback.dispatch.tangent_rules import Rule
 
 Kernel = Callable[..., Any]
 
+VALUES = CONSTANTS | {type(None)}
 SUMS = frozenset({"add", "sub"})
 ON_TENSORS = CONSTANTS | {Tensor, NestedTensor}
 PLAIN = frozenset({ndarray, type(None)})  # types of tangents, that which is not there included
 MOVING = PLAIN | {Tensor, NestedTensor}
 
 
-def usual(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+def usual(rule: Rule | None, name: str, in_general: Kernel) -> Kernel:
     """The kernel of that name on dual arrays, for an operator with this rule."""
-    if (
-        rule.function is not None
-        and rule.moving == (0,)
-        and rule.outputs == 1
-        and not (rule.returns_list or rule.mutates or rule.underived)
-    ):
-        if rule.inputs == rule.tensors == (0,) and not rule.lists:
-            return _of_one(rule, name, in_general)
-        if rule.inputs == rule.tensors == (0, 1) and not rule.lists:
-            return _of_two(rule, name, in_general)
-        return _of_any(rule, name, in_general)
-    return in_general
+    if rule is None:
+        return _of_values(name, in_general)
+    if rule.function is None or rule.outputs != 1 or rule.moving != (0,):
+        return in_general
+    if rule.returns_list or rule.mutates or rule.underived:
+        return in_general
+    if rule.inputs == rule.tensors == (0,) and not rule.lists:
+        return _of_one(rule, name, in_general)
+    if rule.inputs == rule.tensors == (0, 1) and not rule.lists:
+        return _of_two(rule, name, in_general)
+    return _of_any(rule, name, in_general)
+
+
+def _of_values(name: str, in_general: Kernel) -> Kernel:
+    """What has no derivative, such as a comparison."""
+    run = NUMPY.kernels[name]
+
+    def kernel(*args: Any) -> Any:
+        values = [x.primal if type(x) is DualArray else x for x in args]
+        for x, value in zip(args, values, strict=True):
+            if type(value) not in VALUES or (type(x) is DualArray and type(value) is not ndarray):
+                return in_general(*args)
+        return run(*values)
+
+    return kernel
 
 
 def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
