@@ -16,8 +16,10 @@ from pullback.core.array_type import NUMERIC, SCALARS
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import Modes
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
+from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
-from pullback.dispatch.pipeline import explain, finish, note_cut, wrap_result
+from pullback.dispatch.steps import Prepared, note_cut, tie_views, wrap_result, wrapped
+from pullback.dispatch.steps import record as record_node
 from pullback.graph.view import make_view, shares_memory
 
 Call = Callable[..., Any]
@@ -160,7 +162,12 @@ def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over a
         if not single:
             if WATCHED:
                 note_cut(op, args)
-            return finish(op, made, raws, args, level, tensors)
+            given = Prepared(args, level, tensors, raws, list(args))
+            outs, each = wrapped(op, made, level)
+            record_node(op, outs, each, given)
+            if op.view:
+                tie_views(op, each, given)
+            return outs
         out = _wrapped(made, level)
         if record is None:
             if WATCHED:
