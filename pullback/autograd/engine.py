@@ -90,6 +90,8 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         except BaseException:  # a signal's, in the midst of it
             put_back(run)
             raise
+        if isinstance(error, Exception):
+            slots.formula_failed(error)
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise

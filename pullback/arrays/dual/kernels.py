@@ -19,6 +19,7 @@ from pullback.arrays.dual.pairing import all_paired, like, overlap, unmoved
 from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, still, written
 from pullback.arrays.dual.usual import SUMS, usual
 from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.core import slots
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import OperatorTable, register_array_type, table_of
 from pullback.dispatch.mixed import MixedTable
@@ -71,13 +72,9 @@ def highest(args: Sequence[Any]) -> ForwardLevel | None:
 
 def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     """What kernel `name` gives for arguments of which at least one is dual."""
-    duals = list(duals_in(args))
-    level = duals[0].level
-    for x in duals:
-        if x.level.number != level.number:
-            level = max(duals, key=lambda dual: dual.level.number).level
-            duals = [dual for dual in duals if dual.level.number == level.number]
-            break
+    level = highest(args)
+    assert level is not None, "a kernel on duals runs where there is one"
+    duals = [x for x in duals_in(args) if x.level.number == level.number]
     co, masked = any(x.co for x in duals), any(x.untouched is not None for x in duals)
     if co and name in SUMS and not all(x.co for x in duals):
         raise MixedCotangentsError  # cotangents of different kinds: see `arrays.dual.boundary`
@@ -103,6 +100,9 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
         else:
             masks = [mask_at(x, level.number) for x in args]
             found, masks = _masked_tangents(rule, primals, tangents, masks, outputs, ops)
+    except Exception as error:
+        slots.formula_failed(error)
+        raise
     finally:
         restore(before)
     if rule.mutates:

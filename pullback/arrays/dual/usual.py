@@ -14,6 +14,7 @@ from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import paired, paired_view
 from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask
 from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.core import slots
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.tangent_rules import Rule
@@ -80,6 +81,9 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             (moved,) = function(p, t, *rest, result, ops=ops)
             if (masked or (placing and result.size > t.size)) and not co:
                 mask = plain_mask(rule, (p, *rest), (t,), (mask_of(x),), result, moved)
+        except Exception as error:
+            slots.formula_failed(error)
+            raise
         finally:
             restore(before)
         if mask is UNKNOWN:
@@ -95,13 +99,13 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     return kernel
 
 
-def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
+def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 - the cases written out
     """Two arrays, of which one may be a constant, and any arguments more."""
     function: Any = rule.function
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
     masking, keeping, sums = rule.masking or rule.placing, rule.pointwise or rule.structural, name in SUMS
 
-    def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: PLR0912 - the cases written out
+    def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: C901, PLR0912
         a, b = type(x), type(y)
         if a is DualArray:
             p, t, level, co = x.primal, x.tangent, x.level, x.co
@@ -134,6 +138,9 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             (moved,) = function(p, t, q, u, *rest, result, ops=ops)
             if masked and not co:
                 mask = plain_mask(rule, (p, q, *rest), (t, u), (mask_of(x), mask_of(y)), result, moved)
+        except Exception as error:
+            slots.formula_failed(error)
+            raise
         finally:
             restore(before)
         if mask is UNKNOWN:
@@ -193,6 +200,9 @@ def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
             (moved,) = rule.push(primals, tangents, (result,), NUMPY)
             if not co and (masked or (placing and (lacking or result.size > sum([t.size for t in moving])))):
                 mask = plain_mask(rule, primals, tangents, [mask_of(x) for x in args], result, moved)
+        except Exception as error:
+            slots.formula_failed(error)
+            raise
         finally:
             restore(before)
         if mask is UNKNOWN:
