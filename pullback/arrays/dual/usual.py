@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import paired, paired_view
@@ -63,7 +65,7 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
     masking, placing, keeping, view = rule.masking, rule.placing, rule.pointwise or rule.structural, rule.view
 
-    def kernel(x: Any, *rest: Any) -> Any:
+    def kernel(x: Any, *rest: Any) -> Any:  # noqa: PLR0912 - the cases written out
         if type(x) is not DualArray:
             return in_general(x, *rest)
         p, t, level, co = x.primal, x.tangent, x.level, x.co
@@ -88,6 +90,8 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             restore(before)
         if mask is UNKNOWN:
             return in_general(x, *rest)
+        if isinstance(result, np.generic) and type(moved) is type(result):  # NumPy's scalars, as of a sum
+            result, moved = np.asarray(result), np.asarray(moved)
         if type(result) is type(moved) is ndarray:
             if result.base is None and result is not p:
                 if moved is not t and (made := _fresh(result, moved, level, co, mask)) is not None:
@@ -105,7 +109,7 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
     on_arrays, on_tensors = NUMPY.kernels[name], TENSOR.kernels[name]
     masking, keeping, sums = rule.masking or rule.placing, rule.pointwise or rule.structural, name in SUMS
 
-    def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: C901, PLR0912
+    def kernel(x: Any, y: Any, *rest: Any) -> Any:  # noqa: PLR0912
         a, b = type(x), type(y)
         if a is DualArray:
             p, t, level, co = x.primal, x.tangent, x.level, x.co
