@@ -36,7 +36,7 @@ from pullback.ops.generated.calls import (
     two_tensors_0,
     two_tensors_1,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import pointwise as kernels
 from pullback.ops.composite import pointwise as composite_pointwise
 
 class AddBackward0(Node):
@@ -135,8 +135,11 @@ class MulBackward0(SavesForEachOther):
             other = unpack(self.saved_other, self.version_other, self)
             grad_of_self = grad * other.conjugate()
         if self._next1 is not None:
-            self_ = unpack(self.saved_self, self.version_self, self)
-            grad_of_other = grad * self_.conjugate()
+            if grad_of_self is not None and self.saved_self is self.saved_other is not None:
+                grad_of_other = grad_of_self
+            else:
+                self_ = unpack(self.saved_self, self.version_self, self)
+                grad_of_other = grad * self_.conjugate()
         return grad_of_self, grad_of_other
 
 class DivBackward0(Node):
