@@ -106,3 +106,10 @@ def test_a_tangent_lies_in_memory_as_its_primal_does():
     with forward_ad.dual_level():
         dual = (forward_ad.make_dual(from_numpy(columns), from_numpy(columns)) + np.ones((2, 3)))._array
         assert dual.tangent.strides == dual.primal.strides == (24, 8)
+
+
+def test_a_single_number_that_stands_still_goes_on_standing_still():
+    zero = np.array(0.0)
+    with np.errstate(all="ignore"):  # softmax(log(0)) is NaN, which multiplies a tangent that nothing has touched
+        _, tangent = pb.func.jvp(lambda x: pb.softmax((x * 2).log(), 0), (zero,), (zero,))
+    assert tangent == 0

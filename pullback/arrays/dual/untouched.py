@@ -202,7 +202,7 @@ def _kept(mask: Mask, found: Any, shape: Shape) -> Mask:
     mask = mask & (values(found) == 0)
     if not count_nonzero(mask):
         return None
-    return mask if mask.shape == shape else np.broadcast_to(mask, shape)
+    return mask if type(mask) is ndarray and mask.shape == shape else np.broadcast_to(mask, shape)
 
 
 def is_nothing(found: Any) -> bool:
