@@ -22,7 +22,9 @@ def announce():
     """Enter placeholders for all operators of the late areas."""
     for area, names in LATE.items():
         for table in (TENSOR, NUMPY):
-            table.register({name: _placeholder(area, table.__dict__, name) for name in names["operators"]})
+            # `nn.functional.relu` is not `relu`, which formulas call and which is there: see tables._enter.
+            awaited = [name for name in names["operators"] if name not in tables.OPERATORS]
+            table.register({name: _placeholder(area, table.__dict__, name) for name in awaited})
             table.kernels.update({name: _placeholder(area, table.kernels, name) for name in names["kernels"]})
         tables.METHODS.update({name: _placeholder(area, tables.METHODS, name) for name in names["methods"]})
         tables.NUMPY_RULES.update({name: _placeholder(area, tables.NUMPY_RULES, name) for name in names["numpy"]})
