@@ -1,0 +1,301 @@
+"""Declaration, derivative, vocabulary and what was found by trying -> the documentation of an operator, in numpydoc form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import fill
+from types import MappingProxyType
+from typing import Any
+
+from pullback.codegen.errors import DeclarationError
+from pullback.codegen.formula import Formula
+from pullback.codegen.model import (
+    AUTO_ELEMENT_WISE,
+    AUTO_LINEAR,
+    NON_DIFFERENTIABLE,
+    NOT_IMPLEMENTED,
+    Derivative,
+    NativeFunction,
+    Registry,
+)
+from pullback.codegen.naming import parameter, public_name
+from pullback.codegen.signature import Type
+from pullback.codegen.user_signature import Shown, merged_parameters, shown_parameters, signature_text
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the records and trying the operator say of it; empty where they say nothing."""
+
+    dtypes: str = ""  # of the tensors that it takes
+    returns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # text by output; "" for the only one
+    raises: Sequence[tuple[str, str]] = ()
+    limits: Sequence[str] = ()
+    differentiable: bool | None = None
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The texts of `documentation.yaml`, and the first line of each helper's docstring."""
+
+    parameters: Mapping[str, Any]
+    operators: Mapping[str, Mapping[str, Any]]
+    helpers: Mapping[str, str]
+
+
+class Page:
+    """The documentation of one operator, all its overloads together."""
+
+    def __init__(self, overloads: Sequence[NativeFunction], registry: Registry, words: Vocabulary, found: Found) -> None:
+        self.overloads, self.registry, self.words, self.found = overloads, registry, words, found
+        self.first = overloads[0]
+        home = self.first.python_module or ""
+        self.name = public_name(self.first.name, home)
+        self.called = f"{home}.{self.name}" if home else self.name
+        self.own = words.operators.get(self.called, {})
+        self.parameters = merged_parameters(overloads, registry)
+
+    def text(self) -> str:
+        """The docstring."""
+        sections = [self.summary(), *self._section("Parameters", self._parameters())]
+        sections += self._section("Returns", self._returns())
+        sections += self._section("Raises", self._raises())
+        notes = "\n\n".join(self._notes())
+        sections += self._section("Notes", [notes] if notes else [])
+        sources = [self.own["source"]] if isinstance(self.own.get("source"), str) else self.own.get("source", [])
+        references = [_filled(f".. [{nr}] {source}", "   ") for nr, source in enumerate(sources, 1)]
+        sections += self._section("References", references)
+        sections += self._section("Examples", [self.found.example] if self.found.example else [])
+        return "\n\n".join(sections)
+
+    def inplace_text(self) -> str:
+        """The docstring of the form that writes into its first argument."""
+        return (
+            f"`{self.name}`, written into `input`, which is returned.\n\n{self.summary()}\n\n"
+            f"The arguments are those of `{self.called}`.\n\n"
+            "Raises\n------\nRuntimeError\n    `input` is a leaf that requires grad, or a view that may not be "
+            "written into, while\n    gradients are recorded; or the result does not fit its shape or dtype."
+        )
+
+    # -- the sections ----------------------------------------------------------------------------------------
+    def _section(self, title: str, entries: Sequence[str]) -> list[str]:
+        return ["\n".join([title, "-" * len(title), *entries])] if entries else []
+
+    def summary(self) -> str:
+        """What it computes, and the forms of the call if there are several."""
+        texts = [_said(native.doc or f"{native.name}.") for native in self.overloads]
+        if len(self.overloads) == 1 or len(set(texts)) == 1 or "summary" in self.own:
+            return _filled(_capital(self.own.get("summary", texts[0])))
+        forms = [signature_text(shown_parameters(native, self.registry)) for native in self.overloads]
+        lines = [f"{self.name}{form}\n{_filled('    ' + _capital(t), '    ')}" for form, t in zip(forms, texts, strict=True)]
+        return "\n\n".join([_filled(_capital(texts[0])), "Forms of the call:", *lines])
+
+    def _parameters(self) -> list[str]:
+        return [self._parameter(shown) for shown in self.parameters]
+
+    def _parameter(self, shown: Shown) -> str:
+        types = [self._type(t) for t in self._types(shown)]
+        kind = " or ".join(dict.fromkeys(types))
+        if shown.arg.type.is_tensor and self._is_main(shown) and self.found.dtypes:
+            kind += f", {self.found.dtypes}"
+        if shown.default == "None":
+            kind += ", optional"
+        elif shown.default == "...":
+            kind += ", in some forms"
+        elif shown.default and shown.kind != "variadic":
+            kind += f", default {shown.default}"
+        name = f"*{shown.name}" if shown.kind == "variadic" else shown.name
+        text = self._meaning(shown)
+        return f"{name} : {kind}" + (f"\n{_filled('    ' + text, '    ')}" if text else "")
+
+    def _is_main(self, shown: Shown) -> bool:
+        tensors = [p.name for p in self.parameters if p.arg.type.is_tensor]
+        return shown.name in ("input", tensors[0]) or "pointwise" in self.first.tags and shown.name != "out"
+
+    def _types(self, shown: Shown) -> list[Type]:
+        args = [arg for native in self.overloads for arg in native.schema.args if parameter(arg.name) == shown.name]
+        return [arg.type for arg in args] or [shown.arg.type]
+
+    def _type(self, type_: Type) -> str:
+        tags = self.first.tags
+        if type_.is_tensor:
+            # Plain numbers are for operators on single elements; a tag says where even these want a tensor.
+            numbers = "pointwise" in tags and not tags & {"no_numbers", "tensor_first"}
+            return "Tensor, ndarray or number" if numbers else "Tensor or ndarray"
+        if type_.is_list and type_.base == "int":
+            return "int or tuple of int" if type_.list_size else "tuple of int"
+        if type_.is_list:
+            return {"Tensor": "sequence of Tensors"}.get(type_.base, f"sequence of {type_.base}")
+        return {"Scalar": "number", "ScalarType": "dtype", "any": "object"}.get(type_.base, type_.base)
+
+    def _meaning(self, shown: Shown) -> str:
+        own = self.own.get("parameters", {})
+        if shown.name in own:
+            return str(own[shown.name])
+        name = "self" if shown.name == "input" and shown.arg.name == "self" else shown.name
+        entry = self.words.parameters.get(name)
+        if entry is None:
+            raise DeclarationError(
+                "documentation.yaml", 0, self.called, f"has no text for the parameter {name!r}",
+                "Write one under `parameters:`, or under those of this operator",
+            )  # fmt: skip
+        if isinstance(entry, Mapping):
+            kinds = [str(t) for t in self._types(shown)]
+            entry = next((entry[kind] for kind in kinds if kind in entry), None) or entry.get("else", "")
+        return _said(str(entry))
+
+    def _returns(self) -> list[str]:
+        if "returns" in self.own:
+            return [_filled(line, "    ") for line in str(self.own["returns"]).splitlines()]
+        entries: list[str] = []
+        for native in self.overloads:
+            for entry in self._returned(native):
+                if entry not in entries:
+                    entries.append(entry)
+        return entries
+
+    def _returned(self, native: NativeFunction) -> list[str]:
+        returns, texts = native.schema.returns, self.found.returns
+        if not returns:
+            return []
+        if native.schema.returns_list:
+            return [_entry("tuple of Tensors", texts.get("", ""))]
+        if len(returns) > 1:
+            names = native.schema.output_names
+            return [_entry(f"{name} : Tensor", texts.get(name, "")) for name in names]
+        base = returns[0].type.base
+        kind = {"Scalar": "number", "any": "object", "ScalarType": "dtype"}.get(base, base)
+        single = texts.get("", "") if len({len(n.schema.returns) for n in self.overloads}) == 1 else ""
+        return [_entry(kind, single)]
+
+    def _raises(self) -> list[str]:
+        entries = dict(self.own.get("raises", {}))
+        pairs = [*entries.items(), *((e, t) for e, t in self.found.raises if t not in entries.values())]
+        by_error: dict[str, list[str]] = {}
+        for error, text in pairs:
+            by_error.setdefault(error, []).append(text)
+        return ["\n".join([error, *(_filled("    " + text, "    ") for text in texts)]) for error, texts in by_error.items()]
+
+    # -- notes -----------------------------------------------------------------------------------------------
+    def _notes(self) -> list[str]:
+        notes = [_filled(note) for note in self._lines("notes")]
+        notes += self._derivatives()
+        if self.found.limits:
+            notes.append("At special points:\n\n" + "\n".join(_filled(f"- {limit}", "  ") for limit in self.found.limits))
+        return notes
+
+    def _lines(self, key: str) -> list[str]:
+        return [line for line in str(self.own.get(key, "")).splitlines() if line.strip()]
+
+    def _derivatives(self) -> list[str]:
+        known = [self.registry.derivatives.get(native.schema.unique_name) for native in self.overloads]
+        derivatives = [derivative for derivative in known if derivative is not None]
+        if derivatives:
+            return [part for derivative in derivatives for part in self._formulas(derivative, len(self.overloads) > 1)]
+        if self.found.differentiable is False:
+            return ["Not differentiable: the result never requires grad."]
+        if all(native.is_composite for native in self.overloads) and self.found.differentiable:
+            return ["Differentiated through the operators that it is made of."]
+        return []
+
+    def _formulas(self, derivative: Derivative, named: bool) -> list[str]:
+        native = derivative.native
+        lines, unknown, without, formulas = [], [], [], []
+        for given in derivative.formulas:
+            names = [parameter(name) for name in given.inputs]
+            if isinstance(given.formula, Formula):
+                formulas.append(given.formula)
+                lines.append(f"{', '.join(f'grad_{name}' for name in names)} = {readable(given.formula.text)}")
+            elif given.formula is NOT_IMPLEMENTED:
+                unknown += names
+            elif given.formula is NON_DIFFERENTIABLE:
+                without += names
+        sentences = []
+        for output, tangent in derivative.tangents.items():
+            if isinstance(tangent, Formula):
+                formulas.append(tangent)
+                lines.append(f"{output}_t = {readable(tangent.text)}")
+            elif tangent == AUTO_ELEMENT_WISE:
+                sentences.append("jvp: the tangent times the slope by which the vjp multiplies (without conj).")
+            elif tangent == AUTO_LINEAR:
+                sentences.append("jvp: the operator is linear, so it is applied to the tangent.")
+            elif tangent is NOT_IMPLEMENTED:
+                sentences.append("The jvp is not implemented.")
+        parts = []
+        if lines:
+            form = f" of {self.name}{signature_text(shown_parameters(native, self.registry))}" if named else ""
+            parts.append(f"{_legend(lines, form)}::\n\n" + "\n".join(_code(line) for line in lines))
+        parts += [_filled(" ".join(sentences))] if sentences else []
+        if explained := self._helpers(formulas):
+            parts.append(explained)
+        if unknown:
+            parts.append(f"The derivative with respect to {_listed(unknown)} is not implemented.")
+        if without:
+            parts.append(f"No gradient goes to {_listed(without)}.")
+        return parts
+
+    def _helpers(self, formulas: Iterable[Formula]) -> str:
+        used = sorted({name for formula in formulas for name in formula.helpers})
+        said = [(name, self.words.helpers[name]) for name in used if self.words.helpers.get(name)]
+        if not said:
+            return ""
+        return "There:\n\n" + "\n".join(_filled(f"- `{name}`: {text}", "  ") for name, text in said)
+
+
+def readable(formula: str) -> str:
+    """A formula with the names that a user knows: `input` and its tangent `input_t`."""
+    text = re.sub(r"\b(\w+)_p\b", r"\1", formula)
+    return re.sub(r"\bself(_t)?\b", lambda found: f"input{found[1] or ''}", text)
+
+
+def _legend(lines: Sequence[str], form: str) -> str:
+    """What the names in the formulas mean."""
+    has_vjp = any(line.startswith("grad_") for line in lines)
+    has_jvp = any(re.match(r"\w+_t = ", line) for line in lines)
+    kinds = " and ".join([*(["vjp"] if has_vjp else []), *(["jvp"] if has_jvp else [])])
+    names = [*(["`grad` for the cotangent of the result"] if has_vjp else [])]
+    names += ["`x_t` for the tangent of `x`"] if has_jvp else []
+    return _filled(f"{kinds}{form}, with {' and '.join(names)}")
+
+
+def _code(line: str) -> str:
+    """A formula, indented; one that is too long goes on below."""
+    if len(line) <= _WIDTH - 4:
+        return f"    {line}"
+    return fill(line, _WIDTH, initial_indent="    ", subsequent_indent="        ", break_long_words=False, break_on_hyphens=False)
+
+
+def _entry(head: str, text: str) -> str:
+    return f"{head}\n{_filled('    ' + text, '    ')}" if text else head
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [f"`{name}`" for name in dict.fromkeys(names)]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _said(text: str) -> str:
+    """A text of the declarations in the words of a user, for whom the first argument is `input`."""
+    return re.sub(r"(?<![`\w])self(?![\w`])", "input", text.replace("`self`", "`input`"))
+
+
+def _capital(text: str) -> str:
+    """The text with a capital, unless it begins with a name or a formula."""
+    word = re.match(r"[a-z]+\b(?![(_.\d])", text)
+    plain = word is not None and word[0] not in ("input", "abs", "out", "exp", "log", "real") and not re.match(
+        r"\w+ [-+*/<=>|&^!~]", text
+    )
+    return text[:1].upper() + text[1:] if plain else text
+
+
+def _filled(text: str, further: str = "") -> str:
+    """A paragraph in lines of at most 100 characters; its own line breaks stay."""
+    return "\n".join(
+        fill(line, _WIDTH, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
+        for line in text.splitlines()
+    )
