@@ -1,4 +1,4 @@
-"""Write the documentation of the operators and the stubs of what is public, from the declarations, the records and trials.
+"""Write the operators' documentation and the stubs of what is public, from declarations, records and trials.
 
 python tools/documentation.py [--check]
 
@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import yaml  # noqa: E402 - with what follows, the checkout's, now that it can be found
 from operator_facts import Facts, records  # noqa: E402
+from stubs import stubs  # noqa: E402
 
 from pullback.codegen.emit_docs import Found, Page, Vocabulary  # noqa: E402
 from pullback.codegen.generate import GENERATED, OPS, own_registry  # noqa: E402
@@ -87,6 +88,7 @@ def main():
     check = "--check" in sys.argv[1:]
     registry = own_registry()
     files = {FOLDER / name: text for name, text in pages(registry).items()}
+    files |= stubs(list(operators(registry).values()), registry)
     changed = write(files, check)
     for path in changed:
         print(f"{'out of date' if check else 'wrote'}: {path.relative_to(ROOT)}")

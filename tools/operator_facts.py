@@ -202,10 +202,7 @@ class Facts:
         return min(candidates, key=_plainness, default="")
 
     def _candidates(self, info):
-        if info.random and not info.repeatable:
-            ending = ".shape"
-        else:
-            ending = ""
+        ending = ".shape" if info.random and not info.repeatable else ""
         dtypes = [d for d in (F8, I8, np.dtype(bool), C16) if d in info.dtypes]
         samples = [sample for dtype in dtypes[:1] for sample in info.samples_for(dtype)]
         for sample in samples[:12]:
@@ -214,7 +211,7 @@ class Facts:
                 continue
             try:
                 text = run_example(source + ending, quiet=True)
-            except Exception:  # noqa: BLE001 - such an example is not taken
+            except Exception:  # noqa: BLE001, S112 - such an example is not taken
                 continue
             if text.count("\n") < 24 and "nan" not in text:
                 yield text

@@ -65,7 +65,7 @@ def merged_parameters(overloads: Sequence[NativeFunction], registry: Registry, i
         places.append([])  # what comes where depends on how many are given
     others = {p.name: p for form in forms for p in form if p.name not in names}
     keywords = sorted(others.values(), key=lambda p: p.name in ("device", "requires_grad", "out"))
-    positional = []
+    positional: list[Shown] = []
     for i, p in enumerate(first):
         everywhere = all(len(place) > i for place in places) or i == 0
         default = _default(p, forms, everywhere)
