@@ -17,13 +17,13 @@ import numpy as np
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.autograd import node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
-from pullback.autograd.fit import fit
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
+from pullback.autograd.validate import validate_grad
 from pullback.core import slots
-from pullback.core.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
+from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.ops.formulas.spectra_in_use import in_use, put_aside, take_up
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
@@ -234,7 +234,7 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
                         _deliver(edge, g, run, buffers, awaited, heap)
                     else:
                         if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
-                            g = fit(g, edge, node, run)
+                            g = validate_grad(g, edge, node, run)
                         count = awaited[edge]
                         if count != 1:
                             if masks and type(g) is Masked and edge._extra is LEAF:
@@ -284,7 +284,7 @@ def _deliver(
     if needed is not None and node not in needed:
         return
     if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
-        g = fit(g, edge, node, run)
+        g = validate_grad(g, edge, node, run)
     if node.outputs == 1:
         if g is not None:
             buffers[node] = add(buffers.pop(node), g) if node in buffers else g

@@ -42,14 +42,15 @@ Written once, in pullback/codegen/emit_calls.py; edit there.
 from numpy import asarray, ndarray
 
 from pullback.core.cuts import WATCHED
-from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole, note_cut
+from pullback.core.array_type import NUMERIC, SCALARS
+from pullback.dispatch.pipeline import dispatch, explain, is_whole, note_cut
 from pullback.core.modes import current
-from pullback.core.node import MASKING, port
-from pullback.core.operator import plain_node, saves_something
-from pullback.core.out import write_out
+from pullback.graph.node import MASKING, port
+from pullback.dispatch.operator import plain_node, saves_something
+from pullback.dispatch.out import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
-from pullback.core.view import describe_view, make_view, shares_memory
+from pullback.graph.view import describe_view, make_view, shares_memory
 
 FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers'''
 
@@ -60,7 +61,7 @@ _WRAP = """{out} = new(Tensor)
 {out}._requires_grad = False
 {out}._level = {level}"""
 
-# core.node.start_node and the edges written out, for the same reason.
+# graph.node.start_node and the edges written out, for the same reason.
 _RECORD = """node = new(node_type)
 node._sequence_nr = next_sequence_nr()
 node._nexts = None
@@ -139,7 +140,7 @@ def _said(tensors: int, further: int | None) -> str:
 
 
 def _constant(x: str, kind: str) -> str:
-    """core.dispatch.is_constant written out; numbers are asked for first, because arrays cost more anyway."""
+    """dispatch.pipeline.is_constant written out; numbers are asked for first, because arrays cost more anyway."""
     return f"{kind} in SCALARS or {kind} is ndarray and {x}.dtype.kind in NUMERIC"
 
 

@@ -18,12 +18,12 @@ CORE: dict[str, tuple[str, ...]] = {
         "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool", "is_text", "missing_argument", "number_type",
         "refuse_keyword", "some_ints", "tensor_list",
     ),
-    "pullback.core.dispatch": ("TENSOR", "attribute"),
-    "pullback.core.node": ("MultiNode", "Node"),
-    "pullback.core.saved": ("Form", "Released", "save_input", "save_list", "watch_output"),
-    "pullback.core.saving_nodes": tuple(SAVING_NODES),
-    "pullback.core.snapshot": ("FIXED", "snapshot"),
-    "pullback.core.undifferentiable": (
+    "pullback.core.array_type": ("TENSOR", "attribute"),
+    "pullback.graph.node": ("MultiNode", "Node"),
+    "pullback.graph.saved": ("Form", "Released", "save_input", "save_list", "watch_output"),
+    "pullback.graph.saving_nodes": tuple(SAVING_NODES),
+    "pullback.graph.snapshot": ("FIXED", "snapshot"),
+    "pullback.graph.undifferentiable": (
         "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",
     ),
     "pullback.ops.declarations": ("composite", "creating", "primitive", "writing"),

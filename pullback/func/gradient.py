@@ -9,12 +9,12 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.autograd.withheld import keepers, reached
 from pullback.core import cuts, modes
-from pullback.core.dispatch import table_of
+from pullback.core.array_type import table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
 from pullback.core.named import named
-from pullback.core.node import port
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
+from pullback.graph.node import port
 
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
 

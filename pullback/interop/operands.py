@@ -8,8 +8,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
+from pullback.core.array_type import CONSTANTS, TENSOR
 from pullback.core.cuts import WATCHED, note_operator
-from pullback.core.dispatch import CONSTANTS, TENSOR
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.users_call import users_call

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pullback.core.dispatch import explained_call
 from pullback.core.tensor import Tensor, ndarray
+from pullback.dispatch.pipeline import explained_call
 from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method

@@ -1,4 +1,4 @@
-"""Floor 7: neural-network functions, under PyTorch's names."""
+"""Floor 9: neural-network functions, under PyTorch's names."""
 
 from pullback.core.absent import getter as _getter
 from pullback.nn import functional

@@ -1,4 +1,4 @@
-"""Floor 3: which operators exist and how they differentiate. Importing it fills the tables and Tensor's methods."""
+"""Floor 5: which operators exist and how they differentiate. Importing it fills the tables and Tensor's methods."""
 
 import sys as _sys
 from functools import cache
@@ -8,7 +8,7 @@ from pullback.arrays.numpy.in_formulas import IN_FORMULAS
 from pullback.arrays.numpy.updates import WRITE_OUT
 from pullback.core import slots
 from pullback.core.absent import absent as _absent
-from pullback.core.dispatch import NUMPY
+from pullback.core.array_type import NUMPY
 from pullback.ops import late
 from pullback.ops.tables import PUBLIC as _HOMES
 

@@ -7,11 +7,12 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 
 import functools
 
-from pullback.core.dispatch import NUMPY, TENSOR, created, dispatch, explain, explained, results_class
-from pullback.core.inplace_views import become_view
-from pullback.core.mutation import assign, inplace, mutate
-from pullback.core.operator import Operator
-from pullback.core.out import assign_out, write_out
+from pullback.core.array_type import NUMPY, TENSOR
+from pullback.dispatch.mutation import assign, inplace, mutate
+from pullback.dispatch.operator import Operator
+from pullback.dispatch.out import assign_out, write_out
+from pullback.dispatch.pipeline import created, dispatch, explain, explained, results_class
+from pullback.graph.inplace_views import become_view
 
 
 class Overload:

@@ -183,8 +183,8 @@ def test_out_arguments_are_refused():
 
 
 def test_an_operator_without_rule_is_named(monkeypatch):
-    from pullback.core.operator import OPERATORS
-    from pullback.core.tangent_rules import Rule
+    from pullback.dispatch.operator import OPERATORS
+    from pullback.dispatch.tangent_rules import Rule
 
     monkeypatch.setattr(OPERATORS["erf"], "rule", Rule("erf", None, 1))
     with dual_level():

@@ -5,8 +5,8 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.graph import saved_tensors_hooks
-from pullback.core.node import saved_slots
-from pullback.core.packed import Packed
+from pullback.graph.node import saved_slots
+from pullback.graph.packed import Packed
 from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import accepted, flat_tensors, sampling
 from pullback.testing.opinfo.derivative_checks import _of_inputs

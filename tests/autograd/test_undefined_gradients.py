@@ -14,7 +14,7 @@ import pullback as pb
 from pullback.autograd.basic_nodes import Error, Identity, UndefinedGrad
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.core.errors import LinAlgError
-from pullback.core.node import AccumulateGrad
+from pullback.graph.node import AccumulateGrad
 from pullback.testing import assert_close
 from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, seeded, to_tensors

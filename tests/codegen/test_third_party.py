@@ -132,7 +132,7 @@ PLACES = {
     "a tangent": lambda c, text: c["derivatives"][0].update(result=text),
     "a key": lambda c, text: c["derivatives"][0].update({text: "grad"}),
 }
-IMPORTED = ("math", "numpy", "pullback.core.", "pullback.ops.declarations", "pullback.ops.extension",
+IMPORTED = ("math", "numpy", "pullback.core.", "pullback.graph.", "pullback.ops.declarations", "pullback.ops.extension",
             "pullback.ops.generated.calls", "scipy")  # fmt: skip
 
 

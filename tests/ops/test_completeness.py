@@ -12,7 +12,7 @@ import pullback as pb
 from pullback.codegen import naming
 from pullback.codegen.generate import own_registry
 from pullback.codegen.naming import node_class
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS
 from pullback.testing.opinfo import OPINFOS

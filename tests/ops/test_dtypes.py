@@ -9,7 +9,7 @@ import yaml
 
 import pullback as pb
 from pullback.autograd import forward_ad
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import REFUSALS, flat_tensors, function_of, to_tensors
 from pullback.testing.opinfo.core import Input, map_arrays

@@ -11,7 +11,7 @@ import pytest
 
 import pullback as pb
 from pullback.codegen.errors import DeclarationError
-from pullback.core.dispatch import NUMPY, TENSOR
+from pullback.core.array_type import NUMPY, TENSOR
 from pullback.ops import extension
 from pullback.ops.extension import NameTakenError
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.core.dispatch import NUMBERS
+from pullback.core.array_type import NUMBERS
 
 __all__ = []
 

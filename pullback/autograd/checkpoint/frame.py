@@ -21,12 +21,12 @@ from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost
 from pullback.core import modes
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.node import port
-from pullback.core.packed import Packed
-from pullback.core.saved import checked, version_when_saved
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
 from pullback.core.version import counter_of
+from pullback.graph.node import port
+from pullback.graph.packed import Packed
+from pullback.graph.saved import checked, version_when_saved
 
 TIP = (
     "The function must do the same when it runs again: nothing in it may depend on what has changed since (a global, a "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.core.dispatch import is_whole
+from pullback.dispatch.pipeline import is_whole
 from pullback.interop.operands import array, cast, deliver, floating, frozen, operand, ops, refuse, tensor_of
 from pullback.interop.registry import rule
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.core.view import memory_of
+from pullback.core.array_type import memory_of
 
 __all__ = []
 

@@ -6,14 +6,15 @@ Written once, in pullback/codegen/emit_calls.py; edit there.
 from numpy import asarray, ndarray
 
 from pullback.core.cuts import WATCHED
-from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole, note_cut
+from pullback.core.array_type import NUMERIC, SCALARS
+from pullback.dispatch.pipeline import dispatch, explain, is_whole, note_cut
 from pullback.core.modes import current
-from pullback.core.node import MASKING, port
-from pullback.core.operator import plain_node, saves_something
-from pullback.core.out import write_out
+from pullback.graph.node import MASKING, port
+from pullback.dispatch.operator import plain_node, saves_something
+from pullback.dispatch.out import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
-from pullback.core.view import describe_view, make_view, shares_memory
+from pullback.graph.view import describe_view, make_view, shares_memory
 
 FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers
 

@@ -13,11 +13,11 @@ from pullback.core.arguments import (
     some_ints,
     tensor_list,
 )
-from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.saving_nodes import SavesSelf, SavesSelfAndResult
-from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.undifferentiable import derivative_not_implemented
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving_nodes import SavesSelf, SavesSelfAndResult
+from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.determinants import (
     adjugate_slope_backward,

@@ -15,10 +15,10 @@ from pullback.core.arguments import (
     missing_argument,
     some_ints,
 )
-from pullback.core.dispatch import attribute
-from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.snapshot import FIXED, snapshot
+from pullback.core.array_type import attribute
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.indexing import (
     index_copy_source,

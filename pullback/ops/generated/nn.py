@@ -12,12 +12,12 @@ from pullback.core.arguments import (
     number_type,
     some_ints,
 )
-from pullback.core.dispatch import attribute
-from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.saving_nodes import SavesSelf
-from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.undifferentiable import derivative_not_implemented
+from pullback.core.array_type import attribute
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving_nodes import SavesSelf
+from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.linear_losses import linear_cross_entropy_backward
 from pullback.ops.formulas.nn import (

@@ -2,10 +2,10 @@
 
 from math import nan, pi
 from pullback.core.arguments import AN_INT, A_NUMBER, UNSET, a_flag, a_number, an_int, given, number_type
-from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.saving_nodes import SavesForEachOther, SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
-from pullback.core.snapshot import FIXED, snapshot
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving_nodes import SavesForEachOther, SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
+from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.elementary import logit_slope
 from pullback.ops.formulas.pointwise import (

@@ -15,10 +15,10 @@ from pullback.core.arguments import (
     number_type,
     some_ints,
 )
-from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.saving_nodes import SavesSelfAndResult
-from pullback.core.snapshot import FIXED, snapshot
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving_nodes import SavesSelfAndResult
+from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.reductions import (
     cummax_backward,

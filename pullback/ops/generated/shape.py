@@ -14,8 +14,8 @@ from pullback.core.arguments import (
     some_ints,
     tensor_list,
 )
-from pullback.core.node import MultiNode, Node
-from pullback.core.snapshot import FIXED, snapshot
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.shape import (
     inverse_permute,

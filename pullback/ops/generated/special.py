@@ -2,11 +2,11 @@
 
 from math import inf
 from pullback.core.arguments import AN_INT, an_int
-from pullback.core.node import Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.saving_nodes import SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
-from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.undifferentiable import derivative_not_implemented
+from pullback.graph.node import Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving_nodes import SavesPair, SavesResult, SavesSelf, SavesSelfAndResult
+from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.pointwise import zero_at_infinity
 from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay

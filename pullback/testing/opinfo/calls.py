@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.arrays.numpy.random import manual_seed
 from pullback.autograd.api import grad
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 from pullback.ops.late import load_all

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg
 
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.testing.opinfo.core import Plain, Raises, Sample
 from pullback.testing.opinfo.solves import adjoint, either
 

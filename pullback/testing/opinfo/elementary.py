@@ -5,7 +5,7 @@ import math
 import numpy as np
 import scipy.special
 
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample
 from pullback.testing.opinfo.samples import broadcasting_pairs, unary
 

@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit, ndtr, xlogy
 from scipy.special import log_softmax as scipy_log_softmax
 from scipy.special import softmax as scipy_softmax
 
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Plain, Raises, Sample
 from pullback.testing.opinfo.samples import T, cases, on, unary
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.testing.opinfo.core import FLOATS, Limit, OpInfo, Raises, Sample, by_axis
 from pullback.testing.opinfo.samples import T, cases, on, reductions
 

@@ -6,7 +6,7 @@ The first are given the decomposition that they are slopes of; here it is found 
 import numpy as np
 import scipy.linalg
 
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.testing.opinfo.core import Sample
 from pullback.testing.opinfo.solves import adjoint, each, either
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.dispatch import has_table
+from pullback.core.array_type import has_table
 from pullback.core.errors import InplaceError
-from pullback.core.operator import Operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
-from pullback.core.view import base_of, live_views, make_view
+from pullback.dispatch.operator import Operator
+from pullback.graph.view import base_of, live_views, make_view
 
 Key = frozenset[int]  # the numbers of the forward levels whose tangent an array is; none: it is the primal of all
 Place = tuple[Any, str]  # (who holds an array, in which attribute)

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core import modes, slots
+from pullback.core import modes
 from pullback.core.errors import InplaceError, type_name
-from pullback.core.node import port
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.version import bump, counter_of
+from pullback.graph.inplace_nodes import continue_history
+from pullback.graph.inplace_rules import check_inplace
+from pullback.graph.node import port
+from pullback.graph.replay import follow_base
 
 
 def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
@@ -22,7 +25,7 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}_ changes the shape of a Tensor, got {type_name(target)}.")
     records = target._requires_grad and modes.current().records(target._level)
-    slots.check_inplace(target, f"{name}_", records)
+    check_inplace(target, f"{name}_", records)
     if target._requires_grad and not records:
         _check_nothing_leads_here(target, name)
     before = wrap(target._array, target._level)
@@ -38,9 +41,9 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
         if extra.steps is not None:
             extra.steps = None if steps is None else (*extra.steps, *steps)
         elif extra.views:
-            slots.follow_base(target, steps)
+            follow_base(target, steps)
     if records:
-        slots.continue_history(target, after._fn)
+        continue_history(target, after._fn)
     return target
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from pullback.arrays.numpy.strides import overlaps_itself
-from pullback.autograd.places import Places
-from pullback.core import modes, slots
+from pullback.core import modes
+from pullback.core.array_type import memory_of
 from pullback.core.errors import InplaceError, with_article
-from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray
-from pullback.core.view import Origin, base_of, memory_of
+from pullback.graph.node import port
+from pullback.graph.places import Places
+from pullback.graph.strides import overlaps_itself
+from pullback.graph.view import Origin, base_of
 
 
 def check_inplace(target: Tensor, name: str, records: bool) -> None:
@@ -147,6 +148,5 @@ def _refused_memory(name: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-slots.check_inplace = check_inplace
 for _name in ("resize_", "resize_as_", "set_"):
     setattr(Tensor, _name, _refused_memory(_name))

@@ -1,40 +1,13 @@
-"""Making a gradient fit the place where it enters: summed over broadcast dimensions, real where the input is real."""
+"""A gradient that fits its input: summed over broadcast dimensions, real where the input is real."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pullback.autograd.run import Run
-from pullback.autograd.structural_zeros import Masked, summed_to
-from pullback.core.dispatch import TENSOR
-from pullback.core.errors import GradientError, with_article
+from pullback.core.errors import GradientError
 from pullback.core.familiar import as_list
-from pullback.core.node import Edge, Node
-from pullback.core.tensor import Tensor
 from pullback.core.types import DType, Gradient, Shape
-
-
-def fit(g: Gradient, edge: Edge, node: Node, run: Run | None) -> Gradient:
-    """`g` with the shape and dtype of `edge`, or an error that names the node that produced it."""
-    if type(g) is Masked:
-        return _fit_masked(g, edge, node, run)
-    if not hasattr(g, "shape"):
-        raise GradientError(
-            f"Function {node.name()} returned {with_article(g)} as gradient; expected an array or Tensor of shape "
-            f"{edge._shape}, or None."
-        )
-    ops = TENSOR if isinstance(g, Tensor) else run.ops  # type: ignore[union-attr]  # without a run all are Tensors
-    if g.shape != edge._shape:
-        g = sum_to_shape(g, edge._shape, node, edge, ops)  # type: ignore[arg-type]  # edges lead where it is known
-    if g.dtype != edge._dtype:
-        g = to_dtype(g, edge._dtype, ops)  # type: ignore[arg-type]
-    return g
-
-
-def _fit_masked(g: Masked, edge: Edge, node: Node, run: Run | None) -> Gradient:
-    if g.shape == edge._shape:
-        return Masked(fit(g.value, edge, node, run), g.mask, g.dirty)
-    return summed_to(g, fit(g.cleaned(), edge, node, run), edge._shape)  # type: ignore[arg-type]  # known, of edges
+from pullback.graph.node import Edge, Node
 
 
 def _index_of(edge: Edge, node: Node) -> int | str:

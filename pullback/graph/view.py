@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import modes
-from pullback.core.snapshot import snapshot
+from pullback.core.array_type import memory_of
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
+from pullback.graph.snapshot import snapshot
 
 
 class Origin(NamedTuple):
@@ -48,18 +49,6 @@ def shares_memory(result: RawArray, source: RawArray) -> bool:
         return True  # an array without memory of its own: what a view operator gives is a view, of values
     base = result.base
     return base is not None and (base is source or base is getattr(source, "base", None))
-
-
-def memory_of(data: Any) -> Any:
-    """The array at the bottom of nested tensors and arrays with derivatives of their own."""
-    while type(data) is not ndarray:
-        if isinstance(data, Tensor):
-            data = data._array
-        elif hasattr(data, "values"):
-            data = data.values()
-        else:
-            break
-    return data
 
 
 def base_of(tensor: Tensor) -> Tensor | None:

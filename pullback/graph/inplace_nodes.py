@@ -13,19 +13,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pullback.autograd.inplace_rules import check_use
-from pullback.autograd.places import Places
-from pullback.autograd.replay import Replay
 from pullback.core import modes, slots
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import InplaceError
 from pullback.core.lock import one_thread
-from pullback.core.node import MASKING, Edge, Node, Unpack, node_extra, port
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import Gradient, Version
 from pullback.core.version import counter_of
-from pullback.core.view import base_of, wake_views
+from pullback.graph.inplace_rules import check_use
+from pullback.graph.node import MASKING, Edge, Node, Unpack, node_extra, port
+from pullback.graph.places import Places
+from pullback.graph.replay import Replay
+from pullback.graph.view import base_of, wake_views
 
 
 class CopySlices(Node):
@@ -241,7 +241,5 @@ def _strided(view: Tensor, edge: Edge, places: Places) -> Edge:
     return node
 
 
-slots.rebase_history = rebase_history
 slots.part_from_views = part_from_views
-slots.continue_history = continue_history
 slots.refresh_view = refresh_view

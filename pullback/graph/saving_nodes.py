@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.core.node import Node
-from pullback.core.saved import Released, save_other, watch_output
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
+from pullback.graph.node import Node
+from pullback.graph.saved import Released, save_other, watch_output
 
 
 class SavesSelf(Node):

@@ -1,7 +1,7 @@
 """An operator: what is known of one primitive overload, and how its node is recorded.
 
 How it runs is written elsewhere, once for all: the common case in the closures of `pullback.ops.generated.calls`, one
-for each shape of operators; everything else in `core.dispatch`, `core.mutation` and `core.out`.
+for each shape of operators; everything else in `dispatch.pipeline`, `dispatch.mutation` and `dispatch.out`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from pullback.core.node import MASKING, MultiNode, Node, port, start_multi, start_node
 from pullback.core.tensor import Tensor
-from pullback.core.undifferentiable import not_implemented
+from pullback.graph.node import MASKING, MultiNode, Node, port, start_multi, start_node
+from pullback.graph.undifferentiable import not_implemented
 
 # What a user wrote, by the name of the internal operator that it calls.
 CALLED = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pullback.core import slots
-from pullback.core.operator import BY_KERNEL, Operator
+from pullback.dispatch.operator import BY_KERNEL, Operator
 
 
 class Rule(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from pullback.core.dispatch import NUMPY, TENSOR, OperatorTable, has_table
+from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, has_table
 from pullback.core.tensor import Tensor, wrap
 
 ABOVE = 1 << 30  # a level that no transform reaches

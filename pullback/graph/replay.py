@@ -14,15 +14,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.autograd.fit import sum_to_shape, to_dtype
-from pullback.core import modes, slots
-from pullback.core.dispatch import NUMPY, TENSOR, table_of
+from pullback.core import modes
+from pullback.core.array_type import NUMPY, TENSOR, memory_of, table_of
 from pullback.core.instruments import Instrument
-from pullback.core.node import Edge
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import DType, Gradient, RawArray, Shape
 from pullback.core.version import bump
-from pullback.core.view import ViewStep, live_views, memory_of
+from pullback.graph.fitting import sum_to_shape, to_dtype
+from pullback.graph.node import Edge
+from pullback.graph.view import ViewStep, live_views
 
 Steps: TypeAlias = tuple[ViewStep, ...]
 PutBack: TypeAlias = Callable[[Gradient], Gradient]
@@ -169,7 +169,3 @@ def follow_base(base: Tensor, steps: Steps | None) -> None:
         if extra.steps is not None:
             back = None if steps is None else tuple(s._replace(inverse=not s.inverse) for s in reversed(steps))
             extra.steps = None if back is None else (*back, *extra.steps)
-
-
-slots.spread_write = spread_write
-slots.follow_base = follow_base

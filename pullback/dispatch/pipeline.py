@@ -7,85 +7,24 @@ plain). Everything else comes here: nested tensors, levels mixed, modes, constan
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.array_type import NUMPY, REGISTERED, is_constant, table_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
 from pullback.core.errors import tuple_advice, type_name
 from pullback.core.instruments import run_kernel as run_kernel_watched
 from pullback.core.instruments import run_operator
-from pullback.core.operator import Operator
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
-from pullback.core.view import describe_view, make_view, shares_memory
-
-NUMBERS = frozenset([int, float, complex, bool])
-# What may stand beside a tensor as a constant: Python's and NumPy's numbers, and arrays of these kinds of dtype.
-SCALARS = frozenset([int, float, complex, bool, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
-NUMERIC = "biufc"
-CONSTANTS = SCALARS | {ndarray}
-
-
-class OperatorTable:
-    """Operators by name, as attributes: what formulas, composites and transforms call.
-
-    `kernels` holds, under the names that declarations give, what runs a primitive on this array type: it takes every
-    argument of the schema by position.
-    """
-
-    table_name: str
-    kernels: dict[str, Callable[..., Any]]
-    write_out: Container[Any] = ()  # the kernels, ufuncs apart, that write into the array given as `out`
-    # (operator, its arguments, level) -> arguments: what an array type wants done to Tensors before an operator runs.
-    prepare: Callable[[Operator, Sequence[Any], int], Sequence[Any]] | None = None
-    # (operator's name, target, arguments, level): lets the target of an in-place operator hold what it will compute.
-    make_room: Callable[[str, Tensor, Sequence[Any], int], None] | None = None
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
-
-    def __init__(self, name: str) -> None:
-        self.__dict__.update(table_name=name, kernels={})
-
-    def register(self, functions: Mapping[str, Any]) -> None:
-        """Add a mapping of name to function."""
-        self.__dict__.update(functions)  # plain attributes: no __getattr__, which would slow every formula down
-
-
-NUMPY = OperatorTable("numpy")  # raw ndarrays; filled by pullback.ops
-TENSOR = OperatorTable("tensor")  # Tensors of any level; filled by pullback.ops
-_tables: dict[type, OperatorTable] = {}  # array type -> table, for types that are neither ndarray nor Tensor
-
-
-def register_array_type(array_type: type, table: OperatorTable) -> None:
-    """Let operators on `array_type` (and Tensors around it) run by `table`."""
-    _tables[array_type] = table
-
-
-def has_table(array_type: type) -> bool:
-    """Whether `array_type` was registered: it is neither ndarray nor Tensor, and operators run on it."""
-    return array_type in _tables
-
-
-def table_of(raws: Iterable[Any]) -> OperatorTable:
-    """The table that computes with these raw arguments: that of a registered type, else of Tensors, else NumPy's.
-
-    An array of a registered type belongs to the level at hand, a Tensor beside it to a lower one: a constant for it.
-    """
-    found = NUMPY
-    for raw in raws:
-        if type(raw) in _tables:
-            return _tables[type(raw)]
-        if isinstance(raw, Tensor):
-            found = TENSOR
-    return found
+from pullback.dispatch.operator import Operator
+from pullback.graph.view import describe_view, make_view, shares_memory
 
 
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:
@@ -101,8 +40,10 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
 
 
 def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
-    if _tables:
-        if any(type(x) in _tables for _, x in _array_arguments(op, args)):  # bare, in a formula: what comes is bare too
+    if REGISTERED:
+        if any(
+            type(x) in REGISTERED for _, x in _array_arguments(op, args)
+        ):  # bare, in a formula: what comes is bare too
             return run_kernel(op, args, args)
         args = prepared(op, args)
     if op.view and type(args[0]) is ndarray and args[0].dtype.kind in "biu":
@@ -167,8 +108,8 @@ def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:
     tensors = [x for _, x in _array_arguments(op, args) if isinstance(x, Tensor)]
     level = max((x._level for x in tensors), default=0)
     for x in tensors:
-        if x._level == level and type(x._array) in _tables:
-            prepare = _tables[type(x._array)].prepare
+        if x._level == level and type(x._array) in REGISTERED:
+            prepare = REGISTERED[type(x._array)].prepare
             if prepare is not None:
                 return prepare(op, args, level)
     return args
@@ -244,12 +185,6 @@ def _array_arguments(op: Operator, args: Sequence[Any]) -> Iterator[tuple[str, A
             yield name, x
 
 
-def is_constant(x: Any) -> bool:
-    """Whether `x` may stand beside a tensor as a constant."""
-    kind = type(x)
-    return kind in SCALARS or (kind is ndarray and x.dtype.kind in NUMERIC)
-
-
 def _sequence(op: Operator, name: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)) or (isinstance(value, Tensor) and value.ndim):
         return value
@@ -303,7 +238,7 @@ def _lower(x: Any, level: int) -> tuple[Any, Any]:
         return x._array, x
     raw: RawArray = x
     # A constant at its own level too: the kernel may as well see the array; not so one with rules of that level.
-    while isinstance(raw, Tensor) and not raw._requires_grad and type(raw._array) not in _tables:
+    while isinstance(raw, Tensor) and not raw._requires_grad and type(raw._array) not in REGISTERED:
         raw = raw._array
     return raw, lift(x, level, raw)
 
@@ -350,7 +285,7 @@ def _finish(
 
 def wrap_result(raw: Any, level: int) -> Tensor:
     """A fresh tensor around what a kernel returned; NumPy's scalars become 0-d arrays."""
-    if type(raw) is not ndarray and not isinstance(raw, Tensor) and type(raw) not in _tables:
+    if type(raw) is not ndarray and not isinstance(raw, Tensor) and type(raw) not in REGISTERED:
         raw = np.asarray(raw)
     return wrap(raw, level)
 
@@ -376,11 +311,6 @@ def explained_call(
     from pullback.core import misuse
 
     return misuse.explained_call(name, function, args, kwargs, error)
-
-
-def attribute(x: Any, name: str) -> Any:
-    """The shape, ndim, dtype or size of an argument that may be a number."""
-    return getattr(x if isinstance(x, Tensor) else np.asarray(x), name)
 
 
 def created(out: Any, device: Any, requires_grad: bool) -> Tensor:

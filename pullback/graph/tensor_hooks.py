@@ -9,8 +9,8 @@ from typing import Any
 from pullback.core.errors import GradientError
 from pullback.core.hook_dict import HookDict, RemovableHandle, hooks_in
 from pullback.core.named import named
-from pullback.core.node import Node, node_extra
 from pullback.core.tensor import Tensor, extra_of
+from pullback.graph.node import Node, node_extra
 
 
 @named("Tensor.register_hook", "Tensor self, callable hook")

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.arrays.numpy.strides import storage_positions
-from pullback.autograd.fit import to_dtype
+from pullback.core.array_type import memory_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import ndarray
 from pullback.core.types import Gradient, Shape
-from pullback.core.view import memory_of
+from pullback.graph.fitting import to_dtype
+from pullback.graph.strides import storage_positions
 
 Geometry: TypeAlias = tuple[Shape, Shape, int]  # shape, strides and offset, in elements
 PutBack: TypeAlias = Callable[[Gradient], Gradient]

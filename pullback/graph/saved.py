@@ -4,7 +4,7 @@ A node keeps an input in two of its slots, the Tensor itself (`saved_x`) and its
 output it keeps as data with the version counter, because the Tensor would point back at the node and make a cycle.
 Numbers are kept as they are, and so are ndarrays of floating numbers, which may be as large as a data set. Of ndarrays
 that hold indices, masks or labels, which have no version to tell of a later change, a copy is kept (see
-`core.snapshot`). So saving makes no object but these copies and the counter of a saved output, and a graph of a
+`graph.snapshot`). So saving makes no object but these copies and the counter of a saved output, and a graph of a
 million nodes stays light for the garbage collector.
 """
 
@@ -18,12 +18,12 @@ import numpy as np
 
 from pullback.core import slots
 from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
-from pullback.core.node import Edge, Node, Port
-from pullback.core.packed import Packed, recorded_at, slot_name
-from pullback.core.snapshot import copy_of
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter
+from pullback.graph.node import Edge, Node, Port
+from pullback.graph.packed import Packed, recorded_at, slot_name
+from pullback.graph.snapshot import copy_of
 
 
 class Released:

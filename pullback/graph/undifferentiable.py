@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from pullback.core.node import MultiNode, Node, Unpack, port, start_multi, start_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
+from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
 
 
 class DerivativeNotImplementedError(NotImplementedError):

@@ -1,8 +1,8 @@
-"""In-place operators: writing into the memory of a tensor that exists already (`core.out` has `out=`).
+"""In-place operators: writing into the memory of a tensor that exists already (`dispatch.out` has `out=`).
 
 An in-place operator on `self` runs the out-of-place operator's kernel, writes the result into `self`, moves the
 version, and makes the new node the function of `self`. Where that is not allowed, and what it means for views, is
-autograd's business: see `core.slots`.
+the business of the graph: see `graph.inplace_rules` and `graph.inplace_nodes`.
 """
 
 from __future__ import annotations
@@ -14,26 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import modes, slots
-from pullback.core.dispatch import (
-    NUMPY,
-    flat_arguments,
-    has_table,
-    is_constant,
-    prepared,
-    raw_arguments,
-    run_kernel,
-    survey,
-    table_of,
-)
+from pullback.core import modes
+from pullback.core.array_type import NUMPY, has_table, is_constant, table_of
 from pullback.core.errors import DtypeError, InplaceError, OperatorError, type_name
 from pullback.core.instruments import Instrument, run_operator
-from pullback.core.node import port
-from pullback.core.operator import OPERATORS, Operator
-from pullback.core.outer_levels import apart_from, constant_part, hold_outer_levels
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import bump, counter_of
+from pullback.dispatch.operator import OPERATORS, Operator
+from pullback.dispatch.outer_levels import apart_from, constant_part, hold_outer_levels
+from pullback.dispatch.pipeline import flat_arguments, prepared, raw_arguments, run_kernel, survey
+from pullback.graph.inplace_nodes import rebase_history
+from pullback.graph.inplace_rules import check_inplace
+from pullback.graph.node import port
+from pullback.graph.replay import spread_write
 
 
 def inplace(op: Operator, args: Sequence[Any]) -> Any:
@@ -148,7 +142,7 @@ def _prepare(op: Operator, args: Sequence[Any], name: str) -> tuple[Tensor, int,
     wanted = any(t._requires_grad and t._level == level for t in tensors)
     wanted = wanted and target._array.dtype.kind in "fc"  # whole numbers have no derivative
     records = op.record is not None and wanted and modes.current().records(level)
-    slots.check_inplace(target, name, records)
+    check_inplace(target, name, records)
     for instrument in modes.current().instruments:
         instrument.mutating(target, op.name)
     return target, level, records
@@ -206,7 +200,7 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
             data.assign(op.inplace_name, result)
             return
         target._array = result  # an array without memory of its own (a tracer) is replaced
-        slots.spread_write(target)
+        spread_write(target)
         return
     write_array(op.inplace_name, data, result)
 
@@ -258,7 +252,7 @@ def _record(op: Operator, target: Tensor, given: Sequence[Any]) -> None:
     out._counter = counter_of(target)
     op.record(out, *given)  # type: ignore[misc]  # where there is none nothing is recorded
     before = given[op.tensors[0][0]]
-    slots.rebase_history(target, out._fn, before._fn, op.inplace_name)
+    rebase_history(target, out._fn, before._fn, op.inplace_name)
     for instrument in modes.current().instruments:  # last: one that raises must not leave a write that no node knows of
         instrument.recorded(out._fn.node(), target._level)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from pullback.core import modes
 from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
-from pullback.core.node import Edge, Node, saved_slots
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import Counter, counter_of
+from pullback.graph.node import Edge, Node, saved_slots
 
 
 class Packed:

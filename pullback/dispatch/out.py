@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.dispatch import flat_arguments, raw_arguments, run_kernel, survey
 from pullback.core.errors import GradientError, OperatorError, type_name
-from pullback.core.mutation import copy_into, run_watched, write_result
-from pullback.core.operator import Operator
 from pullback.core.tensor import Tensor
 from pullback.core.version import bump
+from pullback.dispatch.mutation import copy_into, run_watched, write_result
+from pullback.dispatch.operator import Operator
+from pullback.dispatch.pipeline import flat_arguments, raw_arguments, run_kernel, survey
 
 
 def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
