@@ -122,7 +122,9 @@ class Facts:
         if len({out.ndim for _, out in pairs}) == 1 and all(out.ndim == 0 for _, out in pairs):
             return "shape ()" if any(t.ndim for call, _ in pairs for t in call.tensors) else ""
         first = parameter(self.schema.args[0].name) if self.schema.args else ""
-        if all(isinstance(call.given.get(first), Tensor) and call.given[first].shape == out.shape for call, out in pairs):
+        if all(
+            isinstance(call.given.get(first), Tensor) and call.given[first].shape == out.shape for call, out in pairs
+        ):
             return f"the shape of `{first}`"
         if all(call.tensors and out.shape == _broadcast(call.tensors) for call, out in pairs):
             return "the shape to which the arguments broadcast"

@@ -143,4 +143,3 @@ def _written(text):
     if "Tensor" in used and "from pullback.core.tensor import Tensor" not in body:
         lines.append("from pullback.core.tensor import Tensor")
     return formatted("\n".join([*lines, "", body, ""]), stub=True)
-

@@ -1,4 +1,4 @@
-"""Declaration, derivative, vocabulary and what was found by trying -> the documentation of an operator, in numpydoc form."""
+"""Declaration, derivative, vocabulary and what trying it found -> an operator's documentation, in numpydoc form."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pullback.codegen.model import (
     NON_DIFFERENTIABLE,
     NOT_IMPLEMENTED,
     Derivative,
+    Marker,
     NativeFunction,
     Registry,
 )
@@ -32,7 +33,9 @@ class Found:
     """What the records and trying the operator say of it; empty where they say nothing."""
 
     dtypes: str = ""  # of the tensors that it takes
-    returns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # text by output; "" for the only one
+    returns: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({})
+    )  # text by output; "" for the only one
     raises: Sequence[tuple[str, str]] = ()
     limits: Sequence[str] = ()
     differentiable: bool | None = None
@@ -51,7 +54,9 @@ class Vocabulary:
 class Page:
     """The documentation of one operator, all its overloads together."""
 
-    def __init__(self, overloads: Sequence[NativeFunction], registry: Registry, words: Vocabulary, found: Found) -> None:
+    def __init__(
+        self, overloads: Sequence[NativeFunction], registry: Registry, words: Vocabulary, found: Found
+    ) -> None:
         self.overloads, self.registry, self.words, self.found = overloads, registry, words, found
         self.first = overloads[0]
         home = self.first.python_module or ""
@@ -92,7 +97,9 @@ class Page:
         if len(self.overloads) == 1 or len(set(texts)) == 1 or "summary" in self.own:
             return _filled(_capital(self.own.get("summary", texts[0])))
         forms = [signature_text(shown_parameters(native, self.registry)) for native in self.overloads]
-        lines = [f"{self.name}{form}\n{_filled('    ' + _capital(t), '    ')}" for form, t in zip(forms, texts, strict=True)]
+        lines = [
+            f"{self.name}{form}\n{_filled('    ' + _capital(t), '    ')}" for form, t in zip(forms, texts, strict=True)
+        ]
         return "\n\n".join([_filled(_capital(texts[0])), "Forms of the call:", *lines])
 
     def _parameters(self) -> list[str]:
@@ -115,7 +122,7 @@ class Page:
 
     def _is_main(self, shown: Shown) -> bool:
         tensors = [p.name for p in self.parameters if p.arg.type.is_tensor]
-        return shown.name in ("input", tensors[0]) or "pointwise" in self.first.tags and shown.name != "out"
+        return shown.name in ("input", tensors[0]) or ("pointwise" in self.first.tags and shown.name != "out")
 
     def _types(self, shown: Shown) -> list[Type]:
         args = [arg for native in self.overloads for arg in native.schema.args if parameter(arg.name) == shown.name]
@@ -174,19 +181,23 @@ class Page:
         return [_entry(kind, single)]
 
     def _raises(self) -> list[str]:
-        entries = dict(self.own.get("raises", {}))
-        pairs = [*entries.items(), *((e, t) for e, t in self.found.raises if t not in entries.values())]
+        own = dict(self.own.get("raises", {}))
+        pairs = [*own.items(), *((e, t) for e, t in self.found.raises if t not in own.values())]
         by_error: dict[str, list[str]] = {}
         for error, text in pairs:
             by_error.setdefault(error, []).append(text)
-        return ["\n".join([error, *(_filled("    " + text, "    ") for text in texts)]) for error, texts in by_error.items()]
+        return [
+            "\n".join([error, *(_filled("    " + text, "    ") for text in texts)]) for error, texts in by_error.items()
+        ]
 
     # -- notes -----------------------------------------------------------------------------------------------
     def _notes(self) -> list[str]:
         notes = [_filled(note) for note in self._lines("notes")]
         notes += self._derivatives()
         if self.found.limits:
-            notes.append("At special points:\n\n" + "\n".join(_filled(f"- {limit}", "  ") for limit in self.found.limits))
+            notes.append(
+                "At special points:\n\n" + "\n".join(_filled(f"- {limit}", "  ") for limit in self.found.limits)
+            )
         return notes
 
     def _lines(self, key: str) -> list[str]:
@@ -204,47 +215,23 @@ class Page:
         return []
 
     def _formulas(self, derivative: Derivative, named: bool) -> list[str]:
-        native = derivative.native
-        lines, unknown, without, formulas = [], [], [], []
-        for given in derivative.formulas:
-            names = [parameter(name) for name in given.inputs]
-            if isinstance(given.formula, Formula):
-                formulas.append(given.formula)
-                lines.append(f"{', '.join(f'grad_{name}' for name in names)} = {readable(given.formula.text)}")
-            elif given.formula is NOT_IMPLEMENTED:
-                unknown += names
-            elif given.formula is NON_DIFFERENTIABLE:
-                without += names
-        sentences = []
-        for output, tangent in derivative.tangents.items():
-            if isinstance(tangent, Formula):
-                formulas.append(tangent)
-                lines.append(f"{output}_t = {readable(tangent.text)}")
-            elif tangent == AUTO_ELEMENT_WISE:
-                sentences.append("jvp: the tangent times the slope by which the vjp multiplies (without conj).")
-            elif tangent == AUTO_LINEAR:
-                sentences.append("jvp: the operator is linear, so it is applied to the tangent.")
-            elif tangent is NOT_IMPLEMENTED:
-                sentences.append("The jvp is not implemented.")
+        vjp, jvp = _vjp(derivative), _jvp(derivative)
         parts = []
-        if lines:
-            form = f" of {self.name}{signature_text(shown_parameters(native, self.registry))}" if named else ""
-            parts.append(f"{_legend(lines, form)}::\n\n" + "\n".join(_code(line) for line in lines))
-        parts += [_filled(" ".join(sentences))] if sentences else []
-        if explained := self._helpers(formulas):
+        if lines := [*vjp.lines, *jvp.lines]:
+            form = signature_text(shown_parameters(derivative.native, self.registry))
+            legend = _legend(vjp, jvp, f" of {self.name}{form}" if named else "")
+            parts.append(f"{legend}::\n\n" + "\n".join(_code(line) for line in lines))
+        parts += [_filled(" ".join(jvp.sentences))] if jvp.sentences else []
+        if explained := self._helpers([*vjp.formulas, *jvp.formulas]):
             parts.append(explained)
-        if unknown:
-            parts.append(f"The derivative with respect to {_listed(unknown)} is not implemented.")
-        if without:
-            parts.append(f"No gradient goes to {_listed(without)}.")
-        return parts
+        return parts + vjp.sentences
 
     def _helpers(self, formulas: Iterable[Formula]) -> str:
         used = sorted({name for formula in formulas for name in formula.helpers})
         said = [(name, self.words.helpers[name]) for name in used if self.words.helpers.get(name)]
         if not said:
             return ""
-        return "There:\n\n" + "\n".join(_filled(f"- `{name}`: {text}", "  ") for name, text in said)
+        return "There\n\n" + "\n".join(_filled(f"- `{name}`: {text}", "  ") for name, text in said)
 
 
 def readable(formula: str) -> str:
@@ -253,21 +240,75 @@ def readable(formula: str) -> str:
     return re.sub(r"\bself(_t)?\b", lambda found: f"input{found[1] or ''}", text)
 
 
-def _legend(lines: Sequence[str], form: str) -> str:
+@dataclass
+class _Rules:
+    """What an entry of derivatives.yaml says: formulas, their lines, and sentences."""
+
+    lines: list[str] = field(default_factory=list)
+    formulas: list[Formula] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+
+def _vjp(derivative: Derivative) -> _Rules:
+    rules = _Rules()
+    others: dict[Marker, list[str]] = {NOT_IMPLEMENTED: [], NON_DIFFERENTIABLE: []}
+    for given in derivative.formulas:
+        names = [parameter(name) for name in given.inputs]
+        if isinstance(given.formula, Formula):
+            rules.formulas.append(given.formula)
+            rules.lines.append(f"{', '.join(f'grad_{name}' for name in names)} = {readable(given.formula.text)}")
+        else:
+            others[given.formula] += names
+    if unknown := others[NOT_IMPLEMENTED]:
+        rules.sentences.append(f"The derivative with respect to {_listed(unknown)} is not implemented.")
+    if without := others[NON_DIFFERENTIABLE]:
+        rules.sentences.append(f"No gradient goes to {_listed(without)}.")
+    return rules
+
+
+def _jvp(derivative: Derivative) -> _Rules:
+    rules = _Rules()
+    for output, tangent in derivative.tangents.items():
+        if isinstance(tangent, Formula):
+            rules.formulas.append(tangent)
+            rules.lines.append(f"{output}_t = {readable(tangent.text)}")
+        elif tangent == AUTO_ELEMENT_WISE:
+            rules.sentences.append("jvp: the tangent times the slope by which the vjp multiplies (without conj).")
+        elif tangent == AUTO_LINEAR:
+            rules.sentences.append("jvp: the operator is linear, so it is applied to the tangent.")
+        elif tangent is NOT_IMPLEMENTED:
+            rules.sentences.append("The jvp is not implemented.")
+    rules.sentences = list(dict.fromkeys(rules.sentences))
+    return rules
+
+
+def _legend(vjp: _Rules, jvp: _Rules, form: str) -> str:
     """What the names in the formulas mean."""
-    has_vjp = any(line.startswith("grad_") for line in lines)
-    has_jvp = any(re.match(r"\w+_t = ", line) for line in lines)
-    kinds = " and ".join([*(["vjp"] if has_vjp else []), *(["jvp"] if has_jvp else [])])
-    names = [*(["`grad` for the cotangent of the result"] if has_vjp else [])]
-    names += ["`x_t` for the tangent of `x`"] if has_jvp else []
-    return _filled(f"{kinds}{form}, with {' and '.join(names)}")
+    kinds, names = [], []
+    if vjp.lines:
+        kinds.append("vjp")
+        several = any("grads[" in line for line in vjp.lines)
+        names.append(
+            "`grads` for the cotangents of the results" if several else "`grad` for the cotangent of the result"
+        )
+    if jvp.lines:
+        kinds.append("jvp")
+        names.append("`x_t` for the tangent of `x`")
+    return _filled(f"{' and '.join(kinds)}{form}, with {' and '.join(names)}")
 
 
 def _code(line: str) -> str:
     """A formula, indented; one that is too long goes on below."""
     if len(line) <= _WIDTH - 4:
         return f"    {line}"
-    return fill(line, _WIDTH, initial_indent="    ", subsequent_indent="        ", break_long_words=False, break_on_hyphens=False)
+    return fill(
+        line,
+        _WIDTH,
+        initial_indent="    ",
+        subsequent_indent="        ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _entry(head: str, text: str) -> str:
@@ -287,8 +328,10 @@ def _said(text: str) -> str:
 def _capital(text: str) -> str:
     """The text with a capital, unless it begins with a name or a formula."""
     word = re.match(r"[a-z]+\b(?![(_.\d])", text)
-    plain = word is not None and word[0] not in ("input", "abs", "out", "exp", "log", "real") and not re.match(
-        r"\w+ [-+*/<=>|&^!~]", text
+    plain = (
+        word is not None
+        and word[0] not in ("input", "abs", "out", "exp", "log", "real")
+        and not re.match(r"\w+ [-+*/<=>|&^!~]", text)
     )
     return text[:1].upper() + text[1:] if plain else text
 

@@ -1,4 +1,4 @@
-"""Declarations -> stubs: what a type checker and an editor know of the operators, a definition for each form of call."""
+"""Declarations -> stubs: what a type checker and an editor know of operators, a definition for each form of call."""
 
 from __future__ import annotations
 

@@ -177,6 +177,7 @@ class AttachedMethods:
     def __complex__(self) -> PyComplex: ...
 
     # -- NumPy's and DLPack's protocols ------------------------------------------------------------------------
+    __array_priority__: PyFloat
     def __array__(self, dtype: Any = None, copy: Bool | None = None) -> np.ndarray[Any, Any]: ...
     def __array_ufunc__(
         self,

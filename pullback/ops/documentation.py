@@ -1,8 +1,8 @@
 """The operators' documentation: text files in `generated/docs`, written by tools/documentation.py, one an area.
 
-A file has a page for each operator, a form feed between two. A page has pieces, a vertical tab between two: its home and
-name, the declarations of its overloads, and, of a public one, the signature and the documentation, then the same for
-the form in place if there is one. Nothing looks into the texts at import: cutting out hundreds takes a millisecond.
+A file has a page for each operator, a form feed between two. A page has pieces, a vertical tab between two: its home
+and name, the declarations of its overloads, and, of a public one, the signature and the documentation, then the same
+for the form in place if there is one. Nothing looks into the texts at import: cutting out hundreds takes a millisecond.
 """
 
 import os

@@ -19,7 +19,7 @@ def tensors() -> Tensor:
     kind: np.dtype[Any] = x.dtype
     number: float = x.sum().item()
     array: np.ndarray[Any, Any] = x.detach().numpy()
-    assert shape == (2, 2) and count == 4 and kind == pb.float64 and number == 10.0 and array.shape == shape
+    assert (*shape, count, kind, number, *array.shape) == (2, 2, 4, pb.float64, 10.0, 2, 2)
     return x @ zeros.to(pb.float64) + pb.arange(2) * 2 - np.ones(2) / x[0]
 
 
