@@ -1,10 +1,10 @@
 """What trying an operator on its records says of it: shapes, dtypes, errors, limits, and an example."""
 
 import ast
+import dataclasses
 import io
 import re
 from contextlib import redirect_stderr
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def records():
     return found
 
 
-@dataclass
+@dataclasses.dataclass
 class Call:
     """One call that worked: what was given by parameter, the tensors in it, and what came."""
 
@@ -47,11 +47,12 @@ class Facts:
         self.name, self.overloads, self.own = name, overloads, own
         # Records with a call of their own, or of the form in place, try something else.
         leaf = name.rpartition(".")[2]
-        self.infos = [
-            info for info in infos
-            if info.call is None and info.observe is None and (not info.name.endswith("_") or leaf.endswith("_"))
-        ]  # fmt: skip
+        own = [info for info in infos if info.call is None and (not info.name.endswith("_") or leaf.endswith("_"))]
+        self.infos = [dataclasses.replace(info, observe=None) for info in own]
+        self.is_free = any(info.observe is not None for info in own)  # to choose signs or phases
         self.schema = overloads[0].schema
+        tensors = [parameter(arg.name) for arg in self.schema.args if arg.type.is_tensor]
+        self.main = "input" if "input" in tensors else next(iter(tensors), "")
         self.calls = [call for info in self.infos for call in self._calls(info)]
 
     def found(self):
@@ -82,7 +83,8 @@ class Facts:
     def _dtypes(self):
         if not self.calls or not any(call.tensors for call in self.calls):
             return ""
-        first = {call.tensors[0].dtype for call in self.calls if call.tensors}
+        tensors = [call.given.get(self.main) for call in self.calls if isinstance(call.given.get(self.main), Tensor)]
+        first = {t.dtype for t in tensors or [call.tensors[0] for call in self.calls if call.tensors]}
         if not first & {F8, C16}:
             return "whole numbers or bools" if first <= {I8, np.dtype(bool)} else ""
         if I8 in first:
@@ -94,20 +96,27 @@ class Facts:
         if not results:
             return {}
         if all(isinstance(result, Tensor) for result in results):
-            return {"": self._said([(call, call.result) for call in self.calls])}
+                pairs = [(call, call.result) for call in self.calls]
+            return {"": self._said(pairs, shapes=len(self.overloads) == 1 or "pointwise" in self.overloads[0].tags)}
+        if all(isinstance(result, tuple) and not hasattr(result, "_fields") for result in results):
+            pairs = [(call, out) for call in self.calls for out in call.result if isinstance(out, Tensor)]
+            return {"": self._said(pairs, shapes=False).replace("It is a view: it shares", "Views: they share")}
         named = [call for call in self.calls if hasattr(call.result, "_fields")]
         if named:
             fields = named[0].result._fields
-            return {f: self._said([(call, getattr(call.result, f)) for call in named], shapes=False) for f in fields}
+            return {f: self._said([(call, getattr(call.result, f)) for call in named]) for f in fields}
         return {}
 
     def _said(self, pairs, shapes=True):
         """Shape, dtype and memory of a result, as far as one sentence is true of all calls."""
         shape = self._shape(pairs) if shapes else ""
-        dtype = _dtype_text(pairs)
-        parts = [shape, dtype]
-        text = " and ".join(filter(None, parts))
-        text = f"Of {text}." if text else ""
+        dtype = _dtype_text(pairs, self.main)
+        own = f"the dtype of `{self.main}`"
+        if shape == f"the shape of `{self.main}`" and dtype.startswith(own):
+            text = f"Of {shape} and its dtype{dtype.removeprefix(own)}."
+        else:
+            text = " and ".join(filter(None, [shape, dtype]))
+            text = f"Of {text}." if text else ""
         view = self._memory(pairs) if self.overloads[0].is_view else ""
         return " ".join(filter(None, [text, view]))
 
@@ -145,8 +154,8 @@ class Facts:
             return None
         for call in self.calls:
             for out in _flat(call.result):
-                if isinstance(out, Tensor) and out.dtype.kind in "fc" and call.dtype.kind in "fc":
-                    known = bool(known)
+                if isinstance(out, Tensor) and call.tensors and call.dtype.kind in "fc":
+                    known = False
         for info in self.infos:
             for dtype in (d for d in info.dtypes if d.kind in "fc"):
                 for sample in info.samples_for(dtype)[:3]:
@@ -171,11 +180,29 @@ class Facts:
             error = _error(self._function(), call.given | {"dim": 97})
             if error in ("IndexError", "ValueError", "RuntimeError"):
                 found.append((error, "`dim` is out of range."))
+        found += self._refused_dtypes()
         several = [arg for arg in self.schema.args if arg.type.is_tensor and not arg.kwarg_only]
         if "pointwise" in self.overloads[0].tags and len(several) == 2 and not self.overloads[0].is_mutating:
             given = {parameter(a.name): pb.ones(n) for a, n in zip(several, (2, 3), strict=True)}
-            if (error := _error(self._function(), given)) is not None and error == "RuntimeError":
+            if (error := _error(self._function(), given)) == "RuntimeError":
                 found.append((error, "The shapes do not broadcast."))
+        return found
+
+    def _refused_dtypes(self):
+        """Errors for dtypes of the first tensor that no record has."""
+        call = next((call for call in self.calls if isinstance(call.given.get("input"), Tensor)), None)
+        tried = {call.given["input"].dtype for call in self.calls if isinstance(call.given.get("input"), Tensor)}
+        if call is None or F8 not in tried or self.overloads[0].is_mutating:
+            return []
+        found = []
+        for dtype, text in ((C16, "`input` is complex."), (I8, "`input` holds whole numbers.")):
+            if dtype not in tried:
+                given = {
+                    k: x.to(dtype) if isinstance(x, Tensor) and x.dtype == call.dtype else x
+                    for k, x in call.given.items()
+                }
+                error = _error(self._function(), given)
+                found += [(error, text)] if error in ("TypeError", "RuntimeError", "ValueError") else []
         return found
 
     def _function(self):
@@ -190,7 +217,7 @@ class Facts:
             at += "".join(f", {n} = {_brief(x)}" for n, x in limit.kwargs.items())
             said = [f"value {_brief(limit.value)}"] if limit.value is not None else []
             said += [f"gradient {_brief(limit.grad[0] if len(limit.grad) == 1 else limit.grad)}"] if limit.grad else []
-            text = f"{at}: {', '.join(said)}. {limit.because[:1].upper()}{limit.because[1:].rstrip('.')}."
+            text = f"{at}: {', '.join(said)}. {_capital(limit.because).rstrip('.')}."
             if said and len(text) <= 180 and limit.because not in reasons and len(texts) < 5:
                 reasons.add(limit.because)
                 texts.append(re.sub(r"\bself\b", "input", text))
@@ -200,6 +227,8 @@ class Facts:
     def _example(self):
         if "example" in self.own:
             return run_example(self.own["example"])
+        if self.is_free:
+            return ""
         candidates = (example for info in self.infos for example in self._candidates(info))
         return min(candidates, key=_plainness, default="")
 
@@ -310,37 +339,49 @@ def _broadcast(tensors):
         return None
 
 
-def _dtype_text(pairs):
+def _dtype_text(pairs, main):
     """The rule for the dtype that all these results follow, or ""."""
     given = [(call, out.dtype) for call, out in pairs]
-    if any(call.given.get("dtype") is not None for call, _ in given):
+    chosen = any(call.given.get("dtype") is not None for call, _ in given)
+    if chosen:
         given = [(call, dtype) for call, dtype in given if call.given.get("dtype") is None]
     kinds = {dtype for _, dtype in given}
+    if not any(call.tensors for call, _ in given):
+        return "dtype float64, unless `dtype` says otherwise" if chosen and kinds == {F8} else ""
     if len(kinds) == 1 and (kinds <= {np.dtype(bool)} or len({call.dtype for call, _ in given}) > 1):
         return f"dtype {kinds.pop()}"
-    pairs = [(_promoted(call), dtype) for call, dtype in given]
-    if not pairs or any(start is None for start, _ in pairs):
-        return ""
+    one = [(call.given.get(main), dtype) for call, dtype in given]
+    if all(isinstance(x, Tensor) for x, _ in one):
+        text = _changes([(x.dtype, dtype) for x, dtype in one])
+        if text is not None:
+            return f"the dtype of `{main}`{text}"
+    several = [(_promoted(call), dtype) for call, dtype in given]
+    if all(start is not None for start, _ in several):
+        text = _changes(several)
+        if text is not None:
+            return f"the dtype to which theirs promote{text}"
+    return ""
+
+
+# What becomes of one dtype where another stays, and what to say of it.
+_CHANGES = {
+    (I8, F8): "float64 for whole numbers", (C16, F8): "real for complex numbers", (F8, C16): "complex for real numbers",
+    (I8, C16): "complex for real numbers",
+}  # fmt: skip
+
+
+def _changes(pairs):
+    """What a result's dtype is where it is not the one given, in words; None where there is no rule."""
     becomes = {}
     for start, end in pairs:
         if becomes.setdefault(start, end) != end:
-            return ""
+            return None
     if not becomes.keys() & {F8, C16}:
-        return ""
-    several = any(len(call.tensors) > 1 for call, _ in given)
-    text = "the dtype to which theirs promote" if several else "the dtype of `input`"
-    if not several and any(parameter(n) not in call.given for call, _ in given for n in ("self",)):
-        return ""
-    for start, end in becomes.items():
-        if start == end:
-            continue
-        if (start, end) == (I8, F8):
-            text += ", float64 for whole numbers"
-        elif (start, end) == (C16, F8):
-            text += ", the real one for complex numbers"
-        else:
-            return ""
-    return text
+        return None
+    other = {pair for pair in becomes.items() if pair[0] != pair[1] and pair[0].itemsize >= 8}
+    if not other <= _CHANGES.keys():
+        return None
+    return "".join(dict.fromkeys(f"; {text}" for pair, text in _CHANGES.items() if pair in other))
 
 
 def _promoted(call):
@@ -386,6 +427,11 @@ def _literal(value):
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return f"pb.{np.dtype(value)}"
     return None
+
+
+def _capital(text):
+    """The text with a capital, unless it begins with a name."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,.]", text) else text
 
 
 def _brief(value):

@@ -81,8 +81,8 @@ class Page:
     def inplace_text(self) -> str:
         """The docstring of the form that writes into its first argument."""
         return (
-            f"`{self.name}`, written into `input`, which is returned.\n\n{self.summary()}\n\n"
-            f"The arguments are those of `{self.called}`.\n\n"
+            f"`{self.called}` in place: the result is written into `input`, which is returned.\n\n"
+            f"{self._first_paragraph()}\n\nThe arguments are those of `{self.called}`.\n\n"
             "Raises\n------\nRuntimeError\n    `input` is a leaf that requires grad, or a view that may not be "
             "written into, while\n    gradients are recorded; or the result does not fit its shape or dtype."
         )
@@ -94,19 +94,27 @@ class Page:
     def summary(self) -> str:
         """What it computes, and the forms of the call if there are several."""
         texts = [_said(native.doc or f"{native.name}.") for native in self.overloads]
-        if len(self.overloads) == 1 or len(set(texts)) == 1 or "summary" in self.own:
-            return _filled(_capital(self.own.get("summary", texts[0])))
+        if len(self.overloads) == 1 or len(set(texts)) == 1:
+            return self._first_paragraph()
         forms = [signature_text(shown_parameters(native, self.registry)) for native in self.overloads]
         lines = [
             f"{self.name}{form}\n{_filled('    ' + _capital(t), '    ')}" for form, t in zip(forms, texts, strict=True)
         ]
-        return "\n\n".join([_filled(_capital(texts[0])), "Forms of the call:", *lines])
+        return "\n\n".join([self._first_paragraph(), "Forms of the call:", *lines])
+
+    def _first_paragraph(self) -> str:
+        """The summary of the first overload, its first sentence in a paragraph of its own."""
+        text = _capital(_said(self.own.get("summary", self.first.doc or f"{self.first.name}.")))
+        first, _, rest = " ".join(text.split()).partition(". ")
+        return "\n\n".join(_filled(part) for part in ([f"{first}.", rest] if rest else [text]))
 
     def _parameters(self) -> list[str]:
         return [self._parameter(shown) for shown in self.parameters]
 
     def _parameter(self, shown: Shown) -> str:
-        types = [self._type(t) for t in self._types(shown)]
+        types = ["Tensor"] if shown.name == "out" else [self._type(t) for t in self._types(shown)]
+        if shown.name == "out" and any(len(native.schema.returns) > 1 for native in self.overloads):
+            types.append("tuple of Tensors")
         kind = " or ".join(dict.fromkeys(types))
         if shown.arg.type.is_tensor and self._is_main(shown) and self.found.dtypes:
             kind += f", {self.found.dtypes}"
@@ -117,12 +125,14 @@ class Page:
         elif shown.default and shown.kind != "variadic":
             kind += f", default {shown.default}"
         name = f"*{shown.name}" if shown.kind == "variadic" else shown.name
+        if shown.kind == "variadic":
+            kind = "Tensors, or one sequence of them" if shown.arg.type.is_tensor_list else "int, or one tuple of int"
         text = self._meaning(shown)
         return f"{name} : {kind}" + (f"\n{_filled('    ' + text, '    ')}" if text else "")
 
     def _is_main(self, shown: Shown) -> bool:
         tensors = [p.name for p in self.parameters if p.arg.type.is_tensor]
-        return shown.name in ("input", tensors[0]) or ("pointwise" in self.first.tags and shown.name != "out")
+        return shown.name == ("input" if "input" in tensors else tensors[0])
 
     def _types(self, shown: Shown) -> list[Type]:
         args = [arg for native in self.overloads for arg in native.schema.args if parameter(arg.name) == shown.name]
@@ -152,7 +162,9 @@ class Page:
                 "Write one under `parameters:`, or under those of this operator",
             )  # fmt: skip
         if isinstance(entry, Mapping):
-            kinds = [str(t) for t in self._types(shown)]
+            like = ["like"] if any(arg.type.is_tensor for arg in self.first.schema.args) else []
+            area = [*like, self.first.area] if self.first.area in ("creation", "random") else []
+            kinds = [*area, *(str(t) for t in self._types(shown))]
             entry = next((entry[kind] for kind in kinds if kind in entry), None) or entry.get("else", "")
         return _said(str(entry))
 
@@ -231,7 +243,7 @@ class Page:
         said = [(name, self.words.helpers[name]) for name in used if self.words.helpers.get(name)]
         if not said:
             return ""
-        return "There\n\n" + "\n".join(_filled(f"- `{name}`: {text}", "  ") for name, text in said)
+        return "Functions in the formulas:\n\n" + "\n".join(_filled(f"- `{name}`: {text}", "  ") for name, text in said)
 
 
 def readable(formula: str) -> str:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys as _sys
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING, Any
 
 from pullback.core.absent import absent as _absent
 from pullback.func.gradient import grad, value_and_grad
 from pullback.ops.tables import PUBLIC as _HOMES
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from pullback.func.forward import jvp
 
 __all__ = ["grad", "jvp", "value_and_grad"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name == "jvp":  # arrays with tangents come with it, so only when it is wanted
         return _import_module(f"{__name__}.forward").jvp
     raise _absent(_sys.modules[__name__], name, _HOMES)
