@@ -96,7 +96,7 @@ class Facts:
         if not results:
             return {}
         if all(isinstance(result, Tensor) for result in results):
-                pairs = [(call, call.result) for call in self.calls]
+            pairs = [(call, call.result) for call in self.calls]
             return {"": self._said(pairs, shapes=len(self.overloads) == 1 or "pointwise" in self.overloads[0].tags)}
         if all(isinstance(result, tuple) and not hasattr(result, "_fields") for result in results):
             pairs = [(call, out) for call in self.calls for out in call.result if isinstance(out, Tensor)]
