@@ -145,8 +145,8 @@ class Facts:
         tried = [(call, out) for call, out in pairs if out.numel() and call.tensors]
         shared = [np.shares_memory(call.tensors[0].detach().numpy(), out.detach().numpy()) for call, out in tried]
         if shared and all(shared):
-            return "It is a view: it shares the memory of `input`."
-        return "It shares the memory of `input` where it can, and is a copy elsewhere." if any(shared) else ""
+            return f"It is a view: it shares the memory of `{self.main}`."
+        return f"It shares the memory of `{self.main}` where it can, and is a copy elsewhere." if any(shared) else ""
 
     def _differentiable(self):
         known = None
@@ -287,7 +287,7 @@ def run_example(source, quiet=False):
             with np.errstate(all="ignore"), redirect_stderr(io.StringIO()):
                 value = eval(text, names)  # noqa: S307 - our own examples
             if value is not None:
-                lines += repr(value).splitlines()
+                lines += [line or "<BLANKLINE>" for line in repr(value).splitlines()]
         else:
             exec(text, names)  # noqa: S102 - our own examples
     return "\n".join(lines)

@@ -221,7 +221,7 @@ class Page:
         if derivatives:
             return [part for derivative in derivatives for part in self._formulas(derivative, len(self.overloads) > 1)]
         if self.found.differentiable is False:
-            return ["Not differentiable: the result never requires grad."]
+            return ["Not differentiable: no gradient goes back through it."]
         if all(native.is_composite for native in self.overloads) and self.found.differentiable:
             return ["Differentiated through the operators that it is made of."]
         return []
@@ -243,7 +243,9 @@ class Page:
         said = [(name, self.words.helpers[name]) for name in used if self.words.helpers.get(name)]
         if not said:
             return ""
-        return "Functions in the formulas:\n\n" + "\n".join(_filled(f"- `{name}`: {text}", "  ") for name, text in said)
+        return "Functions in the formulas:\n\n" + "\n".join(
+            _filled(f"- `{name}`: {_said(text)}", "  ") for name, text in said
+        )
 
 
 def readable(formula: str) -> str:
@@ -299,7 +301,7 @@ def _legend(vjp: _Rules, jvp: _Rules, form: str) -> str:
     kinds, names = [], []
     if vjp.lines:
         kinds.append("vjp")
-        several = any("grads[" in line for line in vjp.lines)
+        several = any(re.search(r"\bgrads\b", line) for line in vjp.lines)
         names.append(
             "`grads` for the cotangents of the results" if several else "`grad` for the cotangent of the result"
         )
@@ -339,7 +341,7 @@ def _said(text: str) -> str:
 
 def _capital(text: str) -> str:
     """The text with a capital, unless it begins with a name or a formula."""
-    word = re.match(r"[a-z]+\b(?![(_.\d])", text)
+    word = re.match(r"[a-z]{2,}\b(?![(_.\d])", text)
     plain = (
         word is not None
         and word[0] not in ("input", "abs", "out", "exp", "log", "real")
