@@ -133,7 +133,6 @@ SHAPES = {
     "the shape to which the arguments broadcast": lambda out, given: (
         shape_of(out) == np.broadcast_shapes(*map(shape_of, tensors_in(given)))
     ),
-    "the shape of `other`": lambda out, given: shape_of(out) == shape_of(given["other"]),
     "of shape ()": lambda out, given: shape_of(out) == (),
 }
 MEMORY = {
