@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
-from pullback.dispatch.pipeline import explained_call
+from pullback.dispatch.call_errors import explained_call
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
 from pullback.interop.suggest import unsupported
 

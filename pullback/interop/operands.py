@@ -104,7 +104,7 @@ def refuse(name: str, argument: Any, instead: Any) -> Any:
     return UnsupportedError(f"np.{name}: argument {argument!r} is not supported on a Tensor: {instead}.")
 
 
-def only(name: str, argument: Any, value: Any, allowed: Any, instead: str = "leave it away") -> None:
+def only(name: str, argument: Any, value: Any, allowed: Any, instead: str = "omit it") -> None:
     """Refuse an argument of np.`name` unless its value is among those `allowed`."""
     if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
         raise refuse(name, argument, f"got {value!r}; {instead}")

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pullback.core.tensor import Tensor, ndarray
-from pullback.dispatch.pipeline import explained_call
+from pullback.dispatch.call_errors import explained_call
 from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
@@ -112,7 +112,7 @@ def _call(
     """A call with lists among the inputs or with keywords."""
     name = ufunc.__name__
     for argument in others:
-        raise refuse(name, argument, "leave it away")
+        raise refuse(name, argument, "omit it")
     if where is not True:
         raise refuse(
             name,
@@ -120,7 +120,7 @@ def _call(
             "elements where it is False keep what the memory holds; write np.where(where, result, otherwise)",
         )
     if order not in ("K", "A", "C"):
-        raise refuse(name, "order", "a Tensor's memory layout is its own affair; leave it away")
+        raise refuse(name, "order", "a Tensor's memory layout is its own affair; omit it")
     inputs = [operand(x) for x in inputs]
     if dtype is not None:
         inputs = [cast(array(x), dtype, name, casting) for x in inputs]
@@ -151,7 +151,7 @@ def _reduce(
 
 def _logsumexp(a: Any, axis: Any, keepdims: bool, dtype: Any, limits: Any) -> Any:
     for argument in (*limits, *(["dtype"] if dtype is not None else [])):
-        raise refuse("logaddexp.reduce", argument, "leave it away")
+        raise refuse("logaddexp.reduce", argument, "omit it")
     return ops.logsumexp(a, tuple(range(a.ndim)) if axis is None else axis, keepdims)
 
 

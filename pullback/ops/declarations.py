@@ -8,10 +8,10 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 import functools
 
 from pullback.core.array_type import NUMPY, TENSOR
-from pullback.dispatch.mutation import assign, inplace, mutate
+from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
-from pullback.dispatch.out import assign_out, write_out
-from pullback.dispatch.pipeline import created, dispatch, explain, explained, results_class
+from pullback.dispatch.pipeline import dispatch, inplace, write_out
+from pullback.dispatch.results import assign, assign_out, created
 from pullback.graph.inplace_views import become_view
 
 
@@ -176,7 +176,7 @@ def writing(op, kernel):
     """The kernel itself writes into the first argument."""
 
     def run(*args):
-        return mutate(op, args)
+        return inplace(op, args)
 
     return run
 
