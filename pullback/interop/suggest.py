@@ -96,7 +96,7 @@ def _signature(full: str) -> str:
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):  # overloads
         return "(...)"
     shown = [
-        p.name if repr(p.default) == "<required>" or p.default is p.empty else f"{p.name}={p.default!r}"
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
         for p in parameters
         if p.kind is not p.KEYWORD_ONLY
     ]
