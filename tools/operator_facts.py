@@ -300,7 +300,13 @@ def _broken(text):
 
 def _plainness(example):
     """Small first: few lines, but a result with more than one number."""
-    return (example.count("\n") > 12, "tensor([" not in example, len(example) > 420, example.count(">>> ") > 4)
+    return (
+        "[]" in example,
+        example.count("\n") > 12,
+        "tensor([" not in example,
+        len(example) > 420,
+        example.count(">>> ") > 4,
+    )
 
 
 def _tensor(array):

@@ -64,6 +64,7 @@ class Page:
         self.called = f"{home}.{self.name}" if home else self.name
         self.own = words.operators.get(self.called, {})
         self.parameters = merged_parameters(overloads, registry)
+        self.names = frozenset(shown.name for shown in self.parameters if shown.kind != "variadic")
 
     def text(self) -> str:
         """The docstring."""
@@ -104,7 +105,7 @@ class Page:
 
     def _first_paragraph(self) -> str:
         """The summary of the first overload, its first sentence in a paragraph of its own."""
-        text = _capital(_said(self.own.get("summary", self.first.doc or f"{self.first.name}.")))
+        text = _capital(_said(self.own.get("summary", self.first.doc or f"{self.first.name}.")), self.names)
         first, _, rest = " ".join(text.split()).partition(". ")
         return "\n\n".join(_filled(part) for part in ([f"{first}.", rest] if rest else [text]))
 
@@ -162,7 +163,7 @@ class Page:
                 "Write one under `parameters:`, or under those of this operator",
             )  # fmt: skip
         if isinstance(entry, Mapping):
-            like = ["like"] if any(arg.type.is_tensor for arg in self.first.schema.args) else []
+            like = ["like"] if self.first.schema.arg("self") is not None else []
             area = [*like, self.first.area] if self.first.area in ("creation", "random") else []
             kinds = [*area, *(str(t) for t in self._types(shown))]
             entry = next((entry[kind] for kind in kinds if kind in entry), None) or entry.get("else", "")
@@ -339,15 +340,13 @@ def _said(text: str) -> str:
     return re.sub(r"(?<![`\w])self(?![\w`])", "input", text.replace("`self`", "`input`"))
 
 
-def _capital(text: str) -> str:
-    """The text with a capital, unless it begins with a name or a formula."""
+def _capital(text: str, names: frozenset[str]) -> str:
+    """The text with a capital, unless it begins with a parameter's name, nan or a formula."""
     word = re.match(r"[a-z]{2,}\b(?![(_.\d])", text)
-    plain = (
-        word is not None
-        and word[0] not in ("input", "abs", "out", "exp", "log", "real")
-        and not re.match(r"\w+ [-+*/<=>|&^!~]", text)
-    )
-    return text[:1].upper() + text[1:] if plain else text
+    formula = re.match(r"\w+ [-+*/<=>|&^!~]", text)
+    if word is None or formula is not None or word[0] in names | {"nan"}:
+        return text
+    return text[:1].upper() + text[1:]
 
 
 def _filled(text: str, further: str = "") -> str:
