@@ -99,7 +99,8 @@ class Page:
             return self._first_paragraph()
         forms = [signature_text(shown_parameters(native, self.registry)) for native in self.overloads]
         lines = [
-            f"{self.name}{form}\n{_filled('    ' + _capital(t), '    ')}" for form, t in zip(forms, texts, strict=True)
+            f"{self.name}{form}\n{_filled('    ' + _capital(t, self.names), '    ')}"
+            for form, t in zip(forms, texts, strict=True)
         ]
         return "\n\n".join([self._first_paragraph(), "Forms of the call:", *lines])
 
