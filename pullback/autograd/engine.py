@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.autograd import node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
+from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
@@ -75,6 +77,8 @@ def execute(
             PARTIAL.set(partial)
         if in_use or noted is not None:
             take_up(noted)
+    if perf_counter() >= looks.due:
+        looks.look(awaited)
     return run.captured
 
 
@@ -90,6 +94,8 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         except BaseException:  # a signal's, in the midst of it
             put_back(run)
             raise
+        if isinstance(error, Exception):
+            slots.formula_failed(error)
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise
