@@ -68,6 +68,7 @@ from pullback.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly
 from pullback.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from pullback.random import default_generator as default_generator
 from pullback.random import get_rng_state as get_rng_state
+from pullback.arrays.numpy.freed_memory import keep_freed_memory as keep_freed_memory
 from pullback.random import manual_seed as manual_seed
 from pullback.random import set_rng_state as set_rng_state
 from pullback import autograd as autograd

@@ -21,6 +21,7 @@ from pullback.ops.tables import OPERATORS, PUBLIC
 from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import function_of
 from pullback.testing.opinfo.core import Plain, map_arrays
+from tests.test_public_names import MODULES
 
 load_all()
 SECTIONS = ("Parameters", "Returns", "Raises", "Notes", "References", "Examples")
@@ -284,6 +285,16 @@ def test_stub_has_the_names_and_parameters_of_the_module(home):
     assert names == set(module.__all__) | ({"__version__"} if not home else set())
     for name, forms in functions.items():
         _same_parameters(getattr(module, name), forms, name)
+
+
+def test_public_functions_that_are_no_operators_are_annotated():
+    """Otherwise mypy --strict refuses their calls in users' code."""
+    bare = []
+    for module in map(importlib.import_module, MODULES):
+        functions = [f for f in (getattr(module, name) for name in module.__all__) if inspect.isfunction(f)]
+        others = [inspect.unwrap(f) for f in functions if not hasattr(f, "__signature__")]
+        bare += [f"{module.__name__}.{f.__name__}" for f in others if "return" not in f.__annotations__]
+    assert bare == []
 
 
 def test_stubs_have_the_methods_of_tensor():

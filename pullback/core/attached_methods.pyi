@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
-from pullback.core.annotations import Bool, DTypeLike, DTypeObject, Int, IntOrInts, Ints, PyComplex, PyFloat, PyInt, TensorLike
+from pullback.core.annotations import (
+    Bool,
+    DTypeLike,
+    DTypeObject,
+    Int,
+    IntOrInts,
+    Ints,
+    PyComplex,
+    PyFloat,
+    PyInt,
+    TensorLike,
+)
 from pullback.core.hook_dict import RemovableHandle
 from pullback.core.tensor import Tensor
 
