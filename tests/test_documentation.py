@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import pullback as pb
-from pullback.codegen.generate import own_registry
+from pullback.codegen.generate import OPS, own_registry
 from pullback.core.text_signature import TextSignature
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS, PUBLIC
@@ -285,6 +286,13 @@ def test_stub_has_the_names_and_parameters_of_the_module(home):
     assert names == set(module.__all__) | ({"__version__"} if not home else set())
     for name, forms in functions.items():
         _same_parameters(getattr(module, name), forms, name)
+
+
+def test_the_vocabulary_has_no_word_that_is_not_used():
+    words = yaml.safe_load((OPS / "documentation.yaml").read_text(encoding="utf-8"))["parameters"]
+    natives = [native for native in own_registry().natives if not native.is_internal]
+    names = {arg.name for native in natives for arg in native.schema.args}
+    assert set(words) - names - {"out", "device", "requires_grad"} == set()
 
 
 def test_public_functions_that_are_no_operators_are_annotated():

@@ -56,12 +56,16 @@ def pages(registry):
     """
     words, known = vocabulary(), records()
     texts = {area: [] for area in AREAS}
+    named = {Page(overloads, registry, words, Found()).called for overloads in operators(registry).values()}
+    if unknown := sorted(set(words.operators) - named):
+        raise SystemExit(f"documentation.yaml: there are no operators {', '.join(unknown)}.")
     for (home, name), overloads in operators(registry).items():
         page = Page(overloads, registry, words, Found())
         pieces = [f"{home}:{name}", "\n".join(str(native.schema) for native in overloads)]
         if not all(native.is_internal for native in overloads):
             found = Facts(page.called, overloads, records_of(page, known), page.own).found()
             page = Page(overloads, registry, words, found)
+            page.check()
             pieces += [signature_text(page.parameters), page.text()]
             if changing := [native for native in overloads if "inplace" in native.variants]:
                 signature = signature_text(merged_parameters(changing, registry, inplace=True))

@@ -26,6 +26,7 @@ from pullback.codegen.signature import Type
 from pullback.codegen.user_signature import Shown, merged_parameters, shown_parameters, signature_text
 
 _WIDTH = 100
+_KEYS = ("example", "notes", "parameters", "raises", "returns", "source")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,15 @@ class Page:
         self.own = words.operators.get(self.called, {})
         self.parameters = merged_parameters(overloads, registry)
         self.names = frozenset(shown.name for shown in self.parameters if shown.kind != "variadic")
+
+    def check(self) -> None:
+        """Refuse words about what is not there."""
+        unknown = set(self.own) - set(_KEYS) | set(self.own.get("parameters", {})) - {p.name for p in self.parameters}
+        if unknown:
+            raise DeclarationError(
+                "documentation.yaml", 0, self.called, f"has {', '.join(sorted(map(repr, unknown)))}",
+                f"Name a parameter, or write one of: {', '.join(_KEYS)}",
+            )  # fmt: skip
 
     def text(self) -> str:
         """The docstring."""
@@ -106,7 +116,7 @@ class Page:
 
     def _first_paragraph(self) -> str:
         """The summary of the first overload, its first sentence in a paragraph of its own."""
-        text = _capital(_said(self.own.get("summary", self.first.doc or f"{self.first.name}.")), self.names)
+        text = _capital(_said(self.first.doc or f"{self.first.name}."), self.names)
         first, _, rest = " ".join(text.split()).partition(". ")
         return "\n\n".join(_filled(part) for part in ([f"{first}.", rest] if rest else [text]))
 
