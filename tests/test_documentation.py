@@ -334,3 +334,53 @@ def _same_parameters(function, forms, name):
         required = [arg.arg for arg in forms[0].args[: len(forms[0].args) - len(forms[0].defaults)]]
         wanted = [p.name for p in shown.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
         assert [first if arg == "self" else arg for arg in required] == wanted, name
+
+
+# -- mathematics in the notes ------------------------------------------------------------------------------------
+def _pulled_back(function, x, cotangent):
+    leaf = pb.tensor(x, requires_grad=True)
+    y = function(leaf)
+    return pb.autograd.grad(y, leaf, pb.tensor(cotangent))[0].numpy(), y.detach().numpy()
+
+
+def test_the_vjps_in_the_notes_are_so():
+    rng = np.random.default_rng(0)
+    x, g, s = rng.normal(size=5), rng.normal(size=5), rng.normal()
+    got, y = _pulled_back(lambda x: pb.logsumexp(x, 0), x, s)
+    np.testing.assert_allclose(got, s * np.exp(x - y))
+    got, y = _pulled_back(lambda x: pb.softmax(x, 0), x, g)
+    np.testing.assert_allclose(got, y * (g - (g * y).sum()))
+    got, y = _pulled_back(lambda x: pb.log_softmax(x, 0), x, g)
+    np.testing.assert_allclose(got, g - np.exp(y) * g.sum())
+    got, _ = _pulled_back(pb.var, x, s)
+    np.testing.assert_allclose(got, s * 2 * (x - x.mean()) / 4)
+
+
+def test_the_vjps_of_matrices_in_the_notes_are_so():
+    rng = np.random.default_rng(1)
+    A, B, G = (rng.normal(size=(3, n)) + 1j * rng.normal(size=(3, n)) for n in (3, 2, 3))
+    adjoint = np.linalg.inv(A).conj().T
+    got, Y = _pulled_back(pb.linalg.inv, A, G)
+    np.testing.assert_allclose(got, -Y.conj().T @ G @ Y.conj().T)
+    got, X = _pulled_back(lambda B: pb.linalg.solve(pb.tensor(A), B), B, G[:, :2])
+    np.testing.assert_allclose(got, adjoint @ G[:, :2])
+    got, _ = _pulled_back(lambda A: pb.linalg.solve(A, pb.tensor(B)), A, G[:, :2])
+    np.testing.assert_allclose(got, -adjoint @ G[:, :2] @ X.conj().T)
+    got, d = _pulled_back(pb.linalg.det, A, 1.5 + 0j)
+    np.testing.assert_allclose(got, 1.5 * np.conj(d * np.linalg.inv(A).T))
+    got, _ = _pulled_back(lambda A: A @ pb.tensor(B), A, G[:, :2])
+    np.testing.assert_allclose(got, G[:, :2] @ B.conj().T)
+
+
+def test_the_vjp_of_eigh_in_the_notes_is_so():
+    rng = np.random.default_rng(2)
+    S, gL, gV = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=(3, 3))
+    S = S + S.T
+    leaf = pb.tensor(S, requires_grad=True)
+    L, V = pb.linalg.eigh(leaf)
+    got = pb.autograd.grad((L * gL).sum() + (V * gV).sum(), leaf)[0].numpy()
+    L, V = L.detach().numpy(), V.detach().numpy()
+    inner = V.T @ gV / (L[None, :] - L[:, None] + np.eye(3))
+    inner[np.diag_indices(3)] = gL
+    whole = V @ inner @ V.T
+    np.testing.assert_allclose(got, (whole + whole.T) / 2)
