@@ -19,9 +19,9 @@ from pullback.codegen.generate import OPS, own_registry
 from pullback.core.text_signature import TextSignature
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS, PUBLIC
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import function_of
 from pullback.testing.opinfo.core import Plain, map_arrays
+from tests.opinfo import OPINFOS
 from tests.test_public_names import MODULES
 
 load_all()
