@@ -21,7 +21,7 @@ from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS, PUBLIC
 from pullback.testing.opinfo.calls import function_of
 from pullback.testing.opinfo.core import Plain, map_arrays
-from tests.opinfo import OPINFOS
+from tests.opinfo.records import OPINFOS
 from tests.test_public_names import MODULES
 
 load_all()

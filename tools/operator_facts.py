@@ -15,7 +15,7 @@ from pullback.core.dtypes import promote_types
 from pullback.core.tensor import Tensor
 from pullback.testing.opinfo.calls import REFUSALS, function_of
 from pullback.testing.opinfo.core import Input, Plain, map_arrays
-from tests.opinfo import OPINFOS
+from tests.opinfo.records import OPINFOS
 
 F8, F4, I8, C16 = (np.dtype(code) for code in ("f8", "f4", "i8", "c16"))
 MANY = 14  # samples of a record and dtype that are tried
