@@ -149,11 +149,13 @@ def register_multi_grad_hook(
                 f"tensors[{i}] (shape {x.shape}) does not require grad, so a hook would never see a gradient of it. "
                 "Leave it out, or call requires_grad_() on it before computing with it."
             )
+    first: Any  # of two arguments: hooks of this kind are told the run too
     if mode == "any":
         first = _Any(fn)
         return MultiHandle([x.register_hook(first) for x in tensors if x._requires_grad])
     whole = _All(tensors, fn)
-    return MultiHandle([x.register_hook(_OneOfAll(whole, i)) for i, x in enumerate(tensors)])
+    one_of_all: Any = _OneOfAll  # likewise
+    return MultiHandle([x.register_hook(one_of_all(whole, i)) for i, x in enumerate(tensors)])
 
 
 def _arrival(tensor: Tensor) -> Arrival:

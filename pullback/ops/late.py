@@ -12,6 +12,7 @@ from pullback.arrays.numpy.formula_kernels import LATE_IN_FORMULAS
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
+from pullback.ops.documentation import read_pages
 from pullback.ops.generated.late import LATE
 
 _loading = threading.RLock()
@@ -26,7 +27,7 @@ def announce():
             awaited = [name for name in names["operators"] if name not in tables.OPERATORS]
             table.register({name: _placeholder(area, table.__dict__, name) for name in awaited})
             table.kernels.update({name: _placeholder(area, table.kernels, name) for name in names["kernels"]})
-        tables.METHODS.update({name: _placeholder(area, tables.METHODS, name) for name in names["methods"]})
+        tables.METHODS.update({name: LateMethod(area, name) for name in names["methods"]})
         tables.NUMPY_RULES.update({name: _placeholder(area, tables.NUMPY_RULES, name) for name in names["numpy"]})
         for home, public in names["public"].items():
             homes = tables.PUBLIC.setdefault(home, {})
@@ -54,7 +55,7 @@ def public_functions(home):
 def enter_area(area):
     """Enter the operators of an area."""
     module = importlib.import_module(f"pullback.ops.generated.{area}")
-    tables.enter(module.OPERATORS, module.CHOICES, importlib.import_module(f"pullback.ops.generated.docs.{area}").DOCS)
+    tables.enter(module.OPERATORS, module.CHOICES, read_pages(area))
 
 
 def load_area(area):
@@ -78,6 +79,17 @@ def load_all():
         load_area(area)
 
 
+class LateMethod:
+    """Stands for a method of Tensor until it is first asked for, be it only for its documentation."""
+
+    def __init__(self, area, name):
+        self.area, self.name = area, name
+
+    def __get__(self, tensor, cls=None):
+        load_area(self.area)  # which replaces this
+        return getattr(cls if tensor is None else tensor, self.name)
+
+
 def _placeholder(area, names, name):
     """A function that loads the area and calls what then stands under `name`."""
 
@@ -85,6 +97,4 @@ def _placeholder(area, names, name):
         load_area(area)
         return names[name](*args, **kwargs)
 
-    placeholder.__name__ = name
-    placeholder.__doc__ = f"Loads the area {area} when first called."
     return placeholder
