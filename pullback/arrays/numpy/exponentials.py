@@ -7,12 +7,14 @@ import numpy as np
 
 from pullback.arrays.numpy.by_blocks import MANY, by_blocks, constants, fill_odd_polynomial
 from pullback.arrays.numpy.kinds import in_common, is_complex
-from pullback.arrays.numpy.selecting import SMALL
+from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.arrays.numpy.unit_vectors import ones_of
 
 __all__ = ["erf", "erfc", "logaddexp", "logaddexp2", "sigmoid", "xlogy"]
 
 
 _HALF = np.dtype(np.float16)
+_FEW = 384  # elements
 
 
 @functools.cache
@@ -48,15 +50,20 @@ def sigmoid(self):
     """1 / (1 + exp(-self)). SciPy's expit is quickest on small arrays, NumPy's vectorised exp on large ones."""
     if self.dtype.kind == "c":
         return complex_sigmoid(self)
-    if self.size < SMALL:
+    if self.size < _FEW:
         return in_half(scipy_special().expit(self), self)
     if self.dtype is _HALF:  # exp(-self) overflows long before the result underflows
         return sigmoid(self.astype(np.float32)).astype(_HALF)
-    with np.errstate(over="ignore"):  # exp(-self) = inf gives 0, which is the answer
-        y = np.negative(self)
-        np.exp(y, out=y)
-        y += 1
-        return np.true_divide(1, y, out=y)  # half the time of np.reciprocal
+    y = np.negative(self)
+    before = warnings()
+    try:
+        hush()
+        np.exp(y, y)  # inf gives 0, which is the answer
+    finally:
+        restore(before)
+    one = ones_of(1, y.dtype)  # NumPy would have to convert a Python number
+    np.add(y, one, y)
+    return np.true_divide(one, y, y)  # half the time of np.reciprocal
 
 
 def complex_sigmoid(z):
