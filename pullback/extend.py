@@ -41,8 +41,8 @@ from pullback.core.errors import (
     SavedTensorModifiedError,
     UnsupportedError,
 )
-from pullback.core.node import Node
-from pullback.core.undifferentiable import DerivativeNotImplementedError
+from pullback.graph.node import Node
+from pullback.graph.undifferentiable import DerivativeNotImplementedError
 from pullback.interop.registry import rule as numpy_rule
 from pullback.ops.extension import NameTakenError
 from pullback.ops.loading import DeclarationError, load

@@ -14,6 +14,8 @@ PACKAGE = Path(__file__).parents[1] / "pullback"
 # From the ground up; a line's parts do not know each other. Parts are named by their path below `pullback`.
 FLOORS = (
     ("core",),
+    ("graph",),
+    ("dispatch",),
     ("arrays",),
     ("ops",),
     ("autograd",),

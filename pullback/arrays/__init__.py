@@ -1,1 +1,1 @@
-"""Floor 2: kernels, one folder an array type."""
+"""Floor 4: kernels, one folder an array type."""

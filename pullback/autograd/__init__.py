@@ -1,10 +1,9 @@
-"""Floor 4: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
+"""Floor 6: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
 
 import sys as _sys
 from importlib import import_module as _import_module
 
 from pullback.autograd import function, graph
-from pullback.autograd import inplace_nodes as _inplace_nodes  # noqa: F401 - fills slots of the core
 from pullback.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from pullback.autograd.api import backward, grad
 from pullback.autograd.api import tensor_backward as _tensor_backward

@@ -20,10 +20,10 @@ from pullback.autograd.structural_zeros import Masked, summed
 from pullback.core import slots
 from pullback.core.errors import GradientError, with_article
 from pullback.core.lock import one_thread
-from pullback.core.node import AccumulateGrad
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import Gradient, RawArray
 from pullback.core.version import counter_of
+from pullback.graph.node import AccumulateGrad
 
 Step: TypeAlias = tuple[Any, ...]  # a function of C's and its arguments
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from pullback.autograd.source_lines import abridged, line_now, remember_traceback, traceback_of
 from pullback.core import modes
+from pullback.core.array_type import memory_of
 from pullback.core.blocks import Steps
 from pullback.core.errors import NonFiniteError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.node import AccumulateGrad, Node, node_extra
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.core.version import LocatedName, counter_of
-from pullback.core.view import memory_of
+from pullback.graph.node import AccumulateGrad, Node, node_extra
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

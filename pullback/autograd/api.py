@@ -12,13 +12,12 @@ from pullback.autograd.run import Box, Output, Roots
 from pullback.autograd.starts import Cotangents, Tensors, roots_of, tensors_of
 from pullback.core import modes, slots
 from pullback.core.arguments import a_flag
+from pullback.core.array_type import TENSOR, memory_of
 from pullback.core.cuts import WATCHED, note_derivative
-from pullback.core.dispatch import TENSOR
 from pullback.core.errors import GradientError
-from pullback.core.node import Edge, Node, port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
-from pullback.core.view import memory_of
+from pullback.graph.node import Edge, Node, port
 
 
 def backward(

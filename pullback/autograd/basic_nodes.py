@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pullback.core.node import Edge, Node, Unpack, port
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Gradient
-from pullback.core.undifferentiable import NotImplemented
+from pullback.graph.node import Edge, Node, Unpack, port
+from pullback.graph.undifferentiable import NotImplemented
 
 
 class GraphRoot(Node):

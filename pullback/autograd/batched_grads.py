@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray

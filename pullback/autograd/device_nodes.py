@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pullback.core import modes
+from pullback.core.array_type import TENSOR
 from pullback.core.devices import device_name
-from pullback.core.dispatch import TENSOR, lift
 from pullback.core.errors import OperatorError, type_name
-from pullback.core.node import MultiNode, Node, Unpack, port, start_multi, start_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
+from pullback.dispatch.steps import lift
+from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
 
 
 class Gather(MultiNode):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,14 +18,15 @@ import numpy as np
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.autograd import node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
-from pullback.autograd.fit import fit
+from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
+from pullback.autograd.validate import validate_grad
 from pullback.core import slots
-from pullback.core.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
-from pullback.ops.formulas.spectra_in_use import in_use, put_aside, take_up
+from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
+from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
 # Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
@@ -75,6 +77,8 @@ def execute(
             PARTIAL.set(partial)
         if in_use or noted is not None:
             take_up(noted)
+    if perf_counter() >= looks.due:
+        looks.look(awaited)
     return run.captured
 
 
@@ -90,6 +94,8 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         except BaseException:  # a signal's, in the midst of it
             put_back(run)
             raise
+        if isinstance(error, Exception):
+            slots.formula_failed(error)
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise
@@ -234,7 +240,7 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
                         _deliver(edge, g, run, buffers, awaited, heap)
                     else:
                         if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
-                            g = fit(g, edge, node, run)
+                            g = validate_grad(g, edge, node, run)
                         count = awaited[edge]
                         if count != 1:
                             if masks and type(g) is Masked and edge._extra is LEAF:
@@ -284,7 +290,7 @@ def _deliver(
     if needed is not None and node not in needed:
         return
     if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
-        g = fit(g, edge, node, run)
+        g = validate_grad(g, edge, node, run)
     if node.outputs == 1:
         if g is not None:
             buffers[node] = add(buffers.pop(node), g) if node in buffers else g

@@ -24,7 +24,7 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
 from pullback.core.version import counter_of
-from pullback.core.view import Origin, make_view
+from pullback.graph.view import Origin, make_view
 
 # The levels that this thread or task is inside of, the innermost last.
 _entered: contextvars.ContextVar[tuple[ForwardLevel, ...]] = contextvars.ContextVar("pullback_dual_levels", default=())

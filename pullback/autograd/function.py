@@ -15,12 +15,19 @@ from pullback.autograd.function_arrays import named, wrapped
 from pullback.autograd.node_hooks import raw_of
 from pullback.autograd.once import has_tangent, once_differentiable
 from pullback.core import modes, slots
-from pullback.core.dispatch import TENSOR, lift, wrap_result
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.instruments import run_operator
-from pullback.core.node import Edge, MultiNode, Port, Unpack, port
-from pullback.core.packed import Packed
-from pullback.core.saved import (
+from pullback.core.sequence import next_sequence_nr
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import Gradient, Version
+from pullback.core.version import bump, counter_of, version_of
+from pullback.dispatch.steps import lift, wrap_result
+from pullback.graph.inplace_nodes import rebase_history
+from pullback.graph.inplace_rules import check_inplace
+from pullback.graph.node import Edge, MultiNode, Port, Unpack, begin, port
+from pullback.graph.packed import Packed
+from pullback.graph.saved import (
     Released,
     checked,
     output_again,
@@ -29,11 +36,7 @@ from pullback.core.saved import (
     version_when_saved,
     watch_output,
 )
-from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.core.types import Gradient, Version
-from pullback.core.version import bump, counter_of, version_of
-from pullback.core.view import Origin, make_view
+from pullback.graph.view import Origin, make_view
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable"]
 
@@ -53,9 +56,7 @@ class FunctionNode(MultiNode):
     _withheld: tuple[int, ...]  # inputs that need a gradient and for which backward returned None
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
-        # The first and the edges are found when forward has run.
-        self._sequence_nr = None  # type: ignore[assignment]
-        self._next0 = self._next1 = self._nexts = self._extra = self._shape = self._dtype = None  # type: ignore[assignment]
+        begin(self, None)  # type: ignore[arg-type]  # the number and the edges are found when forward has run
         self._ports = ()
         self._function = function
         self._level = level
@@ -431,8 +432,8 @@ def _connect(ctx: FunctionNode, nr: int, out: Any, result: Any) -> None:
         return
     entrance = Port(ctx, nr, result.shape, result.dtype)
     if any(out is x for x in ctx._dirty):
-        slots.check_inplace(result, ctx.name(), True)
-        slots.rebase_history(result, entrance, port(result), ctx.name())
+        check_inplace(result, ctx.name(), True)
+        rebase_history(result, entrance, port(result), ctx.name())
     else:
         result._fn, result._requires_grad = entrance, True
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_type import memory_of
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
-from pullback.core.view import memory_of
 
 Pairs = list[tuple[Any, Any]]  # what forward returned, and the Tensor that stands for it
 _NUMBERS = (float, complex, np.floating, np.complexfloating)  # whole numbers have no gradient, and stay as they are

@@ -14,12 +14,12 @@ from pullback.arrays.dual.untouched import relate
 from pullback.autograd import function
 from pullback.autograd.function import Function, FunctionNode, check_forward, finish, forward_of
 from pullback.core import modes
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, InplaceError, with_article
-from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of, version_of
-from pullback.core.view import make_view
+from pullback.graph.node import port
+from pullback.graph.view import make_view
 
 
 def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 
 from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
-from pullback.core.node import AccumulateGrad, Edge, MultiNode, Node, Port, port
 from pullback.core.tensor import Tensor, wrap
+from pullback.graph.node import AccumulateGrad, Edge, MultiNode, Node, Port, port
 
 
 class GradientEdge(NamedTuple):

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pullback.autograd.fit import fit
 from pullback.autograd.gradient_edge import GradientEdge, get_gradient_edge
 from pullback.autograd.multi_grad_hooks import register_multi_grad_hook
 from pullback.autograd.raw_saved import SavedTensor
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from pullback.autograd.saved_mutation import allow_mutation_on_saved_tensors
+from pullback.autograd.validate import validate_grad
 from pullback.core import slots
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, UnsupportedError, type_name
 from pullback.core.named import named
-from pullback.core.node import InputMetadata, Node
-from pullback.core.saved import Form, tensor_unpacker
 from pullback.core.tensor import Tensor
 from pullback.core.types import Version
 from pullback.core.version import bump
+from pullback.graph.node import InputMetadata, Node
+from pullback.graph.saved import Form, tensor_unpacker
 
 
 @named("autograd.graph.increment_version")
@@ -69,9 +69,13 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
     if not given and not node.takes_undefined:
         return (None,) * len(node.edges())
     unpack = tensor_unpacker(max((g._level for g in given), default=0))
-    results = node.apply(TENSOR, grads[0] if len(grads) == 1 else list(grads), unpack)
+    try:
+        results = node.apply(TENSOR, grads[0] if len(grads) == 1 else list(grads), unpack)
+    except Exception as error:
+        slots.formula_failed(error)
+        raise
     return tuple(
-        None if g is None or edge is None else fit(g, edge, node, None)
+        None if g is None or edge is None else validate_grad(g, edge, node, None)
         for g, edge in zip(results, node.edges(), strict=False)
     )
 

@@ -15,8 +15,8 @@ from pullback.autograd.run import Run
 from pullback.core.errors import GradientError, type_name
 from pullback.core.hook_dict import RemovableHandle
 from pullback.core.named import named
-from pullback.core.node import Node
 from pullback.core.tensor import Tensor
+from pullback.graph.node import Node
 
 # Gives the node at which a tensor's gradient arrives, if a graph that leads there is alive: the hook itself is kept by
 # the nodes and leaves, and must not keep them.

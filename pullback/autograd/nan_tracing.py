@@ -22,13 +22,13 @@ from pullback.autograd.nonfinite import (
 )
 from pullback.autograd.source_lines import line_now, line_of, place_now, remember_traceback
 from pullback.core.arguments import spread_lists
+from pullback.core.array_type import memory_of
 from pullback.core.errors import NonFiniteError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.node import Node
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
-from pullback.core.view import memory_of
+from pullback.graph.node import Node
 
 _MODES = ("raise", "warn", "collect")
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.accumulate import keep_grad
-from pullback.autograd.fit import fit
 from pullback.autograd.run import Box, Run
 from pullback.autograd.structural_zeros import masked_again, unmasked
+from pullback.autograd.validate import validate_grad
 from pullback.core import slots
 from pullback.core.errors import GradientError, with_article
 from pullback.core.hook_dict import HookDict
-from pullback.core.node import LEAF, AccumulateGrad, Node, NodeExtra
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
+from pullback.graph.node import LEAF, AccumulateGrad, Node, NodeExtra
 
 
 def to_tensor(run: Run, raw: Gradient) -> Any:
@@ -135,7 +135,10 @@ def after(run: Run, node: Node, grads: Sequence[Gradient], grad: Gradient) -> Se
     """The node's hooks, which see and may replace the gradients of its inputs, each in the shape of its input."""
     outputs = tuple(to_tensor(run, g) for g in _as_list(node, [grad]))
     edges = node.edges()
-    grads = [g if g is None or edge is None else fit(g, edge, node, run) for g, edge in zip(grads, edges, strict=True)]
+    grads = [
+        g if g is None or edge is None else validate_grad(g, edge, node, run)
+        for g, edge in zip(grads, edges, strict=True)
+    ]
     grads, kept = unmasked(grads)
     for hook in list(node._extra.post_hooks.values()):  # type: ignore[union-attr]
         result = run.call(hook, tuple(to_tensor(run, g) for g in grads), outputs)

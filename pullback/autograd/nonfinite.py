@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.dispatch import NUMPY
-from pullback.core.node import Node, saved_slots
-from pullback.core.operator import OPERATORS
-from pullback.core.packed import Packed
-from pullback.core.saved import Released
+from pullback.core.array_type import NUMPY, memory_of
 from pullback.core.tensor import Tensor, ndarray
-from pullback.core.view import memory_of
+from pullback.dispatch.operator import OPERATORS
+from pullback.graph.node import Node, saved_slots
+from pullback.graph.packed import Packed
+from pullback.graph.saved import Released
 
 _SHOWN = 5  # entries that a report has room for
 _REMEDY = (

@@ -9,8 +9,8 @@ from typing import Any
 from pullback.autograd.basic_nodes import DelayedError
 from pullback.core import modes
 from pullback.core.errors import GradientError
-from pullback.core.node import port
 from pullback.core.tensor import Tensor
+from pullback.graph.node import port
 
 __all__ = ["has_tangent", "once_differentiable"]
 

@@ -8,10 +8,10 @@ from typing import Any
 from pullback.autograd.saved_hooks import saved_tensors_hooks
 from pullback.core import modes, slots
 from pullback.core.errors import BackwardTwiceError, GradientError
-from pullback.core.node import Node
-from pullback.core.packed import Packed
-from pullback.core.saved import Released
 from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.node import Node
+from pullback.graph.packed import Packed
+from pullback.graph.saved import Released
 
 
 class SavedTensor:

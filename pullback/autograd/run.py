@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 from pullback.autograd import users_code
 from pullback.autograd.structural_zeros import is_masked, masked_again, plain, run_masked, unmasked
 from pullback.core import modes
-from pullback.core.dispatch import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
+from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.instruments import run_node
-from pullback.core.node import Edge, Node, Unpack
-from pullback.core.saved import tensor_unpacker, unpack_nested, unpack_raw
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
+from pullback.graph.node import Edge, Node, Unpack
+from pullback.graph.saved import tensor_unpacker, unpack_nested, unpack_raw
 
 # A list of one gradient. Who hands it over keeps no reference to what is inside, so that the memory can be reused.
 Box: TypeAlias = list[Gradient]

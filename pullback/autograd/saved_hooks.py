@@ -9,12 +9,12 @@ from pullback.core import modes
 from pullback.core.errors import GradientError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.node import Edge, Node, port
-from pullback.core.packed import Packed
-from pullback.core.saved import own_output_nr
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Version
 from pullback.core.version import Counter, version_of
+from pullback.graph.node import Edge, Node, port
+from pullback.graph.packed import Packed
+from pullback.graph.saved import own_output_nr
 
 
 class saved_tensors_hooks(Instrument, ModeSwitch):

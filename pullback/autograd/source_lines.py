@@ -10,7 +10,7 @@ from types import FrameType
 
 import numpy as np
 
-from pullback.core.node import Node, node_extra
+from pullback.graph.node import Node, node_extra
 
 # By os.path, because pathlib takes long to import.
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + "/"  # noqa: PTH120

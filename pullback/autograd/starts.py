@@ -9,12 +9,12 @@ import numpy as np
 
 from pullback.autograd.gradient_edge import GradientEdge, stand_in
 from pullback.core import slots
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import tensor as tensor_of
-from pullback.core.node import Edge, port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
+from pullback.graph.node import Edge, port
 
 Tensors: TypeAlias = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 Cotangents: TypeAlias = Any  # a Tensor or array, None, or a sequence of these

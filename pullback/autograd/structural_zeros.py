@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 from numpy import vdot
 
-from pullback.core.dispatch import NUMPY, table_of
-from pullback.core.node import AccumulateGrad, Edge, Node, Unpack
+from pullback.core.array_type import NUMPY, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Gradient, Shape
+from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
 
 
 class Mask:

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-from pullback.core.node import Node, port
 from pullback.core.tensor import Tensor
+from pullback.graph.node import Node, port
 
 
 def reached(starts: Iterable[Node]) -> set[Node]:

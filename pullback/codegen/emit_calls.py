@@ -42,14 +42,17 @@ Written once, in pullback/codegen/emit_calls.py; edit there.
 from numpy import asarray, ndarray
 
 from pullback.core.cuts import WATCHED
-from pullback.core.dispatch import NUMERIC, SCALARS, dispatch, explain, is_whole, note_cut
+from pullback.core.array_type import NUMERIC, SCALARS
+from pullback.dispatch.pipeline import dispatch
+from pullback.dispatch.call_errors import explain
+from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.core.node import MASKING, port
-from pullback.core.operator import plain_node, saves_something
-from pullback.core.out import write_out
+from pullback.graph.node import MASKING, port
+from pullback.dispatch.operator import plain_node, saves_something
+from pullback.dispatch.pipeline import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
-from pullback.core.view import describe_view, make_view, shares_memory
+from pullback.graph.view import make_view, several_views, shares_memory
 
 FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers'''
 
@@ -60,7 +63,7 @@ _WRAP = """{out} = new(Tensor)
 {out}._requires_grad = False
 {out}._level = {level}"""
 
-# core.node.start_node and the edges written out, for the same reason.
+# graph.node.start_node and the edges written out, for the same reason.
 _RECORD = """node = new(node_type)
 node._sequence_nr = next_sequence_nr()
 node._nexts = None
@@ -139,7 +142,7 @@ def _said(tensors: int, further: int | None) -> str:
 
 
 def _constant(x: str, kind: str) -> str:
-    """core.dispatch.is_constant written out; numbers are asked for first, because arrays cost more anyway."""
+    """dispatch.pipeline.is_constant written out; numbers are asked for first, because arrays cost more anyway."""
     return f"{kind} in SCALARS or {kind} is ndarray and {x}.dtype.kind in NUMERIC"
 
 
@@ -206,13 +209,18 @@ def _several_results() -> str:
         "        if WATCHED:",
         "            note_cut(op, (input, *rest))",
         "        if view:",
-        "            for nr, out in enumerate(made):",
-        "                if shares_memory(out._array, input._array):",
-        "                    describe_view(make_view(out, input), input, op, (input, *rest), nr)",
+        "            for out in made:",
+        "                if out._array.base is input._array or shares_memory(out._array, input._array):",
+        "                    extra = make_view(out, input)._extra",
+        "                    if extra.made_by is None:",
+        "                        extra.made_by = origin",
         "        return made",
         "    return dispatch(op, (input, *rest))",
     ]
-    head = ["record, multi, view, floating = op.record, op.multi, op.view, op.floating"]
+    head = [
+        "record, multi, view, floating = op.record, op.multi, op.view, op.floating",
+        "origin = several_views(op.name)",
+    ]
     return _factory("several_results", "One tensor and any arguments more, several results.", head, lines)
 
 

@@ -13,7 +13,6 @@ from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring, tuple_of
 from pullback.codegen.signature import Arg
 
-
 # x * x has one gradient twice. Not None: another thread may release the node.
 _SAME_FACTORS = (
     "if grad_of_self is not None and self.saved_self is self.saved_other is not None:",

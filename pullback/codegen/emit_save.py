@@ -9,7 +9,7 @@ from pullback.codegen.model import Marker
 from pullback.codegen.naming import parameter
 from pullback.codegen.node_layout import NodeLayout, Slot
 
-# The classes of core.saving_nodes: the positions of their inputs, and what they keep, with its condition if any.
+# The classes of graph.saving_nodes: the positions of their inputs, and what they keep, with its condition if any.
 SAVING_PATTERNS: Mapping[str, tuple[tuple[int, ...], tuple[str, ...]]] = MappingProxyType({
     "SavesSelf": ((0,), ("self",)),
     "SavesResult": ((0,), ("result",)),
@@ -20,7 +20,7 @@ SAVING_PATTERNS: Mapping[str, tuple[tuple[int, ...], tuple[str, ...]]] = Mapping
 
 
 def saving_pattern(layout: NodeLayout) -> str:
-    """The class of core.saving_nodes that does what this node needs; "" for none."""
+    """The class of graph.saving_nodes that does what this node needs; "" for none."""
     if layout.multi or not layout.in_slots or any(slot.name.startswith("arg_") for slot in layout.slots):
         return ""
     if not all(layout.unpacked(name) for name in layout.derivative.saved):

@@ -12,20 +12,20 @@ SAVING_NODES = ("SavesForEachOther", "SavesPair", "SavesResult", "SavesSelf", "S
 
 # What generated code may use, and where it comes from. Only what a module names is imported.
 CORE: dict[str, tuple[str, ...]] = {
-    "math": ("inf", "nan", "pi"),
     "pullback.core.arguments": (
         "AN_INT", "A_NUMBER", "SOME_INTS", "UNSET", "a_flag", "a_number", "an_int", "given", "int_list", "is_array",
         "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool", "is_text", "missing_argument", "number_type",
         "refuse_keyword", "some_ints", "tensor_list",
     ),
-    "pullback.core.dispatch": ("TENSOR", "attribute"),
-    "pullback.core.node": ("MultiNode", "Node"),
-    "pullback.core.saved": ("Form", "Released", "save_input", "save_list", "watch_output"),
-    "pullback.core.saving_nodes": tuple(SAVING_NODES),
-    "pullback.core.snapshot": ("FIXED", "snapshot"),
-    "pullback.core.undifferentiable": (
+    "pullback.core.array_type": ("TENSOR", "attribute"),
+    "pullback.graph.node": ("MultiNode", "Node"),
+    "pullback.graph.saved": ("Form", "Released", "save_input", "save_list", "watch_output"),
+    "pullback.graph.saving_nodes": tuple(SAVING_NODES),
+    "pullback.graph.snapshot": ("FIXED", "snapshot"),
+    "pullback.graph.undifferentiable": (
         "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",
     ),
+    "pullback.ops.constants": ("inf", "nan", "pi"),  # may be defaults of arguments; the others stand in formulas alone
     "pullback.ops.declarations": ("composite", "creating", "primitive", "writing"),
     "pullback.ops.extension": ("enter",),
     "pullback.ops.generated.calls": CALLS,

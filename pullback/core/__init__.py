@@ -1,1 +1,1 @@
-"""Floor 1: what a graph is made of. No mathematics here."""
+"""Floor 1: tensors, modes, levels, array types, errors. No graph and no mathematics here."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.core.array_type import memory_of
 from pullback.core.errors import GradientError
 from pullback.core.factory import tensor
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
-from pullback.core.view import memory_of
 
 
 def element_size(self: Tensor) -> int:

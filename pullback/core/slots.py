@@ -17,23 +17,15 @@ def _unfilled(*_: object) -> NoReturn:
 refresh_view: Callable[..., Any] = _unfilled
 # (node, grads) -> tuple of Tensors: run one node by hand
 call_node: Callable[..., tuple[Any, ...]] = _unfilled
-# (tensor, operator name, whether a node is recorded): raises where an in-place operation is not allowed
-check_inplace: Callable[..., None] = _unfilled
 # (node, name) -> what the node saved under that name, as a user sees it
 show_saved: Callable[..., Any] = _unfilled
 # (node, name) -> what the node saved under that name, not unpacked, for hooks of its own
 raw_saved: Callable[..., Any] = _unfilled
-# (tensor, node, its function before, operator name): the tensor was modified in place by that node
-rebase_history: Callable[..., None] = _unfilled
 # (tensor): a computed tensor is about to lose its function or its memory; its views must keep theirs
 part_from_views: Callable[..., None] = _unfilled
-# (tensor, node): the tensor has become the view of itself that this node made
-continue_history: Callable[..., None] = _unfilled
-# (tensor): its array, one without memory of its own, was replaced; what shares its values must follow
-spread_write: Callable[..., None] = _unfilled
-# (tensor, steps): the tensor, a base, has become the view of itself that these steps (or None) lead to
-follow_base: Callable[..., None] = _unfilled
-# () -> (the tangent functions, the inputs that they ignore), both by operator: see core.tangent_rules
+# (error): tells, with an error that came out of a formula, which formula it was
+formula_failed: Callable[[Exception], None] = _unfilled
+# () -> (the tangent functions, the inputs that they ignore), both by operator: see dispatch.tangent_rules
 tangents: Callable[[], Any] = _unfilled
 
 

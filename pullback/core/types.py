@@ -8,7 +8,7 @@ import numpy as np
 
 # What flows through a backward: raw arrays, or Tensors when the backward is itself recorded.
 Gradient: TypeAlias = Any
-# What stands beside a saved tensor to tell whether it is still what it was: see `core.saved`.
+# What stands beside a saved tensor to tell whether it is still what it was: see `graph.saved`.
 Version: TypeAlias = Any
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = "np.dtype[Any]"

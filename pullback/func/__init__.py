@@ -1,4 +1,4 @@
-"""Floor 5: function transforms. Plain functions in, functions that compute derivatives out."""
+"""Floor 7: function transforms. Plain functions in, functions that compute derivatives out."""
 
 import sys as _sys
 from importlib import import_module as _import_module

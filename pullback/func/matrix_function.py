@@ -4,7 +4,7 @@ import numpy as np
 
 from pullback.autograd.api import grad
 from pullback.core import modes
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, OperatorError
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray, wrap

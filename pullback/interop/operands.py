@@ -8,8 +8,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
+from pullback.core.array_type import CONSTANTS, TENSOR
 from pullback.core.cuts import WATCHED, note_operator
-from pullback.core.dispatch import CONSTANTS, TENSOR
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.users_call import users_call
@@ -100,7 +100,7 @@ def refuse(name, argument, instead):
     return UnsupportedError(f"np.{name}: argument {argument!r} is not supported on a Tensor: {instead}.")
 
 
-def only(name, argument, value, allowed, instead="leave it away"):
+def only(name, argument, value, allowed, instead="omit it"):
     """Refuse an argument of np.`name` unless its value is among those `allowed`."""
     if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
         raise refuse(name, argument, f"got {value!r}; {instead}")

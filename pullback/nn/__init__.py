@@ -1,8 +1,8 @@
-"""Floor 7: neural-network functions, under PyTorch's names."""
+"""Floor 9: neural-network functions, under PyTorch's names."""
 
 from pullback.core.absent import getter as _getter
 from pullback.nn import functional
-from pullback.ops.composite.linear_losses import LinearCrossEntropyOptions
+from pullback.ops.composite.nn.linear_losses import LinearCrossEntropyOptions
 from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = ["LinearCrossEntropyOptions", "functional"]

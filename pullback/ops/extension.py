@@ -6,7 +6,7 @@ The generated module of a third party calls `enter` at its end. Its functions ar
 
 import types
 
-from pullback.core.dispatch import NUMPY, TENSOR
+from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
 from pullback.ops.declarations import document

@@ -8,7 +8,7 @@ import importlib
 import threading
 
 from pullback.arrays.numpy import load_kernels
-from pullback.core.dispatch import NUMPY, TENSOR
+from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
 from pullback.ops.generated.late import LATE

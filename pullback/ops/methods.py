@@ -4,20 +4,21 @@ import numpy as np
 
 from pullback.core import inspection
 from pullback.core.arguments import a_flag, number_type
+from pullback.core.array_type import TENSOR
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name, names_device
-from pullback.core.dispatch import TENSOR, explained
 from pullback.core.errors import GradientError
-from pullback.core.hooks import (
+from pullback.core.named import named
+from pullback.core.tensor import Tensor
+from pullback.dispatch.call_errors import explained
+from pullback.graph.node import Node
+from pullback.graph.tensor_hooks import (
     register_hook,
     register_node_hook,
     register_post_accumulate_grad_hook,
     register_prehook,
     retain_grad,
 )
-from pullback.core.named import named
-from pullback.core.node import Node
-from pullback.core.tensor import Tensor
 from pullback.ops.index import is_basic_index, plain_index
 from pullback.ops.reinterpreting import view
 from pullback.ops.tables import METHODS, OPERATORS
@@ -83,7 +84,7 @@ def _round(self, ndigits=None):
 _setitem = OPERATORS["setitem"][0].inplace
 
 
-slice_view = _plain("slice_view")
+slice_view = OPERATORS["slice_view"][0].run
 
 
 def getitem(self, index):

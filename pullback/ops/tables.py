@@ -1,7 +1,8 @@
 """Fills the operator tables and keeps the index of public names: each operator enters with all its overloads."""
 
 from pullback.core.arguments import overloaded, refusing_numbers
-from pullback.core.dispatch import NUMPY, TENSOR, dispatch
+from pullback.core.array_type import NUMPY, TENSOR
+from pullback.dispatch.pipeline import dispatch
 from pullback.ops.declarations import document, own
 
 PUBLIC = {}  # public home ('' for the package) -> name -> function

@@ -1,4 +1,4 @@
-"""Floor 7: signal processing, under PyTorch's names."""
+"""Floor 9: signal processing, under PyTorch's names."""
 
 from pullback.core.absent import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pullback.autograd.function import FunctionNode
-from pullback.core.node import Node, saved_slots
-from pullback.core.packed import Packed
-from pullback.core.saved import Released
 from pullback.core.tensor import Tensor
+from pullback.graph.node import Node, saved_slots
+from pullback.graph.packed import Packed
+from pullback.graph.saved import Released
 
 
 def what_is_saved(node: Node) -> list[str]:

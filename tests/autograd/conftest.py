@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from pullback.autograd.replay import force_replay
+from pullback.graph.replay import force_replay
 
 
 @pytest.fixture(params=["geometry", "replay"])

@@ -6,8 +6,8 @@ import pytest
 import pullback as pb
 from pullback.autograd.basic_nodes import DelayedError, Error, GraphRoot, Identity, NotImplemented, UndefinedGrad
 from pullback.autograd.graph import Node
-from pullback.core.node import AccumulateGrad
 from pullback.core.tensor import wrap
+from pullback.graph.node import AccumulateGrad
 
 
 def leaf(*values):

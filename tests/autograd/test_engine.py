@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
-
-import pullback as pb
 from pullback.core.dispatch import NUMPY
 from pullback.core.saved import unpack_raw
+
+import pullback as pb
 
 
 def leaf(*values):

@@ -177,14 +177,14 @@ def test_numpy_does_not_take_a_tensor_with_a_tangent():
 def test_out_arguments_are_refused():
     with (
         dual_level(),
-        pytest.raises(RuntimeError, match=r"add\(\): functions with out=.*forward-mode.*Leave out= away"),
+        pytest.raises(RuntimeError, match=r"add\(\): functions with out=.*forward-mode.*Omit out="),
     ):
         pb.add(make_dual(pb.tensor(X), pb.tensor(V)), 1, out=pb.empty(3))
 
 
 def test_an_operator_without_rule_is_named(monkeypatch):
-    from pullback.core.operator import OPERATORS
-    from pullback.core.tangent_rules import Rule
+    from pullback.dispatch.operator import OPERATORS
+    from pullback.dispatch.tangent_rules import Rule
 
     monkeypatch.setattr(OPERATORS["erf"], "rule", Rule("erf", None, 1))
     with dual_level():

@@ -12,8 +12,8 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.graph import GradientEdge, Node, get_gradient_edge, increment_version
-from pullback.core.node import AccumulateGrad, MultiNode, Port
-from pullback.core.saved import Released
+from pullback.graph.node import AccumulateGrad, MultiNode, Port
+from pullback.graph.saved import Released
 
 
 def leaf(*values):

@@ -9,7 +9,7 @@ import os
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pullback.autograd.replay import force_replay
+from pullback.graph.replay import force_replay
 from tests.autograd.programs import Program
 
 COUNT = int(os.environ.get("PULLBACK_PROGRAMS", "200"))

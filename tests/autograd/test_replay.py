@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd.replay import force_replay
-from pullback.core.dispatch import NUMPY, OperatorTable, register_array_type
+from pullback.core.array_type import NUMPY, OperatorTable, register_array_type
 from pullback.core.tensor import wrap
+from pullback.graph.replay import force_replay
 
 
 class Value(np.lib.mixins.NDArrayOperatorsMixin):

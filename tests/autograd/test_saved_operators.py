@@ -5,12 +5,12 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.graph import saved_tensors_hooks
-from pullback.core.node import saved_slots
-from pullback.core.packed import Packed
-from pullback.testing.opinfo import OPINFOS
+from pullback.graph.node import saved_slots
+from pullback.graph.packed import Packed
 from pullback.testing.opinfo.calls import accepted, flat_tensors, sampling
 from pullback.testing.opinfo.derivative_checks import _of_inputs
 from pullback.utils.checkpoint import checkpoint
+from tests.opinfo.records import OPINFOS
 
 SAMPLES = 3  # of each operator
 

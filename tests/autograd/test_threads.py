@@ -262,7 +262,7 @@ def test_one_of_several_backwards_on_a_graph_that_is_not_retained_finds_it_whole
 
 def test_a_node_released_while_another_thread_reads_it_is_never_taken_for_empty():
     """Every switch between two lines of the node's own code: the error is the clear one, the sums are right."""
-    lines = ("/generated/", "core/saved.py", "autograd/engine.py")
+    lines = ("/generated/", "graph/saved.py", "autograd/engine.py")
     for _ in range(40):
         x = pb.full((3,), 2.0, requires_grad=True)
         z = (x * x.exp() * x).sum()
@@ -322,7 +322,7 @@ def test_threads_get_the_same_accumulator():
     def use(x, i):
         return (x * 2).grad_fn.next_functions[0][0]
 
-    for x, nodes in first_use(lambda: pb.ones(2, requires_grad=True), use, lines=("core/node.py", "core/tensor.py")):
+    for x, nodes in first_use(lambda: pb.ones(2, requires_grad=True), use, lines=("graph/node.py", "core/tensor.py")):
         assert len({id(node) for node in nodes}) == 1
         assert nodes[0].variable is x
 
@@ -333,7 +333,7 @@ def test_threads_get_the_same_version_counter():
     def use(x, i):
         return x.detach() if i % 2 else x[0:2]
 
-    for x, aliases in first_use(lambda: pb.ones(3), use, lines=("core/version.py", "core/view.py", "core/tensor.py")):
+    for x, aliases in first_use(lambda: pb.ones(3), use, lines=("core/version.py", "graph/view.py", "core/tensor.py")):
         assert all(alias._counter is x._counter for alias in aliases)
         x.add_(1)
         assert [alias._version for alias in aliases] == [1, 1, 1, 1]
@@ -349,7 +349,7 @@ def test_views_that_threads_make_of_a_base_wake_with_it():
     def use(base, i):
         return base[0 : i + 1]
 
-    for base, views in first_use(lambda: pb.ones(4), use, lines=("core/view.py", "core/tensor.py")):
+    for base, views in first_use(lambda: pb.ones(4), use, lines=("graph/view.py", "core/tensor.py")):
         base.mul_(pb.ones(4, requires_grad=True))
         assert all(view.requires_grad for view in views)
 
@@ -369,7 +369,7 @@ def test_threads_get_the_same_new_function_of_a_view():
     def use(view, i):
         return view.grad_fn, pb.autograd.grad(view.sum(), weights[-1], retain_graph=True)[0].tolist()
 
-    for _, got in first_use(make, use, lines=("autograd/inplace_nodes.py",)):
+    for _, got in first_use(make, use, lines=("graph/inplace_nodes.py",)):
         assert [g for _, g in got] == [[5, 5, 0]] * 4
         assert len({id(node) for node, _ in got}) == 1
 
@@ -399,7 +399,7 @@ def test_hooks_that_threads_register_first_are_all_kept(kind):
         else:
             y.grad_fn.metadata[i] = calls.append(i)
 
-    for (_, y), _ in first_use(make, use, lines=("core/node.py", "core/hooks.py", "core/hook_dict.py")):
+    for (_, y), _ in first_use(make, use, lines=("graph/node.py", "graph/tensor_hooks.py", "core/hook_dict.py")):
         y.sum().backward()
         assert sorted(calls) == [0, 1, 2, 3]
         assert kind != "metadata" or sorted(y.grad_fn.metadata) == [0, 1, 2, 3]

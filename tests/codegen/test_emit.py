@@ -11,7 +11,7 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.codegen.errors import DeclarationError
 from pullback.codegen.generate import GENERATED, generate, write
 from pullback.codegen.third_party import emit_third_party, read_third_party
-from pullback.core.undifferentiable import DerivativeNotImplementedError
+from pullback.graph.undifferentiable import DerivativeNotImplementedError
 from pullback.ops import extension
 
 KERNELS = """

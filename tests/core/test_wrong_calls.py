@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.dispatch import dispatch, may_be_none
 from pullback.core.misuse import declared
-from pullback.core.operator import OPERATORS
+from pullback.dispatch.operator import OPERATORS
+from pullback.dispatch.pipeline import dispatch
+from pullback.dispatch.steps import may_be_none
 
 X = np.array([3.0, 1.0, 2.0])
 

@@ -14,7 +14,7 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.codegen.errors import DeclarationError
 from pullback.codegen.third_party import generate_third_party
 from pullback.core.errors import SavedTensorModifiedError
-from pullback.core.node import saved_slots
+from pullback.graph.node import saved_slots
 from pullback.ops import extension
 from pullback.ops.generated.tangents import TANGENTS
 
@@ -104,7 +104,7 @@ def test_third_derivative_by_the_chain_of_formulas(paramagnet):
 
 @pytest.mark.usefixtures("paramagnet")
 def test_tangents_agree_with_differences():
-    ops, eps = pb.core.dispatch.NUMPY, 1e-6
+    ops, eps = pb.core.array_type.NUMPY, 1e-6
     x, spin, dx, dspin = np.array([0.0, 1.2, -4.0]), np.array(2.5), np.array([1.0, -0.5, 2.0]), np.array(0.3)
     brillouin = ops.paramagnet.brillouin
     (tangent,) = TANGENTS["paramagnet.brillouin"](x, dx, spin, dspin, brillouin(x, spin), ops=ops)

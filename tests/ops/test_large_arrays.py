@@ -7,13 +7,12 @@ import pytest
 import scipy.special
 
 import pullback as pb
-from pullback.arrays.numpy.by_blocks import BLOCK, MANY
-from pullback.arrays.numpy.by_blocks import BLOCK
-from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
-from pullback.arrays.numpy.linalg import small_in_order
-from pullback.arrays.numpy.flat_places import add_rows, places_along
-from pullback.arrays.numpy.indexing import reduce_at
-from pullback.arrays.numpy.selecting import SMALL, blendable, blended
+from pullback.arrays.numpy.fast.blocks import BLOCK, MANY
+from pullback.arrays.numpy.fast.choices import SMALL, blendable, blended
+from pullback.arrays.numpy.fast.flat_indices import add_rows, places_along
+from pullback.arrays.numpy.fast.sums import LARGE, contiguous_sum
+from pullback.arrays.numpy.indexing.subscripts import reduce_at
+from pullback.arrays.numpy.linalg.products import small_in_order
 
 F = pb.nn.functional
 RNG = np.random.default_rng(0)
@@ -427,3 +426,19 @@ def test_distances_of_many_rows_are_differentiated_by_blocks_of_rows(p):
         results += [*slopes, *pb.autograd.grad(second, (a, b, grad)), pb.func.jvp(function, (a, b), tuple(moved))[1]]
     for one, other in zip(found, wanted, strict=True):
         pb.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+# -- what tests/arrays/test_fast.py found ----------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool"])
+def test_sigmoid_of_many_whole_numbers_is_that_of_few(dtype):
+    x = RNG.integers(0, 2, 3000).astype(dtype)
+    many, few = pb.sigmoid(pb.from_numpy(x)), pb.sigmoid(pb.from_numpy(x[:5]))
+    assert many.dtype == few.dtype
+    np.testing.assert_array_equal(many.numpy()[:5], few.numpy())
+
+
+def test_zero_times_infinity_is_added_in_place_too():
+    x, y = pb.ones(5000), pb.full((5000,), math.inf)
+    with np.errstate(invalid="ignore"):
+        assert x.clone().add_(y, alpha=0).isnan().all()
+        assert x.clone().sub_(y, alpha=0.0).isnan().all()

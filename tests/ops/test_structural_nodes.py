@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pullback.autograd.structural_zeros import _numbers
-from pullback.core.dispatch import NUMPY
-from pullback.core.saved import unpack_raw
+from pullback.core.array_type import NUMPY
 from pullback.core.tensor import Tensor
+from pullback.graph.saved import unpack_raw
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, sampling, seeded, to_tensors
 
 MANY = 24  # elements of a cotangent whose slopes are looked at one by one

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 
 X = np.arange(12.0).reshape(3, 4)
 

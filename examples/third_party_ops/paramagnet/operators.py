@@ -2,10 +2,10 @@
 
 from paramagnet.formulas import brillouin_slope, brillouin_spin_slope
 from pullback.core.arguments import AN_INT, an_int
-from pullback.core.node import Node
-from pullback.core.saved import Released, save_input
-from pullback.core.saving_nodes import SavesResult
-from pullback.core.snapshot import FIXED, snapshot
+from pullback.graph.node import Node
+from pullback.graph.saved import Released, save_input
+from pullback.graph.saving_nodes import SavesResult
+from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.extension import enter
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_1, two_tensors_0
@@ -137,6 +137,26 @@ TANGENTS = {
 
 
 UNDERIVED = {}
+
+
+FORMULAS = {
+    "langevin": {
+        "self": ("paramagnet.yaml:33", "grad * langevin(self, order + 1)"),
+        "result": ("paramagnet.yaml:34", "auto_element_wise"),
+    },
+    "inverse_langevin": {
+        "self": ("paramagnet.yaml:38", "grad / langevin(result, 1)"),
+        "result": ("paramagnet.yaml:39", "auto_element_wise"),
+    },
+    "brillouin": {
+        "self": ("paramagnet.yaml:42", "grad * brillouin_slope(self, spin)"),
+        "spin": ("paramagnet.yaml:43", "grad * brillouin_spin_slope(self, spin)"),
+        "result": (
+            "paramagnet.yaml:44",
+            "self_t * brillouin_slope(self_p, spin_p) + spin_t * brillouin_spin_slope(self_p, spin_p)",
+        ),
+    },
+}
 
 
 PUBLIC = enter(

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from pullback.arrays.dual.levels import ForwardLevel
+from pullback.core.array_type import memory_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import version_of
-from pullback.core.view import memory_of
 
 
 class Kin:

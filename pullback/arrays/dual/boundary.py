@@ -30,11 +30,12 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.errors import MixedCotangentsError
 from pullback.arrays.dual.kernels import DUAL, highest, like, primal_at, tangent_at
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.core.dispatch import NUMPY, TENSOR, dispatch, table_of
-from pullback.core.node import Node, Unpack, port, start_node
-from pullback.core.operator import Operator
+from pullback.core.array_type import NUMPY, TENSOR, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
+from pullback.dispatch.operator import Operator
+from pullback.dispatch.pipeline import dispatch
+from pullback.graph.node import Node, Unpack, port, start_node
 
 
 # -- the kernels: on raw arrays of any type --------------------------------------------------------------------------

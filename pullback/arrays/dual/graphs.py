@@ -9,10 +9,10 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import CROSSINGS, make_dual, tangent_of
 from pullback.arrays.dual.kernels import DUAL
 from pullback.core import slots
-from pullback.core.dispatch import OperatorTable
-from pullback.core.node import AccumulateGrad, Node, port
+from pullback.core.array_type import OperatorTable
 from pullback.core.tensor import NestedTensor, Tensor, wrap
 from pullback.core.version import counter_of
+from pullback.graph.node import AccumulateGrad, Node, port
 
 
 def table_for_graph(nodes: Iterable[Node], table: OperatorTable) -> OperatorTable:

@@ -14,12 +14,12 @@ from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
 from pullback.core.errors import InplaceError, with_article
-from pullback.core.mixed import ABOVE
-from pullback.core.node import port
-from pullback.core.operator import Operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
-from pullback.core.view import base_of, live_views
+from pullback.dispatch.mixed import ABOVE
+from pullback.dispatch.operator import Operator
+from pullback.graph.node import port
+from pullback.graph.view import base_of, live_views
 
 
 def prepare(op: Operator, args: Sequence[Any], level: int) -> Sequence[Any]:

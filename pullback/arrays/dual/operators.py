@@ -8,12 +8,12 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.untouched import written
-from pullback.core.dispatch import table_of
+from pullback.core.array_type import table_of
 from pullback.core.errors import InplaceError
-from pullback.core.mixed import on_wrapped
-from pullback.core.mutation import write_array
-from pullback.core.outer_levels import constant_part
 from pullback.core.tensor import Tensor, ndarray
+from pullback.dispatch.mixed import on_wrapped
+from pullback.dispatch.outer_levels import constant_part
+from pullback.dispatch.targets import write_array
 
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul",

@@ -23,10 +23,10 @@ from numpy import vdot
 
 from pullback.arrays.dual.array import DualArray, Kin
 from pullback.core.arguments import spread_lists
-from pullback.core.dispatch import NUMPY, OperatorTable
-from pullback.core.tangent_rules import Rule
+from pullback.core.array_type import NUMPY, OperatorTable
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Shape
+from pullback.dispatch.tangent_rules import Rule
 
 Mask = Any  # ndarray of bool, True where untouched; None: all is touched, or may be
 Push = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], OperatorTable], tuple[Any, ...]]

@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 from pullback.autograd.checkpoint.frame import PartOfCheckpoint
 from pullback.autograd.checkpoint.randomness import States, generator_states, restore
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, with_article
 from pullback.core.modes import Modes
-from pullback.core.operator import OPERATORS
 from pullback.core.tensor import Tensor
 from pullback.core.version import Counter, counter_of
-from pullback.core.view import shares_memory
+from pullback.dispatch.operator import OPERATORS
+from pullback.graph.view import shares_memory
 
 WHY = (
     "The function ran other operators when it was recomputed than at first: nothing in it may depend on what has "

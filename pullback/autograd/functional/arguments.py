@@ -10,12 +10,12 @@ import numpy as np
 from pullback.autograd.api import gradients_of
 from pullback.autograd.withheld import keepers, reached
 from pullback.core import cuts, modes
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import DtypeError, GradientError
 from pullback.core.factory import asarray
-from pullback.core.node import port
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
+from pullback.graph.node import port
 
 Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
 Function: TypeAlias = Callable[..., Any]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.autograd.functional.arguments import Bundle, Point
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 

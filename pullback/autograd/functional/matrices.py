@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback.autograd.functional.arguments import Arrays, Bundle, Function, Point
 from pullback.autograd.functional.strict import check_gradient, check_outputs, independent, say_independent
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.factory import from_numpy
 from pullback.core.named import named

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pullback.autograd.functional.arguments import Point
 from pullback.core import cuts
-from pullback.core.dispatch import TENSOR
+from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
 

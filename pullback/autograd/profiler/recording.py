@@ -17,14 +17,14 @@ from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
 from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
 from pullback.core.arguments import spread_lists
+from pullback.core.array_type import memory_of
 from pullback.core.blocks import Steps, several
 from pullback.core.errors import UnsupportedError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.node import Node
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient, Shape
-from pullback.core.view import memory_of
+from pullback.graph.node import Node
 
 _Running: TypeAlias = "Mapping[profile, FunctionEvent]"
 # The innermost event of each profile that is running in this thread or task. Never changed once made, as are the modes.

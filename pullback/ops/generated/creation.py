@@ -13,11 +13,11 @@ from pullback.core.arguments import (
     refuse_keyword,
     some_ints,
 )
-from pullback.core.node import Node
-from pullback.core.saved import Released, watch_output
-from pullback.core.snapshot import FIXED, snapshot
+from pullback.graph.node import Node
+from pullback.graph.saved import Released, watch_output
+from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import creating, primitive
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import creation as kernels
 
 class LinspaceBackward0(Node):
     """linspace(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None) -> Tensor"""

@@ -12,15 +12,15 @@ from pullback.core.arguments import (
     number_type,
     some_ints,
 )
-from pullback.core.dispatch import attribute
-from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.saving_nodes import SavesSelf
-from pullback.core.snapshot import FIXED, snapshot
-from pullback.core.undifferentiable import derivative_not_implemented
+from pullback.core.array_type import attribute
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving_nodes import SavesSelf
+from pullback.graph.snapshot import FIXED, snapshot
+from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.linear_losses import linear_cross_entropy_backward
-from pullback.ops.formulas.nn import (
+from pullback.ops.formulas.nn.ctc import ctc_loss_product
+from pullback.ops.formulas.nn.layers_and_losses import (
     bce_input_slope,
     bce_logit_slope,
     bce_target_slope,
@@ -35,7 +35,7 @@ from pullback.ops.formulas.nn import (
     sum_of_rows,
     trained_rows,
 )
-from pullback.ops.formulas.sequences import ctc_loss_product
+from pullback.ops.formulas.nn.linear_losses import linear_cross_entropy_backward
 from pullback.ops.generated.calls import (
     one_tensor_0,
     one_tensor_1,
@@ -46,8 +46,17 @@ from pullback.ops.generated.calls import (
     two_tensors_0,
     two_tensors_1,
 )
-from pullback.arrays import numpy as kernels
-from pullback.ops.composite import nn as composite_nn
+from pullback.arrays.numpy import nn as kernels
+from pullback.ops.composite.nn import activations as composite_activations
+from pullback.ops.composite.nn import attention as composite_attention
+from pullback.ops.composite.nn import dropouts as composite_dropouts
+from pullback.ops.composite.nn import embedding_bags as composite_embedding_bags
+from pullback.ops.composite.nn import layers as composite_layers
+from pullback.ops.composite.nn import likelihoods as composite_likelihoods
+from pullback.ops.composite.nn import linear_losses as composite_linear_losses
+from pullback.ops.composite.nn import losses as composite_losses
+from pullback.ops.composite.nn import margin_losses as composite_margin_losses
+from pullback.ops.composite.nn import normalisations as composite_normalisations
 
 class LinearBackward0(Node):
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"""
@@ -608,6 +617,15 @@ class BinaryCrossEntropyLogitElementsBackward0(Node):
         self.version_input, self.saved_input = Released, None
         self.version_target, self.saved_target = Released, None
 
+class LiftedVarianceBackward0(Node):
+    """lifted_variance(Tensor self, float eps) -> Tensor"""
+
+    __slots__ = ()
+    inputs = (0,)
+
+    def apply(self, ops, grad, unpack):
+        return (grad,)
+
 class LinearCrossEntropyRowsBackward0(Node):
     """linear_cross_entropy_rows(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows) -> Tensor"""
 
@@ -918,6 +936,7 @@ like_poisson_nll_loss = lambda run: lambda input, target, log_input=True, full=F
     input, target, log_input if log_input is False or log_input is True else a_flag(run.__name__, "log_input", log_input), full if full is False or full is True else a_flag(run.__name__, "full", full), eps=eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), reduction=reduction)
 like_gaussian_nll_loss = lambda run: lambda input, target, var, full=False, eps=1e-06, reduction='mean': run(
     input, target, var, full if full is False or full is True else a_flag(run.__name__, "full", full), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), reduction)
+like_lifted_variance = lambda run: lambda input, eps: run(input, eps)
 like_linear_cross_entropy_rows = lambda run: lambda input, linear_weight, target, linear_bias, weight, ignore_index, rows: run(
     input, linear_weight, target, linear_bias, weight, ignore_index, rows)
 like_linear_cross_entropy = lambda run: lambda input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0, options=None: run(
@@ -936,57 +955,60 @@ OPERATORS = [
         tensors=((0, "input"), (1, "weight"), (2, "bias")), optional="bias", forms="function", home="nn.functional"),
     primitive("native_dropout", kernels.native_dropout, NativeDropoutBackward0, several_results, like_native_dropout,
         outputs=('output', 'mask'), tags="pointwise", forms="function"),
-    composite("dropout", composite_nn.dropout, like_dropout, forms="function", home="nn.functional"),
+    composite("dropout", composite_layers.dropout, like_dropout, forms="function", home="nn.functional"),
     primitive("embedding_rows", kernels.embedding_rows, EmbeddingBackward0, two_tensors, like_embedding_rows,
         tensors=((0, "input"), (1, "weight")), tags="masking", forms="function", internal=True),
     primitive("embedding_rows_backward", kernels.embedding_rows_backward, EmbeddingRowsBackwardBackward0, two_tensors,
         like_embedding_rows_backward, tensors=((0, "grad_output"), (1, "indices")), tags="masking", forms="function",
         internal=True),
-    composite("embedding", composite_nn.embedding, like_embedding, forms="function", home="nn.functional"),
-    composite("layer_norm", composite_nn.layer_norm, like_layer_norm, forms="function", home="nn.functional"),
+    composite("embedding", composite_layers.embedding, like_embedding, forms="function", home="nn.functional"),
+    composite("layer_norm", composite_layers.layer_norm, like_layer_norm, forms="function", home="nn.functional"),
     primitive("_layer_norm", kernels._layer_norm, LayerNormBackward0, None, like__layer_norm,
         outputs=('output', 'mean', 'inverse'), tensors=((0, "input"), (1, "weight"), (2, "bias")),
         optional="weight bias", forms="function", internal=True),
-    composite("_layer_norm_backward", composite_nn._layer_norm_backward, like__layer_norm_backward, forms="function",
-        internal=True),
-    composite("group_norm", composite_nn.group_norm, like_group_norm, forms="function", home="nn.functional"),
-    composite("cosine_similarity", composite_nn.cosine_similarity, like_cosine_similarity, forms="function",
+    composite("_layer_norm_backward", composite_layers._layer_norm_backward, like__layer_norm_backward,
+        forms="function", internal=True),
+    composite("group_norm", composite_layers.group_norm, like_group_norm, forms="function", home="nn.functional"),
+    composite("cosine_similarity", composite_losses.cosine_similarity, like_cosine_similarity, forms="function",
         aliases="nn.functional.cosine_similarity"),
     primitive("one_hot", kernels.one_hot, None, one_tensor_1, like_one_hot, forms="function", home="nn.functional"),
     primitive("gelu", kernels.gelu, GeluBackward0, one_tensor_1, like_gelu, tags="pointwise", forms="function",
         home="nn.functional"),
     primitive("gelu_backward", kernels.gelu_backward, GeluBackwardBackward0, three_tensors, like_gelu_backward,
         tensors=((0, "grad_output"), (1, "input"), (2, "output")), tags="pointwise", forms="function", internal=True),
-    composite("_softplus_slope", composite_nn._softplus_slope, like__softplus_slope, forms="function", internal=True),
+    composite("_softplus_slope", composite_activations._softplus_slope, like__softplus_slope, forms="function",
+        internal=True),
     primitive("softplus", kernels.softplus, SoftplusBackward0, one_tensor_2, like_softplus, tags="pointwise",
         forms="function", home="nn.functional"),
-    composite("logsigmoid", composite_nn.logsigmoid, like_logsigmoid, forms="function", home="nn.functional"),
-    composite("leaky_relu", composite_nn.leaky_relu, like_leaky_relu, forms="function", home="nn.functional"),
-    composite("prelu", composite_nn.prelu, like_prelu, aliases="nn.functional.prelu"),
-    composite("elu", composite_nn.elu, like_elu, forms="function", home="nn.functional"),
-    composite("selu", composite_nn.selu, like_selu, forms="function", home="nn.functional"),
-    composite("celu", composite_nn.celu, like_elu, forms="function", home="nn.functional"),
-    composite("silu", composite_nn.silu, like_selu, forms="function", home="nn.functional"),
-    composite("mish", composite_nn.mish, like_selu, forms="function", home="nn.functional"),
-    composite("hardtanh", composite_nn.hardtanh, like_hardtanh, forms="function", home="nn.functional"),
-    composite("relu6", composite_nn.relu6, like_selu, forms="function", home="nn.functional"),
-    composite("hardsigmoid", composite_nn.hardsigmoid, like_selu, forms="function", home="nn.functional"),
-    composite("hardswish", composite_nn.hardswish, like_selu, forms="function", home="nn.functional"),
+    composite("logsigmoid", composite_activations.logsigmoid, like_logsigmoid, forms="function", home="nn.functional"),
+    composite("leaky_relu", composite_activations.leaky_relu, like_leaky_relu, forms="function", home="nn.functional"),
+    composite("prelu", composite_activations.prelu, like_prelu, aliases="nn.functional.prelu"),
+    composite("elu", composite_activations.elu, like_elu, forms="function", home="nn.functional"),
+    composite("selu", composite_activations.selu, like_selu, forms="function", home="nn.functional"),
+    composite("celu", composite_activations.celu, like_elu, forms="function", home="nn.functional"),
+    composite("silu", composite_activations.silu, like_selu, forms="function", home="nn.functional"),
+    composite("mish", composite_activations.mish, like_selu, forms="function", home="nn.functional"),
+    composite("hardtanh", composite_activations.hardtanh, like_hardtanh, forms="function", home="nn.functional"),
+    composite("relu6", composite_activations.relu6, like_selu, forms="function", home="nn.functional"),
+    composite("hardsigmoid", composite_activations.hardsigmoid, like_selu, forms="function", home="nn.functional"),
+    composite("hardswish", composite_activations.hardswish, like_selu, forms="function", home="nn.functional"),
     primitive("softsign", kernels.softsign, SoftsignBackward0, one_tensor_0, like_softsign, tags="pointwise",
         forms="function", home="nn.functional"),
-    composite("tanhshrink", composite_nn.tanhshrink, like_softsign, forms="function", home="nn.functional"),
-    composite("softshrink", composite_nn.softshrink, like_softshrink, forms="function", home="nn.functional"),
-    composite("hardshrink", composite_nn.hardshrink, like_softshrink, aliases="nn.functional.hardshrink"),
-    composite("threshold", composite_nn.threshold, like_threshold, forms="function", home="nn.functional"),
-    composite("glu", composite_nn.glu, like_glu, forms="function", home="nn.functional"),
-    composite("celu_", composite_nn.celu_, like_celu_, forms="function", home="nn.functional"),
-    composite("elu_", composite_nn.elu_, like_celu_, forms="function", home="nn.functional"),
-    composite("hardtanh_", composite_nn.hardtanh_, like_hardtanh_, forms="function", home="nn.functional"),
-    composite("leaky_relu_", composite_nn.leaky_relu_, like_leaky_relu_, forms="function", home="nn.functional"),
-    composite("relu_.functional", composite_nn.relu_functional_, like_softsign, forms="function", home="nn.functional"),
-    composite("rrelu_", composite_nn.rrelu_, like_rrelu_, forms="function", home="nn.functional"),
-    composite("selu_", composite_nn.selu_, like_softsign, forms="function", home="nn.functional"),
-    composite("threshold_", composite_nn.threshold_, like_threshold_, forms="function", home="nn.functional"),
+    composite("tanhshrink", composite_activations.tanhshrink, like_softsign, forms="function", home="nn.functional"),
+    composite("softshrink", composite_activations.softshrink, like_softshrink, forms="function", home="nn.functional"),
+    composite("hardshrink", composite_activations.hardshrink, like_softshrink, aliases="nn.functional.hardshrink"),
+    composite("threshold", composite_activations.threshold, like_threshold, forms="function", home="nn.functional"),
+    composite("glu", composite_activations.glu, like_glu, forms="function", home="nn.functional"),
+    composite("celu_", composite_activations.celu_, like_celu_, forms="function", home="nn.functional"),
+    composite("elu_", composite_activations.elu_, like_celu_, forms="function", home="nn.functional"),
+    composite("hardtanh_", composite_activations.hardtanh_, like_hardtanh_, forms="function", home="nn.functional"),
+    composite("leaky_relu_", composite_activations.leaky_relu_, like_leaky_relu_, forms="function",
+        home="nn.functional"),
+    composite("relu_.functional", composite_activations.relu_functional_, like_softsign, forms="function",
+        home="nn.functional"),
+    composite("rrelu_", composite_activations.rrelu_, like_rrelu_, forms="function", home="nn.functional"),
+    composite("selu_", composite_activations.selu_, like_softsign, forms="function", home="nn.functional"),
+    composite("threshold_", composite_activations.threshold_, like_threshold_, forms="function", home="nn.functional"),
     primitive("softmax", kernels.softmax, SoftmaxBackward0, one_tensor_2, like_softmax, takes_dtype=True,
         aliases="special.softmax"),
     primitive("softmax_backward", kernels.softmax_backward, SoftmaxBackwardBackward0, two_tensors_1,
@@ -995,13 +1017,13 @@ OPERATORS = [
         aliases="special.log_softmax"),
     primitive("log_softmax_backward", kernels.log_softmax_backward, LogSoftmaxBackwardBackward0, two_tensors_1,
         like_softmax_backward, tensors=((0, "grad_output"), (1, "output")), forms="function", internal=True),
-    composite("softmin", composite_nn.softmin, like_softmin, forms="function", home="nn.functional"),
+    composite("softmin", composite_activations.softmin, like_softmin, forms="function", home="nn.functional"),
     primitive("mse_loss", kernels.mse_loss, MseLossBackward0, two_tensors_1, like_mse_loss,
         tensors=((0, "input"), (1, "target")), forms="function", home="nn.functional"),
-    composite("l1_loss", composite_nn.l1_loss, like_l1_loss, forms="function", home="nn.functional"),
-    composite("smooth_l1_loss", composite_nn.smooth_l1_loss, like_smooth_l1_loss, forms="function",
+    composite("l1_loss", composite_losses.l1_loss, like_l1_loss, forms="function", home="nn.functional"),
+    composite("smooth_l1_loss", composite_losses.smooth_l1_loss, like_smooth_l1_loss, forms="function",
         home="nn.functional"),
-    composite("huber_loss", composite_nn.huber_loss, like_huber_loss, forms="function", home="nn.functional"),
+    composite("huber_loss", composite_losses.huber_loss, like_huber_loss, forms="function", home="nn.functional"),
     primitive("nll_loss", kernels.nll_loss, NllLossBackward0, three_tensors, like_nll_loss,
         tensors=((0, "input"), (1, "target"), (2, "weight")), tags="masking", optional="weight", forms="function",
         home="nn.functional"),
@@ -1013,74 +1035,87 @@ OPERATORS = [
     primitive("cross_entropy_loss_backward", kernels.cross_entropy_loss_backward, CrossEntropyLossBackwardBackward0,
         three_tensors, like_cross_entropy_loss_backward, tensors=((0, "grad_output"), (1, "input"), (2, "target")),
         forms="function", internal=True),
-    composite("cross_entropy", composite_nn.cross_entropy, like_cross_entropy, forms="function", home="nn.functional"),
+    composite("cross_entropy", composite_losses.cross_entropy, like_cross_entropy, forms="function",
+        home="nn.functional"),
     primitive("binary_cross_entropy_elements", kernels.binary_cross_entropy_elements,
         BinaryCrossEntropyElementsBackward0, two_tensors_0, like_binary_cross_entropy_elements,
         tensors=((0, "input"), (1, "target")), tags="floating", forms="function", internal=True),
     primitive("binary_cross_entropy_logit_elements", kernels.binary_cross_entropy_logit_elements,
         BinaryCrossEntropyLogitElementsBackward0, two_tensors_0, like_binary_cross_entropy_elements,
         tensors=((0, "input"), (1, "target")), forms="function", internal=True),
-    composite("binary_cross_entropy", composite_nn.binary_cross_entropy, like_binary_cross_entropy, forms="function",
-        home="nn.functional"),
-    composite("binary_cross_entropy_with_logits", composite_nn.binary_cross_entropy_with_logits,
+    composite("binary_cross_entropy", composite_losses.binary_cross_entropy, like_binary_cross_entropy,
+        forms="function", home="nn.functional"),
+    composite("binary_cross_entropy_with_logits", composite_losses.binary_cross_entropy_with_logits,
         like_binary_cross_entropy_with_logits, forms="function", home="nn.functional"),
-    composite("kl_div", composite_nn.kl_div, like_kl_div, forms="function", home="nn.functional"),
-    composite("batch_norm", composite_nn.batch_norm, like_batch_norm, forms="function", home="nn.functional"),
-    composite("native_batch_norm", composite_nn.native_batch_norm, like_native_batch_norm, forms="function"),
-    composite("instance_norm", composite_nn.instance_norm, like_instance_norm, forms="function", home="nn.functional"),
-    composite("rms_norm", composite_nn.rms_norm, like_rms_norm, forms="function", aliases="nn.functional.rms_norm"),
-    composite("native_layer_norm", composite_nn.native_layer_norm, like_native_layer_norm, forms="function"),
-    composite("native_group_norm", composite_nn.native_group_norm, like_native_group_norm, forms="function"),
-    composite("local_response_norm", composite_nn.local_response_norm, like_local_response_norm, forms="function",
+    composite("kl_div", composite_losses.kl_div, like_kl_div, forms="function", home="nn.functional"),
+    composite("batch_norm", composite_normalisations.batch_norm, like_batch_norm, forms="function",
         home="nn.functional"),
-    composite("normalize", composite_nn.normalize, like_normalize, forms="function", home="nn.functional"),
-    composite("dropout1d", composite_nn.dropout1d, like_dropout, forms="function", home="nn.functional"),
-    composite("dropout2d", composite_nn.dropout2d, like_dropout, forms="function", home="nn.functional"),
-    composite("dropout3d", composite_nn.dropout3d, like_dropout, forms="function", home="nn.functional"),
-    composite("alpha_dropout", composite_nn.alpha_dropout, like_alpha_dropout, forms="function", home="nn.functional"),
-    composite("feature_alpha_dropout", composite_nn.feature_alpha_dropout, like_alpha_dropout, forms="function",
+    composite("native_batch_norm", composite_normalisations.native_batch_norm, like_native_batch_norm,
+        forms="function"),
+    composite("instance_norm", composite_normalisations.instance_norm, like_instance_norm, forms="function",
         home="nn.functional"),
-    composite("rrelu", composite_nn.rrelu, like_rrelu, forms="function", home="nn.functional"),
-    composite("gumbel_softmax", composite_nn.gumbel_softmax, like_gumbel_softmax, forms="function",
+    composite("rms_norm", composite_normalisations.rms_norm, like_rms_norm, forms="function",
+        aliases="nn.functional.rms_norm"),
+    composite("native_layer_norm", composite_normalisations.native_layer_norm, like_native_layer_norm,
+        forms="function"),
+    composite("native_group_norm", composite_normalisations.native_group_norm, like_native_group_norm,
+        forms="function"),
+    composite("local_response_norm", composite_normalisations.local_response_norm, like_local_response_norm,
+        forms="function", home="nn.functional"),
+    composite("normalize", composite_normalisations.normalize, like_normalize, forms="function", home="nn.functional"),
+    composite("dropout1d", composite_dropouts.dropout1d, like_dropout, forms="function", home="nn.functional"),
+    composite("dropout2d", composite_dropouts.dropout2d, like_dropout, forms="function", home="nn.functional"),
+    composite("dropout3d", composite_dropouts.dropout3d, like_dropout, forms="function", home="nn.functional"),
+    composite("alpha_dropout", composite_dropouts.alpha_dropout, like_alpha_dropout, forms="function",
         home="nn.functional"),
-    composite("scaled_dot_product_attention", composite_nn.scaled_dot_product_attention,
+    composite("feature_alpha_dropout", composite_dropouts.feature_alpha_dropout, like_alpha_dropout, forms="function",
+        home="nn.functional"),
+    composite("rrelu", composite_dropouts.rrelu, like_rrelu, forms="function", home="nn.functional"),
+    composite("gumbel_softmax", composite_dropouts.gumbel_softmax, like_gumbel_softmax, forms="function",
+        home="nn.functional"),
+    composite("scaled_dot_product_attention", composite_attention.scaled_dot_product_attention,
         like_scaled_dot_product_attention, forms="function", home="nn.functional"),
-    composite("multi_head_attention_forward", composite_nn.multi_head_attention_forward,
+    composite("multi_head_attention_forward", composite_attention.multi_head_attention_forward,
         like_multi_head_attention_forward, forms="function", home="nn.functional"),
     primitive("bag_of_each", kernels.bag_of_each, None, None, like_bag_of_each, outputs=('bag', 'count'),
         tensors=((0, "starts"), (1, "indices")), forms="function", internal=True),
     primitive("bag_argmax", kernels.bag_argmax, None, two_tensors_1, like_bag_argmax, tensors=((0, "rows"), (1, "bag")),
         forms="function", internal=True),
-    composite("embedding_bag", composite_nn.embedding_bag, like_embedding_bag, forms="function", home="nn.functional"),
-    composite("pairwise_distance", composite_nn.pairwise_distance, like_pairwise_distance, forms="function",
+    composite("embedding_bag", composite_embedding_bags.embedding_bag, like_embedding_bag, forms="function",
+        home="nn.functional"),
+    composite("pairwise_distance", composite_margin_losses.pairwise_distance, like_pairwise_distance, forms="function",
         aliases="nn.functional.pairwise_distance"),
-    composite("hinge_embedding_loss", composite_nn.hinge_embedding_loss, like_hinge_embedding_loss, forms="function",
-        home="nn.functional"),
-    composite("cosine_embedding_loss", composite_nn.cosine_embedding_loss, like_cosine_embedding_loss, forms="function",
-        home="nn.functional"),
-    composite("margin_ranking_loss", composite_nn.margin_ranking_loss, like_cosine_embedding_loss, forms="function",
-        home="nn.functional"),
-    composite("soft_margin_loss", composite_nn.soft_margin_loss, like_l1_loss, forms="function", home="nn.functional"),
-    composite("multi_margin_loss", composite_nn.multi_margin_loss, like_multi_margin_loss, forms="function",
-        home="nn.functional"),
-    composite("multilabel_margin_loss", composite_nn.multilabel_margin_loss, like_l1_loss, forms="function",
-        home="nn.functional"),
-    composite("multilabel_soft_margin_loss", composite_nn.multilabel_soft_margin_loss, like_binary_cross_entropy,
+    composite("hinge_embedding_loss", composite_margin_losses.hinge_embedding_loss, like_hinge_embedding_loss,
         forms="function", home="nn.functional"),
-    composite("triplet_margin_loss", composite_nn.triplet_margin_loss, like_triplet_margin_loss, forms="function",
+    composite("cosine_embedding_loss", composite_margin_losses.cosine_embedding_loss, like_cosine_embedding_loss,
+        forms="function", home="nn.functional"),
+    composite("margin_ranking_loss", composite_margin_losses.margin_ranking_loss, like_cosine_embedding_loss,
+        forms="function", home="nn.functional"),
+    composite("soft_margin_loss", composite_margin_losses.soft_margin_loss, like_l1_loss, forms="function",
         home="nn.functional"),
-    composite("triplet_margin_with_distance_loss", composite_nn.triplet_margin_with_distance_loss,
+    composite("multi_margin_loss", composite_margin_losses.multi_margin_loss, like_multi_margin_loss, forms="function",
+        home="nn.functional"),
+    composite("multilabel_margin_loss", composite_margin_losses.multilabel_margin_loss, like_l1_loss, forms="function",
+        home="nn.functional"),
+    composite("multilabel_soft_margin_loss", composite_margin_losses.multilabel_soft_margin_loss,
+        like_binary_cross_entropy, forms="function", home="nn.functional"),
+    composite("triplet_margin_loss", composite_margin_losses.triplet_margin_loss, like_triplet_margin_loss,
+        forms="function", home="nn.functional"),
+    composite("triplet_margin_with_distance_loss", composite_margin_losses.triplet_margin_with_distance_loss,
         like_triplet_margin_with_distance_loss, forms="function", home="nn.functional"),
-    composite("poisson_nll_loss", composite_nn.poisson_nll_loss, like_poisson_nll_loss, forms="function",
+    composite("poisson_nll_loss", composite_likelihoods.poisson_nll_loss, like_poisson_nll_loss, forms="function",
         home="nn.functional"),
-    composite("gaussian_nll_loss", composite_nn.gaussian_nll_loss, like_gaussian_nll_loss, forms="function",
+    composite("gaussian_nll_loss", composite_likelihoods.gaussian_nll_loss, like_gaussian_nll_loss, forms="function",
         home="nn.functional"),
+    primitive("causal_mask", kernels.causal_mask, None, one_tensor_0, like_softsign, forms="function", internal=True),
+    primitive("lifted_variance", kernels.lifted_variance, LiftedVarianceBackward0, one_tensor_1, like_lifted_variance,
+        forms="function", internal=True),
     primitive("linear_cross_entropy_rows", kernels.linear_cross_entropy_rows, LinearCrossEntropyRowsBackward0, None,
         like_linear_cross_entropy_rows,
         tensors=((0, "input"), (1, "linear_weight"), (2, "target"), (3, "linear_bias"), (4, "weight")),
         optional="linear_bias weight", forms="function", internal=True),
-    composite("linear_cross_entropy", composite_nn.linear_cross_entropy, like_linear_cross_entropy, forms="function",
-        home="nn.functional"),
+    composite("linear_cross_entropy", composite_linear_losses.linear_cross_entropy, like_linear_cross_entropy,
+        forms="function", home="nn.functional"),
     primitive("ctc_loss_rows", kernels.ctc_loss_rows, CtcLossBackward0, None, like_ctc_loss_rows,
         outputs=('losses', 'log_alpha'),
         tensors=((0, "log_probs"), (1, "targets"), (2, "input_lengths"), (3, "target_lengths")), forms="function",
@@ -1093,14 +1128,16 @@ OPERATORS = [
         like_ctc_loss_rows_double_backward,
         tensors=((0, "direction"), (1, "grad_output"), (2, "log_probs"), (3, "targets"), (4, "input_lengths"), (5, "target_lengths"), (6, "losses"), (7, "log_alpha")),
         underived=True, forms="function", internal=True),
-    composite("ctc_loss", composite_nn.ctc_loss, like_ctc_loss, forms="function", home="nn.functional"),
-    composite("relu.functional", composite_nn.relu_functional, like_selu, forms="function", home="nn.functional"),
-    composite("sigmoid.functional", composite_nn.sigmoid_functional, like_softsign, forms="function",
+    composite("ctc_loss", composite_likelihoods.ctc_loss, like_ctc_loss, forms="function", home="nn.functional"),
+    composite("relu.functional", composite_activations.relu_functional, like_selu, forms="function",
         home="nn.functional"),
-    composite("tanh.functional", composite_nn.tanh_functional, like_softsign, forms="function", home="nn.functional"),
-    composite("softmax.functional", composite_nn.softmax_functional, like_softmin, forms="function",
+    composite("sigmoid.functional", composite_activations.sigmoid_functional, like_softsign, forms="function",
         home="nn.functional"),
-    composite("log_softmax.functional", composite_nn.log_softmax_functional, like_softmin, forms="function",
+    composite("tanh.functional", composite_activations.tanh_functional, like_softsign, forms="function",
+        home="nn.functional"),
+    composite("softmax.functional", composite_activations.softmax_functional, like_softmin, forms="function",
+        home="nn.functional"),
+    composite("log_softmax.functional", composite_activations.log_softmax_functional, like_softmin, forms="function",
         home="nn.functional"),
 ]
 CHOICES = {}

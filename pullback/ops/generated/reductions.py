@@ -15,12 +15,12 @@ from pullback.core.arguments import (
     number_type,
     some_ints,
 )
-from pullback.core.node import MultiNode, Node
-from pullback.core.saved import Released, save_input, watch_output
-from pullback.core.saving_nodes import SavesSelfAndResult
-from pullback.core.snapshot import FIXED, snapshot
+from pullback.graph.node import MultiNode, Node
+from pullback.graph.saved import Released, save_input, watch_output
+from pullback.graph.saving_nodes import SavesSelfAndResult
+from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.reductions import (
+from pullback.ops.formulas.reductions.reductions import (
     cummax_backward,
     cumprod_backward,
     expand_reduced,
@@ -44,8 +44,11 @@ from pullback.ops.generated.calls import (
     two_tensors,
     two_tensors_1,
 )
-from pullback.arrays import numpy as kernels
-from pullback.ops.composite import reductions as composite_reductions
+from pullback.arrays.numpy import reductions as kernels
+from pullback.ops.composite.reductions import calculus as composite_calculus
+from pullback.ops.composite.reductions import histograms as composite_histograms
+from pullback.ops.composite.reductions import quantiles as composite_quantiles
+from pullback.ops.composite.reductions import statistics as composite_statistics
 
 class SumBackward0(Node):
     """sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"""
@@ -812,50 +815,50 @@ OPERATORS = [
         numpy="nansum"),
     primitive("mean", kernels.mean, MeanBackward0, one_tensor_3, like_nansum, takes_dtype=True, tags="structural",
         numpy="mean"),
-    composite("nanmean", composite_reductions.nanmean, like_nanmean, numpy="nanmean"),
+    composite("nanmean", composite_statistics.nanmean, like_nanmean, numpy="nanmean"),
     primitive("prod", kernels.prod, ProdBackward0, one_tensor_3, like_sum, takes_dtype=True, numpy="prod"),
-    composite("_products_of_others", composite_reductions._products_of_others, like__products_of_others,
+    composite("_products_of_others", composite_statistics._products_of_others, like__products_of_others,
         forms="function", internal=True),
-    composite("var.unbiased", composite_reductions.var_unbiased, like_var_unbiased,
+    composite("var.unbiased", composite_statistics.var_unbiased, like_var_unbiased,
         params=(("input", "Tensor", False, True, False), ("unbiased", "bool", False, True, False))),
-    composite("var.dim", composite_reductions.var_dim, like_var_dim,
+    composite("var.dim", composite_statistics.var_dim, like_var_dim,
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, True, False), ("unbiased", "bool", False, True, False), ("keepdim", "bool", False, False, False))),
     primitive("var.correction", kernels.var, VarBackward0, one_tensor_3, like_var_correction, numpy="var",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, False, False), ("correction", "Scalar", True, False, True), ("keepdim", "bool", False, False, True))),
-    composite("std.unbiased", composite_reductions.std_unbiased, like_var_unbiased,
+    composite("std.unbiased", composite_statistics.std_unbiased, like_var_unbiased,
         params=(("input", "Tensor", False, True, False), ("unbiased", "bool", False, True, False))),
-    composite("std.dim", composite_reductions.std_dim, like_var_dim,
+    composite("std.dim", composite_statistics.std_dim, like_var_dim,
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, True, False), ("unbiased", "bool", False, True, False), ("keepdim", "bool", False, False, False))),
     primitive("std.correction", kernels.std, StdBackward0, one_tensor_3, like_var_correction, numpy="std",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, False, False), ("correction", "Scalar", True, False, True), ("keepdim", "bool", False, False, True))),
-    composite("var_mean.unbiased", composite_reductions.var_mean_unbiased, like_var_mean_unbiased, forms="function",
+    composite("var_mean.unbiased", composite_statistics.var_mean_unbiased, like_var_mean_unbiased, forms="function",
         params=(("input", "Tensor", False, True, False), ("unbiased", "bool", False, True, False))),
-    composite("var_mean.dim", composite_reductions.var_mean_dim, like_var_mean_dim, forms="function",
+    composite("var_mean.dim", composite_statistics.var_mean_dim, like_var_mean_dim, forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, True, False), ("unbiased", "bool", False, True, False), ("keepdim", "bool", False, False, False))),
-    composite("var_mean.correction", composite_reductions.var_mean, like_var_mean_correction, forms="function",
+    composite("var_mean.correction", composite_statistics.var_mean, like_var_mean_correction, forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, False, False), ("correction", "Scalar", True, False, True), ("keepdim", "bool", False, False, True))),
-    composite("std_mean.unbiased", composite_reductions.std_mean_unbiased, like_var_mean_unbiased, forms="function",
+    composite("std_mean.unbiased", composite_statistics.std_mean_unbiased, like_var_mean_unbiased, forms="function",
         params=(("input", "Tensor", False, True, False), ("unbiased", "bool", False, True, False))),
-    composite("std_mean.dim", composite_reductions.std_mean_dim, like_var_mean_dim, forms="function",
+    composite("std_mean.dim", composite_statistics.std_mean_dim, like_var_mean_dim, forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, True, False), ("unbiased", "bool", False, True, False), ("keepdim", "bool", False, False, False))),
-    composite("std_mean.correction", composite_reductions.std_mean, like_var_mean_correction, forms="function",
+    composite("std_mean.correction", composite_statistics.std_mean, like_var_mean_correction, forms="function",
         params=(("input", "Tensor", False, True, False), ("dim", "int[]", True, False, False), ("correction", "Scalar", True, False, True), ("keepdim", "bool", False, False, True))),
     primitive("amax", kernels.amax, AmaxBackward0, one_tensor_2, like_amax, tags="masking", numpy="amax"),
     primitive("amin", kernels.amin, AminBackward0, one_tensor_2, like_amax, tags="masking", numpy="amin"),
-    composite("aminmax", composite_reductions.aminmax, like_aminmax),
+    composite("aminmax", composite_statistics.aminmax, like_aminmax),
     primitive("max", kernels.max, MaxBackward1, one_tensor_0, tags="masking",
         params=(("input", "Tensor", False, True, False),)),
     primitive("max.dim", kernels.max_dim, MaxBackward0, several_results, like_max_dim, outputs=('values', 'indices'),
         kernel_name="max_dim", tags="masking",
         params=(("input", "Tensor", False, True, False), ("dim", "int", False, True, False), ("keepdim", "bool", False, False, False))),
-    composite("max.other", composite_reductions.max_other, like_max_other,
+    composite("max.other", composite_statistics.max_other, like_max_other,
         params=(("input", "Tensor", False, True, False), ("other", "Tensor", False, True, False))),
     primitive("min", kernels.min, MinBackward1, one_tensor_0, tags="masking",
         params=(("input", "Tensor", False, True, False),)),
     primitive("min.dim", kernels.min_dim, MinBackward0, several_results, like_max_dim, outputs=('values', 'indices'),
         kernel_name="min_dim", tags="masking",
         params=(("input", "Tensor", False, True, False), ("dim", "int", False, True, False), ("keepdim", "bool", False, False, False))),
-    composite("min.other", composite_reductions.min_other, like_max_other,
+    composite("min.other", composite_statistics.min_other, like_max_other,
         params=(("input", "Tensor", False, True, False), ("other", "Tensor", False, True, False))),
     primitive("value_selecting_reduction_backward", kernels.value_selecting_reduction_backward,
         ValueSelectingReductionBackwardBackward0, None, like_value_selecting_reduction_backward,
@@ -896,17 +899,17 @@ OPERATORS = [
         params=(("input", "Tensor", False, True, False), ("dim", "int", False, True, False), ("keepdim", "bool", False, False, False))),
     primitive("mode", kernels.mode, ModeBackward0, several_results, like_mode, outputs=('values', 'indices'),
         tags="masking"),
-    composite("quantile", composite_reductions.quantile, like_quantile),
-    composite("nanquantile", composite_reductions.nanquantile, like_quantile),
-    composite("trapezoid", composite_reductions.trapezoid, like_trapezoid, forms="function", aliases="trapz"),
-    composite("cumulative_trapezoid", composite_reductions.cumulative_trapezoid, like_trapezoid, forms="function"),
-    composite("diff", composite_reductions.diff, like_diff),
-    composite("gradient", composite_reductions.gradient, like_gradient, forms="function"),
+    composite("quantile", composite_quantiles.quantile, like_quantile),
+    composite("nanquantile", composite_quantiles.nanquantile, like_quantile),
+    composite("trapezoid", composite_calculus.trapezoid, like_trapezoid, forms="function", aliases="trapz"),
+    composite("cumulative_trapezoid", composite_calculus.cumulative_trapezoid, like_trapezoid, forms="function"),
+    composite("diff", composite_calculus.diff, like_diff),
+    composite("gradient", composite_calculus.gradient, like_gradient, forms="function"),
     primitive("bincount", kernels.bincount, BincountBackward0, None, like_bincount,
         tensors=((0, "input"), (1, "weights")), tags="structural", optional="weights"),
     primitive("histc", kernels.histc, None, one_tensor_3, like_histc),
-    composite("histogram", composite_reductions.histogram, like_histogram),
-    composite("histogramdd", composite_reductions.histogramdd, like_histogramdd, forms="function"),
+    composite("histogram", composite_histograms.histogram, like_histogram),
+    composite("histogramdd", composite_histograms.histogramdd, like_histogramdd, forms="function"),
     primitive("_bin_edges", kernels.bin_edges, None, several_results, like__bin_edges, returns="list",
         kernel_name="bin_edges", forms="function", internal=True),
     primitive("_histogram_boxes", kernels.histogram_boxes, None, None, like__histogram_boxes, lists=((1, "edges"),),

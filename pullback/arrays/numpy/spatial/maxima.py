@@ -6,24 +6,27 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.spatial.resampling import even_bounds
+
 _FEW = 16  # places in a window, of which more are sooner read dimension by dimension
 
-__all__ = ["place_pooled", "put_pooled", "take_pooled", "windowed_max"]
 
-
-def windowed_max(self, places):
+@loops("arguments")
+def windowed_max(self, windows):
     """(values, indices): the maxima over windows of the last dimensions, and their places in those, flattened.
 
-    `places` has an array (windows, places in a window) for each dimension; a place outside of it is none. The first
-    of equal numbers counts, as read row by row, and the last NaN.
+    `windows` tells for each dimension of n places what its m windows are: (m, kernel, stride, padding, dilation), or
+    (n, m) for those that cover all places and overlap as little as they can. A place outside of it is none; a window
+    without any gets any number. The first of equal numbers counts, as read row by row, and the last NaN.
     """
     values, indices, step = self, None, 1
     has_nan = self.dtype.kind == "f" and self.size > 0 and bool(np.isnan(self.max()))
-    if not has_nan and (found := _max_at_once(self, places)) is not None:
+    if not has_nan and (found := _max_at_once(self, windows)) is not None:
         return found
-    for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(places), strict=False):
-        size, of_windows = values.shape[axis], np.asarray(of_windows, np.int64)
-        here, positions = _plan(of_windows.tobytes(), of_windows.shape, size)
+    for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(windows), strict=False):
+        size = values.shape[axis]
+        here, positions = _plan(of_windows, size)
         parts = [_read(values, at, axis) for at in positions]
         values, taken = (_max_of if has_nan else _max_without_nan)(parts)
         line = np.arange(len(here)) * here.shape[1]
@@ -33,19 +36,19 @@ def windowed_max(self, places):
     return values, indices
 
 
-def _max_at_once(x, places):
+@loops("arguments")
+def _max_at_once(x, windows):
     """The same for windows of few places at equal distances, inside of x, which has no NaN; else None."""
-    size, base, offsets, positions = x.shape[x.ndim - len(places) :], 0, 0, []
-    if math.prod(np.shape(of_windows)[1] for of_windows in places) > _FEW:
-        return None
-    for n, of_windows in zip(size, places, strict=True):
-        given = np.asarray(of_windows, np.int64)
-        here, found = _plan(given.tobytes(), given.shape, n)
+    size, base, offsets, positions = x.shape[x.ndim - len(windows) :], 0, 0, []
+    for n, of_windows in zip(size, windows, strict=True):
+        here, found = _plan(of_windows, n)
         if not all(isinstance(at, slice) and at.step == found[0].step for at in found):
             return None
         positions.append(found)
         base = np.add.outer(base * n, here[:, 0])
         offsets = np.add.outer(offsets * n, here[0] - here[0, 0])
+    if offsets.size > _FEW:
+        return None
     values, taken = _max_without_nan([x[(..., *at)] for at in itertools.product(*positions)])
     indices = offsets.reshape(-1).take(taken)
     indices += base
@@ -53,10 +56,22 @@ def _max_at_once(x, places):
 
 
 @functools.lru_cache(maxsize=128)
-def _plan(places, shape, size):
-    """(the places to read, what to read at once for each place inside a window), for the bytes of the given ones."""
-    here = _inside(np.frombuffer(places, np.int64).reshape(shape), size)
+def _plan(windows, size):
+    """(the places to read, what to read at once for each place inside a window)."""
+    here = _inside(_even(*windows) if len(windows) == 2 else _regular(*windows), size)
     return here, tuple(_positions(column) for column in here.T)
+
+
+def _regular(m, kernel, stride, padding, dilation):
+    """The places of each of m windows."""
+    return np.arange(m)[:, None] * stride - padding + np.arange(kernel) * dilation
+
+
+def _even(n, m):
+    """The same for m windows that cover n places, filled up with places outside."""
+    begin, end = even_bounds(n, m)
+    at = begin[:, None] + np.arange((end - begin).max(initial=1))
+    return np.where(at < end[:, None], at, -1)
 
 
 def _inside(places, size):
@@ -70,6 +85,7 @@ def _inside(places, size):
     return np.take_along_axis(places, nearest, 1).clip(0, size - 1)
 
 
+@loops("window")
 def _max_without_nan(parts):
     """(maxima, the number of the first part that has each).
 
@@ -83,6 +99,7 @@ def _max_without_nan(parts):
     return best, taken
 
 
+@loops("window")
 def _max_of(parts):
     """The same, where the last NaN is the largest of all."""
     best = parts[0].copy()

@@ -1,0 +1,77 @@
+"""Operators for formulas that meet arrays of several types: each call looks at what it is given.
+
+An array that is neither an ndarray nor a Tensor has kernels, called by position and with every argument. What else an
+operator needs (its overloads, defaults, composites) is there for Tensors already, so the arrays are wrapped in Tensors
+of a level above every other for the one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, has_table
+from pullback.core.tensor import Tensor, wrap
+
+ABOVE = 1 << 30  # a level that no transform reaches
+
+
+class MixedTable(OperatorTable):
+    """Operators on arrays of any type, as attributes made when first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        on_tensors, on_arrays = getattr(TENSOR, name), getattr(NUMPY, name)
+        made: Any
+        if isinstance(on_tensors, SimpleNamespace):  # the operators of a third party
+            made = _Namespace(on_tensors, on_arrays)
+        else:
+            made = _routed(on_tensors, on_arrays)
+            self.__dict__[name] = made  # not so a namespace, which may be loaded again
+        return made
+
+
+class _Namespace:
+    def __init__(self, on_tensors: SimpleNamespace, on_arrays: SimpleNamespace) -> None:
+        self._on_tensors, self._on_arrays = on_tensors, on_arrays
+
+    def __getattr__(self, name: str) -> Any:
+        return _routed(getattr(self._on_tensors, name), getattr(self._on_arrays, name))
+
+
+def _routed(on_tensors: Callable[..., Any], on_arrays: Callable[..., Any]) -> Callable[..., Any]:
+    """One operator on whatever it is given."""
+
+    def operator(*args: Any, **kwargs: Any) -> Any:
+        kinds = {kind for x in (*args, *kwargs.values()) for kind in _kinds(x)}
+        if any(map(has_table, kinds)):
+            return on_wrapped(on_tensors, *args, **kwargs)
+        return (on_tensors if any(issubclass(kind, Tensor) for kind in kinds) else on_arrays)(*args, **kwargs)
+
+    return operator
+
+
+def _kinds(x: Any) -> Any:
+    return map(type, x) if isinstance(x, (list, tuple)) else (type(x),)
+
+
+def on_wrapped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function of Tensors gives for raw arrays, raw again."""
+    result = function(*map(_wrapped, args), **{name: _wrapped(x) for name, x in kwargs.items()})
+    return _unwrapped(result)
+
+
+def _wrapped(x: Any) -> Any:
+    if has_table(type(x)):
+        return wrap(x, ABOVE)
+    if isinstance(x, (list, tuple)) and any(has_table(type(y)) for y in x):
+        return type(x)(_wrapped(y) for y in x)
+    return x
+
+
+def _unwrapped(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x._array if x._level == ABOVE else x
+    if isinstance(x, (list, tuple)):
+        return tuple(map(_unwrapped, x))
+    return x

@@ -1,0 +1,188 @@
+"""An operator: what is known of one primitive overload, and how its node is recorded.
+
+How it runs is written elsewhere, once for all: the common case in the closures of `pullback.ops.generated.calls`, one
+for each shape of operators; everything else in `dispatch.pipeline`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from pullback.core.tensor import Tensor
+from pullback.graph.node import MASKING, MultiNode, Node, port, start_multi, start_node
+from pullback.graph.undifferentiable import not_implemented
+
+# What a user wrote, by the name of the internal operator that it calls.
+CALLED = {
+    "slice_view": "__getitem__",
+    "advanced_index": "__getitem__",
+    "setitem": "__setitem__",
+    "_index_put": "index_put",
+    "_strided_view": "as_strided",
+    "numpy_T": "T",
+    "_to_copy": "to",
+    "hermitian_map": "linalg.matrix_function",
+}
+
+OPERATORS: dict[str, Operator] = {}  # by name, for what looks on at operators and tells of them
+BY_KERNEL: dict[str, dict[str, Operator]] = {}  # kernel -> the operators that it runs, by name
+
+
+class Operator:
+    """One overload of a primitive.
+
+    Parameters
+    ----------
+    name : str
+        In the tables, with its overload: 'max.dim', 'linalg_inv'.
+    shown : str, optional
+        As users write it: 'max', 'linalg.inv'.
+    kernel : str
+        Its kernel's name in the table of every array type.
+    tensors, lists : sequence of (position, name)
+        The Tensor and Tensor? arguments, and the Tensor[] ones.
+    node : subclass of Node, or None
+        What is recorded. None: no output is differentiable, or (`underived`) nobody has derived it.
+    record : function (out or outs, *arguments) -> None, optional
+        Records in a way of its own, where there is no `node`.
+    multi : namedtuple class, optional
+        That of several results.
+    returns_list, returns_value : bool
+        Whether the result is a list of arrays, or a Python value.
+    view : bool
+        Whether the result may share memory with the first argument.
+    takes_dtype : bool
+        Whether the caller may ask for a dtype, which may be one without derivative.
+    mutates : bool
+        Whether the kernel writes into its first argument.
+    optional : collection of str
+        The names of arguments that may be None.
+    tags : collection of str
+        Those of native_functions.yaml that say how it runs and how tangents go through it.
+    arity : int
+        The number of arguments, 0 if no other operator has the same kernel.
+    """
+
+    __slots__ = (
+        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional", "quick",
+        "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
+        "tensors", "view",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        kernel: str,
+        tensors: Sequence[tuple[int, str]],
+        *,
+        shown: str | None = None,
+        lists: Sequence[tuple[int, str]] = (),
+        node: type[Node] | None = None,
+        record: Callable[..., None] | None = None,
+        underived: bool = False,
+        multi: Any = None,
+        returns_list: bool = False,
+        returns_value: bool = False,
+        view: bool = False,
+        takes_dtype: bool = False,
+        mutates: bool = False,
+        tags: Collection[str] = (),
+        optional: Collection[str] = (),
+        arity: int = 0,
+    ) -> None:
+        self.name, self.kernel, self.tensors, self.lists = name, kernel, tensors, lists
+        self.shown = CALLED.get(name) or shown or name
+        self.inplace_name = "__setitem__" if name == "setitem" else name if mutates else f"{self.shown}_"
+        self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
+        self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
+        self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity
+        self.tags, self.floating, self.optional = frozenset(tags), "floating" in tags, frozenset(optional)
+        self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
+        self.quick = not (lists or multi or returns_list or returns_value or view)
+        # (out or outs, *arguments) -> None: makes a node the function of what was computed
+        self.record = record
+        if node is not None:
+            self.record = recorder(node, self)
+        elif underived:
+            self.record = not_implemented(name)
+        self.rule: Any = None  # its tangent rule, made when first asked for
+        OPERATORS[name] = self
+        BY_KERNEL.setdefault(kernel, {})[name] = self
+
+
+def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
+    """The function that records nodes of this class."""
+    lead, save, takes_dtype = _leading(cls, {position for position, _ in op.lists}), cls.save, op.takes_dtype
+    masking = cls.masking
+    if op.multi is not None or op.returns_list:
+        differentiable = getattr(cls, "differentiable_outputs", ())
+        assert issubclass(cls, MultiNode)
+
+        def record_several(outs: Sequence[Tensor], *args: Any) -> None:
+            node = start_multi(cls, outs, differentiable or (True,) * len(outs))
+            if masking:
+                node._extra = MASKING
+            lead(node, args)
+            save(node, outs, *args)
+
+        return record_several
+
+    def record(out: Tensor, *args: Any) -> None:
+        if takes_dtype and out._array.dtype.kind not in "fc":
+            return  # whole numbers have no derivative
+        node = start_node(cls, out)
+        if masking:
+            node._extra = MASKING
+        lead(node, args)
+        save(node, out, *args)
+
+    return record
+
+
+def _leading(cls: type[Node], lists: set[int]) -> Callable[[Node, Sequence[Any]], None]:
+    """The function that leads a node's edges to its inputs."""
+    inputs = cls.inputs
+    if lists.intersection(inputs):
+        own = getattr(cls, "list_edges", ())  # names of the slots for the edges of each input, where there are several
+
+        def lead_to_lists(node: Node, args: Sequence[Any]) -> None:
+            edges = [tuple(map(port, args[i])) if i in lists else port(args[i]) for i in inputs]
+            for slot, found in zip(own, edges, strict=False):
+                setattr(node, slot, found)
+            node._nexts = tuple(e for i, found in zip(inputs, edges, strict=True) for e in _each(found, i in lists))
+
+        return lead_to_lists
+    if len(inputs) == 1:
+        (only,) = inputs
+
+        def lead_to_one(node: Node, args: Sequence[Any]) -> None:
+            node._next0 = port(args[only])
+
+        return lead_to_one
+    if len(inputs) == 2:
+        first, second = inputs
+
+        def lead_to_two(node: Node, args: Sequence[Any]) -> None:
+            node._next0, node._next1 = port(args[first]), port(args[second])
+
+        return lead_to_two
+
+    def lead_to_many(node: Node, args: Sequence[Any]) -> None:
+        node._nexts = tuple(port(args[i]) for i in inputs)
+
+    return lead_to_many
+
+
+def _each(found: Any, is_list: bool) -> Any:
+    return found if is_list else (found,)
+
+
+def plain_node(op: Operator, inputs: tuple[int, ...]) -> bool:
+    """Whether a closure may record the operator's node itself, which has just these inputs and always applies."""
+    return op.node is not None and op.node.inputs == inputs and not op.takes_dtype
+
+
+def saves_something(cls: type[Node]) -> bool:
+    """Whether nodes of this class keep anything."""
+    return cls.save is not Node.save

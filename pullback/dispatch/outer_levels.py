@@ -1,0 +1,150 @@
+"""Writing what an outer transform differentiates into a tensor around a plain array, inside an inner transform.
+
+    func.grad(lambda x: func.grad(g)(a)):  z = y * 2;  z[0] = x[0]
+
+z is a tensor of level 2 around an ndarray, which cannot hold the derivative with respect to x, of level 1. So the array
+is wrapped once more, as a constant of level 1: z and its views become tensors of level 2 around tensors of level 1,
+over the same memory, and the write is recorded there too. Whoever else shares the memory would see the numbers and not
+the derivative; then the write is refused.
+
+In func.jvp z is a dual array of level 2, whose primal and tangent may each be an ndarray. Each is treated alike.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_type import has_table
+from pullback.core.errors import InplaceError
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.dispatch.operator import Operator
+from pullback.graph.view import base_of, live_views, make_view
+
+Key = frozenset[int]  # the numbers of the forward levels whose tangent an array is; none: it is the primal of all
+Place = tuple[Any, str]  # (who holds an array, in which attribute)
+
+
+def hold_outer_levels(op: Operator, name: str, target: Tensor, args: Sequence[Any]) -> None:
+    """Let `target` hold derivatives of the outer levels that the other arguments of an in-place operator have."""
+    if target._array.dtype.kind not in "fc":
+        return
+    others = [args[position] for position, _ in op.tensors]
+    others += [x for position, _ in op.lists for x in args[position]]
+    given = [part for x in others if isinstance(x, Tensor) for part in _outer_parts(x, target._level)]
+    for key, place in _places(target).items():
+        level = max((found for numbers, found in given if numbers <= key), default=-1)
+        if level >= 0 and _is_below(getattr(*place), level):
+            _hold(name, target, key, level)
+
+
+def apart_from(target: Tensor, op: Operator, args: Sequence[Any], raws: list[Any]) -> None:
+    """Give the kernel copies of a dual array around tensors that the write will change: nodes of theirs may save it."""
+    if not isinstance(target._array, Tensor) and any(isinstance(getattr(*p), Tensor) for p in _places(target).values()):
+        for position, _ in op.tensors:
+            x = args[position]
+            if x is target or (isinstance(x, Tensor) and x._counter is not None and x._counter is target._counter):
+                raws[position] = raws[position].copy()
+
+
+def _is_below(array: Any, level: int) -> bool:
+    """Whether an array cannot hold a derivative of that level: an ndarray, or a tensor of a lower level."""
+    return type(array) is ndarray or (isinstance(array, Tensor) and array._level < level)
+
+
+def _hold(name: str, target: Tensor, key: Key, level: int) -> None:
+    """Wrap one array inside `target`, and what its base and views have there, as a constant of an outer level."""
+    base = base_of(target)
+    owner = target if base is None else base
+    tensors = {id(t): t for t in (owner, target, *live_views(owner))}.values()
+    found = [place for t in tensors if (place := _places(t).get(key)) and _is_below(getattr(*place), level)]
+    sharing = list({id(holder): (holder, attribute) for holder, attribute in found}.values())
+    for holder, attribute in sharing:
+        if not isinstance(holder, Tensor):
+            _unwrap(holder, attribute)
+    if not _nobody_else_shares(sharing):
+        raise InplaceError(
+            f"{name} would write a value that an outer transform is differentiating into memory that others share "
+            "(detached tensors, views, arrays of NumPy, or nodes that have saved it), which would not learn of its "
+            "derivative. Use the out-of-place form, or write into a copy (t = t.clone())."
+        )
+    first, *views = sharing
+    lower = wrap(getattr(*first), level)
+    for place in views:
+        _put(place, make_view(wrap(getattr(*place), level), lower))
+    _put(first, lower)
+
+
+def _unwrap(dual: Any, attribute: str) -> None:
+    """Take an array in a dual array out of a constant tensor that a rule has made, and that nobody else holds."""
+    part = getattr(dual, attribute)
+    constant = isinstance(part, Tensor) and not part._requires_grad and type(part._array) is ndarray
+    if constant and _references((dual, attribute)) <= _ALONE + 1:  # one more: the variable here
+        setattr(dual, attribute, part._array)
+
+
+def _places(tensor: Tensor) -> dict[Key, Place]:
+    """Where a tensor, or the dual array in it, holds arrays, by the forward levels whose tangents these are."""
+    array: Any = tensor._array
+    if not hasattr(array, "components"):
+        return {frozenset(): (tensor, "_array")}
+    return {numbers: (holder, attribute) for numbers, holder, attribute in array.components()}
+
+
+def _put(place: Place, array: Tensor) -> None:
+    holder, attribute = place
+    setattr(holder, attribute, array)
+    if isinstance(holder, Tensor):
+        holder.__class__ = NestedTensor
+
+
+def _outer_parts(x: Tensor, level: int) -> list[tuple[Key, int]]:
+    """The outer levels at which the arrays inside of `x` are being differentiated, by forward levels."""
+    if x._level != level:
+        parts: list[tuple[Key, Any]] = [(frozenset(), x)]
+    else:
+        parts = [(key, getattr(*place)) for key, place in _places(x).items()]
+    raws = [(key, constant_part(part)) for key, part in parts]
+    return [(key, raw._level) for key, raw in raws if isinstance(raw, Tensor)]
+
+
+def constant_part(raw: Any) -> Any:
+    """The array inside of tensors that nobody is differentiating; a tensor, where somebody is."""
+    while isinstance(raw, Tensor) and not raw._requires_grad and not has_table(type(raw._array)):
+        raw = raw._array
+    return raw
+
+
+def _nobody_else_shares(places: Sequence[Place]) -> bool:
+    """Whether these places alone hold the memory of the first, as far as Python counts references."""
+    arrays = [id(getattr(*place)) for place in places]
+    bases = [id(base) for base in {id(getattr(*place)): _base(place) for place in places}.values()]
+    for place in places:
+        array = id(getattr(*place))
+        if _references(place) - _ALONE + 1 != arrays.count(array) + bases.count(array):
+            return False
+    memory = id(_base(places[0]))
+    if _base(places[0]) is None or memory in arrays:
+        return True
+    return _references_of_base(places[0]) - _ALONE_AS_BASE + 1 == bases.count(memory)
+
+
+def _base(place: Place) -> Any:
+    array = getattr(*place)
+    return base_of(array) if isinstance(array, Tensor) else array.base
+
+
+def _references(place: Place) -> int:
+    return sys.getrefcount(getattr(*place))
+
+
+def _references_of_base(place: Place) -> int:
+    return sys.getrefcount(_base(place))
+
+
+# What Python counts where one tensor holds the array, and one array the memory: measured, as it depends on the version.
+_ALONE = _references((wrap(np.zeros(1)), "_array"))
+_ALONE_AS_BASE = _references_of_base((wrap(np.zeros(2)[:1]), "_array"))

@@ -1,0 +1,246 @@
+"""How an operator runs, always in the same steps, which stand in `dispatch.steps` and `dispatch.targets`.
+
+    prepare   what the array types among the arguments want; the highest level; the arrays inside
+    kernel    computes with these arrays
+    wrap      makes Tensors of what it returned; in place and with `out=`: writes it into those that are there
+    record    makes a node the function of the results
+    view      ties a result to the tensor whose memory it shares
+
+The closures of `pullback.ops.generated.calls` are the same for the common case: tensors of one level around ndarrays
+and no modes but grad modes. Everything else comes here: nested tensors, levels mixed, instruments, other shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pullback.core import modes
+from pullback.core.array_type import NUMPY, is_constant, table_of
+from pullback.core.instruments import Instrument, run_operator
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import bump, counter_of
+from pullback.dispatch.call_errors import explain
+from pullback.dispatch.operator import Operator
+from pullback.dispatch.outer_levels import apart_from, constant_part, hold_outer_levels
+from pullback.dispatch.steps import (
+    BARE,
+    flat_arguments,
+    floated,
+    kernel,
+    lower,
+    mark_inference,
+    may_be_none,
+    note_cut,
+    prepare,
+    record,
+    survey,
+    tie_views,
+    watched_kernel,
+    wrap_result,
+    wrapped,
+)
+from pullback.dispatch.targets import (
+    admit,
+    check_out,
+    check_writeable,
+    out_targets,
+    refuse_graph,
+    refuse_tangents,
+    values_before,
+    with_room,
+    write_result,
+)
+from pullback.graph.inplace_nodes import rebase_history
+
+
+# -- out of place -----------------------------------------------------------------------------------------------------
+def dispatch(op: Operator, args: Sequence[Any]) -> Any:
+    """Run an operator on any mixture of arguments."""
+    state = modes.current()
+    if op.quick and state.plain:
+        result = _on_arrays(op, args, state)
+        if result is not None:
+            return result
+    if state.instruments:
+        return run_operator(state.instruments, op.name, args, partial(_dispatch, op, args))
+    return _dispatch(op, args)
+
+
+def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor | None:
+    """All steps at once for tensors of one level around ndarrays, with one result; None for everything else."""
+    raws = list(args)
+    level, needs = -1, False
+    for position, name in op.tensors:
+        x = args[position]
+        kind = type(x)
+        if kind is Tensor:
+            if x._level != level:
+                if level >= 0:
+                    return None
+                level = x._level
+            raws[position] = x._array
+            needs = needs or x._requires_grad
+        elif not (may_be_none(op, name) if x is None else is_constant(x)):
+            return None
+    if level < 0:
+        return None
+    if op.floating:
+        floated(op, raws)
+    try:
+        result = NUMPY.kernels[op.kernel](*raws)
+    except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        raise explain(op, args, error)  # noqa: B904
+    out = wrap_result(result, level)
+    if needs and op.record is not None and state.records(level):
+        op.record(out, *args)
+    else:
+        note_cut(op, args)
+    return out
+
+
+def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
+    given = prepare(op, args)
+    if given.level == BARE:
+        return kernel(op, args, args)  # what comes is bare too
+    result = watched_kernel(op, given.raws, given.args)
+    note_cut(op, given.args)
+    if op.returns_value:
+        return result
+    outs, each = wrapped(op, result, max(given.level, 0))
+    record(op, outs, each, given)
+    if op.view:
+        tie_views(op, each, given)
+    if modes.current().inference:
+        mark_inference(each)
+    return outs
+
+
+# -- in place ---------------------------------------------------------------------------------------------------------
+def inplace(op: Operator, args: Sequence[Any]) -> Any:
+    """Run an operator and write its result into its first argument, which is returned."""
+    state = modes.current()
+    if op.quick and state.plain and not op.mutates and _inplace_unrecorded(op, args, state):
+        return args[0]
+    if state.instruments:
+        return _watched(state.instruments, op.inplace_name, args, partial(_inplace, op, args))
+    return _inplace(op, args)
+
+
+def _watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """Run what writes into the tensors that it returns, under the eyes of instruments."""
+    result = run_operator(instruments, name, args, run)
+    for target in result if isinstance(result, (tuple, list)) else (result,):
+        for instrument in instruments:
+            instrument.mutated(target)
+    return result
+
+
+def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
+    target, level, tensors, records = admit(op, args)
+    args = with_room(op, args, target, level, tensors)
+    if level:
+        hold_outer_levels(op, op.inplace_name, target, args)
+    raws, saved = lower(op, args, level)
+    if level and type(target._array) is ndarray:  # beside which tensors of lower levels are constants
+        for position, _ in op.tensors:
+            raws[position] = constant_part(raws[position])
+    elif level:
+        apart_from(target, op, args, raws)
+    given = values_before(op, target, saved) if records else saved
+    _write(op, target, raws, args)
+    bump(target, op.inplace_name)
+    if records:
+        _record_write(op, target, given)
+    return target
+
+
+def _write(op: Operator, target: Tensor, raws: Sequence[Any], args: Sequence[Any]) -> None:
+    """Compute, and let `target` hold the result."""
+    name = op.inplace_name
+    if isinstance(target._array, Tensor):
+        inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
+    elif op.mutates:
+        kernel(op, raws, args)
+    elif (
+        type(target._array) is ndarray
+        and f"{op.kernel}_" in NUMPY.kernels
+        and table_of(flat_arguments(op, raws)) is NUMPY
+    ):
+        check_writeable(name, target._array)
+        kernel(op, raws, args, f"{op.kernel}_", name)  # writes into the array itself
+    else:
+        write_result(op, target, kernel(op, raws, args, called=name))
+
+
+def _record_write(op: Operator, target: Tensor, given: Sequence[Any]) -> None:
+    """Make a node of the write the function of `target`."""
+    out = wrap(target._array, target._level)
+    out._counter = counter_of(target)
+    op.record(out, *given)  # type: ignore[misc]  # where there is none nothing is recorded
+    before = given[op.tensors[0][0]]
+    rebase_history(target, out._fn, before._fn, op.inplace_name)
+    for instrument in modes.current().instruments:  # last: one that raises must not leave a write that no node knows of
+        instrument.recorded(out._fn.node(), target._level)
+
+
+def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -> bool:
+    """The common case of an optimiser's update, a ufunc on arrays that records nothing; says whether it was one."""
+    kernel = NUMPY.kernels[op.kernel]
+    target = args[0]
+    if type(target) is not Tensor or (type(kernel) is not np.ufunc and kernel not in NUMPY.write_out):
+        return False
+    level, extra = target._level, target._extra
+    recording = state.records_all or state.records(level)
+    if extra is not None and (extra.inference or extra.no_view or (recording and extra.base is not None)):
+        return False
+    raws = list(args)
+    for position, _ in op.tensors:
+        x = args[position]
+        if type(x) is Tensor:
+            if x._level != level or (recording and x._requires_grad):
+                return False
+            raws[position] = x._array
+        elif not is_constant(x):
+            return False
+    data: Any = target._array
+    if not data.flags.writeable:
+        return False
+    try:
+        kernel(*raws, out=data)
+    except (TypeError, ValueError, OverflowError):
+        return False  # nothing was written; the general way says what is wrong
+    bump(target, op.inplace_name)
+    return True
+
+
+# -- out= -------------------------------------------------------------------------------------------------------------
+def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
+    """Run an operator and write its result into `out`, which is returned.
+
+    Nothing is recorded, so nothing there may require grad.
+    """
+    instruments = modes.current().instruments
+    if instruments:
+        return _watched(instruments, op.name, args, partial(_write_out, op, args, out))
+    return _write_out(op, args, out)
+
+
+def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
+    from_graph = any(a._requires_grad for a in survey(op, args, op.shown)[1])
+    targets = out_targets(op.shown, out)
+    refuse_graph(op.shown, from_graph, targets)
+    raws, _ = lower(op, args, 0)
+    refuse_tangents(op.shown, list(flat_arguments(op, raws)))
+    results = kernel(op, raws, args)
+    results = results if op.multi is not None or op.returns_list else (results,)
+    check_out(op.shown, targets, results, out)
+    for target, result in zip(targets, results, strict=True):
+        for instrument in modes.current().instruments:
+            instrument.mutating(target, op.name)
+        write_result(op, target, result)
+        bump(target, f"{op.shown}(out=...)")
+    return out

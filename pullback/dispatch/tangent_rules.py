@@ -1,0 +1,73 @@
+"""Which tangent rule belongs to which kernel. The floor above, where operators are declared, provides the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pullback.core import slots
+from pullback.dispatch.operator import BY_KERNEL, Operator
+
+
+class Rule(NamedTuple):
+    """How tangents go through the kernel of one operator overload.
+
+    `function(*values, ops)` takes for each argument its primal and, if it is one of `inputs`, its tangent (None where
+    undefined), then the outputs; it returns a tangent for each of the outputs whose positions are in `moving`.
+    """
+
+    operator: str  # with its overload, for messages
+    function: Callable[..., tuple[Any, ...]] | None  # None: nobody has derived it
+    arity: int  # of the kernel's arguments
+    inputs: tuple[int, ...] = ()  # the positions of the differentiable arguments
+    tensors: tuple[int, ...] = ()  # the positions of Tensor arguments, where numbers may stand
+    outputs: int = 1
+    moving: tuple[int, ...] = (0,)
+    returns_list: bool = False
+    mutates: bool = False  # whether the kernel writes into its first argument
+    pointwise: bool = False
+    structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.untouched
+    masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
+    placing: bool = False  # whether it may set elements that stand still beside those that move, as cat does
+    underived: tuple[tuple[int, str], ...] = ()  # positions and names of inputs whose tangents the function ignores
+
+
+def rule_for(kernel: str, arity: int) -> Rule | None:
+    """The rule of the overload with so many arguments; None for an operator that has no derivative by its nature."""
+    operators = [op for op in BY_KERNEL.get(kernel, {}).values() if op.arity in (0, arity)]
+    rules = [rule for op in operators if (rule := _rule_of(op, arity)) is not None]
+    # Operators of a third party may share a kernel; one of them that has a formula has it for all.
+    return next((rule for rule in rules if rule.function is not None), rules[0] if rules else None)
+
+
+def _rule_of(op: Operator, arity: int) -> Rule | None:
+    if op.record is None:
+        return None
+    if op.rule is None:
+        op.rule = _made(op, arity)
+    return op.rule  # type: ignore[no-any-return]
+
+
+def _made(op: Operator, arity: int) -> Rule:
+    tangents, underived = slots.tangents()
+    function, node = tangents.get(op.name), op.node
+    if function is None or node is None:
+        return Rule(op.name, None, arity)
+    names: tuple[str, ...] = op.multi._fields if op.multi is not None else ("result",)
+    differentiable = getattr(node, "differentiable_outputs", ()) or (True,) * len(names)
+    return Rule(
+        op.name,
+        function,
+        arity,
+        inputs=node.inputs,
+        tensors=tuple(sorted(position for position, _ in (*op.tensors, *op.lists))),
+        outputs=len(names),
+        moving=tuple(i for i, moves in enumerate(differentiable) if moves),
+        returns_list=op.returns_list,
+        mutates=op.mutates,
+        pointwise="pointwise" in op.tags,
+        structural=node.structural,
+        masking="masking" in op.tags and "view" not in op.tags,
+        placing="structural" in op.tags and "view" not in op.tags,
+        underived=underived.get(op.name, ()),
+    )

@@ -1,0 +1,152 @@
+"""What may be written into in place, and why the rest may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from pullback.core import modes
+from pullback.core.array_type import memory_of
+from pullback.core.errors import InplaceError, with_article
+from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.node import port
+from pullback.graph.places import Places
+from pullback.graph.strides import overlaps_itself
+from pullback.graph.view import Origin, base_of
+
+
+def check_inplace(target: Tensor, name: str, records: bool) -> None:
+    """Raise where the in-place operator `name` cannot be allowed on `target`; `records`: whether it makes a node."""
+    extra: Any = target._extra
+    state = modes.current()
+    if extra is not None and extra.inference and not state.inference:
+        raise InplaceError(
+            f"{name}: Inplace update to inference tensor outside InferenceMode is not allowed: clone() it first, or "
+            "write under inference_mode()."
+        )
+    if extra is not None and extra.no_view is not None:
+        _refuse_copy(extra.no_view, name)
+    if not state.records(target._level):
+        return
+    base = base_of(target)
+    tracked = records or target._requires_grad or (base is not None and base._requires_grad)
+    if not tracked:
+        return
+    if base is not None:
+        _check_view(target, base, name)
+        whole = memory_of(base._array)
+        if records and extra.steps is None and type(whole) is ndarray and whole.base is not None:
+            Places(whole, target._array)  # raises where the view lies in memory around its base
+    if target._requires_grad and target.grad_fn is None:
+        raise _leaf(target, name, "a leaf Variable")
+    data = memory_of(target._array)
+    if records and type(data) is ndarray and not data.flags.forc and overlaps_itself(data):
+        raise InplaceError(
+            f"{name}: more than one element of the written-to tensor (shape {target.shape}) refers to a single memory "
+            "location, so the write has no derivative; write into the tensor that it is a view of, or into a clone()."
+        )
+
+
+def _refuse_copy(operator: str, name: str) -> NoReturn:
+    """Refuse what PyTorch would write through to another tensor."""
+    raise InplaceError(
+        f"{name}: {operator}() computes at once here and gives a copy, so this write would not reach the tensor that "
+        "was conjugated, as it does in PyTorch. Write into that tensor (z.mul_(w.conj()) for z.conj().mul_(w)), or "
+        "into a copy: z.conj().clone(), z.conjugate()."
+    )
+
+
+def _check_view(target: Tensor, base: Tensor, name: str) -> None:
+    extra: Any = target._extra
+    if extra.made_by is not None and extra.made_by.kind == "function":
+        raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES['function']}")
+    if base._requires_grad and port(base) is not None and base.grad_fn is None:
+        raise _leaf(target, name, "a view of a leaf Variable")
+    if target._requires_grad and target._fn is not None and base.grad_fn is None:
+        raise InplaceError(
+            f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation: the view "
+            "was recorded before detach_() or requires_grad_(False) took its base out of the graph. Write under "
+            "pullback.no_grad(), or into a clone()."
+        )
+    if extra.made_by is not None:
+        raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES[extra.made_by.kind]}")
+    if type(memory_of(target._array)) is not ndarray and extra.steps is None:
+        raise InplaceError(
+            f"{name}: this view of a tensor around {with_article(memory_of(target._array))} cannot be written into "
+            "while recording, because such an array has no strides and nobody noted how the view was made; use the "
+            "out-of-place form."
+        )
+
+
+def _leaf(target: Tensor, name: str, what: str) -> InplaceError:
+    said = f"{name}: {what} that requires grad is being used in an in-place operation. "
+    if target._level:  # an argument of func.grad's function: the user has no Tensor, no no_grad() in mind
+        return InplaceError(
+            f"{said}It is an argument of the function that is being differentiated: write into a copy of it "
+            "(x = x.copy() first), or use an expression that writes nowhere (np.where, np.concatenate)."
+        )
+    return InplaceError(
+        f"{said}Do it under pullback.no_grad() to change a parameter; to differentiate, use the out-of-place form, or "
+        "write into a copy (t = t.clone())."
+    )
+
+
+def check_use(view: Tensor) -> None:
+    """Raise if this view of a base that was written into since cannot be led back to it."""
+    made_by = view._extra.made_by  # type: ignore[union-attr]  # every view has an Extra
+    if made_by is not None:
+        why = _described(made_by)
+        raise InplaceError(
+            f"the base of this view (shape {view.shape}), or another view of it, was modified in place since it was "
+            f"made. {why[0].upper()}{why[1:]} {_REMEDIES[made_by.kind]}"
+        )
+
+
+def _described(origin: Origin) -> str:
+    if origin.kind == "function":
+        return (
+            f"Output 0 of {origin.name} is a view and is being modified inplace: this tensor is the output of "
+            f"{origin.name} and a view (of its input, or the input itself), so following "
+            "a write would bypass the backward of that custom Function."
+        )
+    if origin.kind == "multiple":
+        return (
+            f"Output 0 of {origin.name} is a view and is being modified inplace: this view is an output of "
+            f"{origin.name}, "
+            "which returns several views."
+        )
+    where = "under no_grad()" if origin.kind == "no_grad" else "in inference_mode()"
+    mode = "no_grad" if origin.kind == "no_grad" else "inference"
+    return (
+        f"A view was created in {mode} mode and is being modified inplace with grad mode enabled: this view was made "
+        f"{where}, where nothing is recorded, and its base is written into while recording."
+    )
+
+
+_REMEDIES = {
+    "function": "Write into a clone() of it, or let its forward return a clone().",
+    "multiple": "Make the view by itself (t[i], t.narrow(...)) to write into it, or use the out-of-place form.",
+    "no_grad": "Move the view and the write both under no_grad(), or neither.",
+    "inference": "Move the view and the write both into inference_mode(), or neither.",
+}
+
+
+_RESIZED = "cannot resize variables that require grad: "
+
+
+def _refused_memory(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise InplaceError(
+            f"{name}: {_RESIZED if self._requires_grad else ''}this tensor (shape {self.shape}) cannot take other "
+            "memory in place: its views, detached aliases "
+            "and the arrays of NumPy that share the memory would be left behind. Assign a tensor of the same shape to "
+            ".data = ..., or make a new tensor (reshape, narrow, zeros, cat)."
+        )
+
+    refuse.__name__, refuse.__qualname__ = name, f"Tensor.{name}"
+    refuse.__doc__ = "Refused, and says why: what shares the memory would be left behind."
+    return refuse
+
+
+for _name in ("resize_", "resize_as_", "set_"):
+    setattr(Tensor, _name, _refused_memory(_name))

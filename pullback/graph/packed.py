@@ -1,0 +1,98 @@
+"""Saved tensors that hooks have packed: how a node gets them back, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.core import modes
+from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
+from pullback.core.tensor import Tensor, wrap
+from pullback.core.types import RawArray
+from pullback.core.version import Counter, counter_of
+from pullback.graph.node import Edge, Node, saved_slots
+
+
+class Packed:
+    """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
+
+    __slots__ = ("counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "tangents", "trusted", "unpack")
+    counter: Counter  # of the memory that was packed, which the hooks may have kept,
+    expected: int  # and its version then
+
+    def __init__(
+        self,
+        unpack: Callable[[Any], Tensor],
+        tensor: Tensor,
+        edge: Edge | None,
+        output_nr: int | None = None,
+        trusted: bool = False,
+    ) -> None:
+        self.unpack = unpack
+        self.trusted = trusted  # to give back the same shape and dtype, or to mean another one
+        self.edge = edge  # that led to the tensor, if it was an input
+        self.output_nr = output_nr  # of the very node that saves it: its edge would be a cycle
+        self.level, self.shape, self.dtype = tensor._level, tensor.shape, tensor.dtype
+        self.tangents: Any = None  # of forward mode, laid on again where the hooks have detached or left for NumPy
+        self.counter = counter_of(tensor)
+        self.expected = self.counter.n
+
+    def tensor(self, packed: Any, node: Node, entrance: Edge | None) -> Tensor:
+        """The tensor with its place in the graph: the edge it had, or `entrance` where it is the node's output."""
+        out = wrap(self._array(packed, node), self.level)
+        out._fn = self.edge if self.output_nr is None else entrance
+        out._requires_grad = out._fn is not None
+        return out
+
+    def raw(self, packed: Any, node: Node) -> RawArray:
+        """The array inside, for an ordinary backward, in which hooks record nothing."""
+        before = modes.set_modes(modes.current().with_recording(False, self.level))
+        try:
+            return self._array(packed, node)
+        finally:
+            modes.restore(before)
+
+    def _array(self, packed: Any, node: Node) -> RawArray:
+        tensor = self.unpack(packed)
+        self._check(tensor, packed, node)
+        array: RawArray = tensor
+        if tensor._level == self.level or (tensor._level < self.level and not tensor._requires_grad):
+            array = tensor._array
+        if self.tangents is None or hasattr(array, "tangents"):
+            return array
+        return self.tangents.around(array)  # type: ignore[no-any-return]
+
+    def _check(self, tensor: Any, packed: Any, node: Node) -> None:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(tensor).__name__}: "
+                f"the unpack hook gave {node.name()} {with_article(tensor)}; expected the Tensor that was packed, "
+                "for example pullback.from_numpy(array)."
+            )
+        if not self.trusted and (tensor.shape != self.shape or tensor.dtype != self.dtype):
+            raise GradientError(
+                f"the unpack hook gave {node.name()} a Tensor of shape {tensor.shape} and dtype {tensor.dtype} for "
+                f"what was packed with shape {self.shape} and dtype {self.dtype}; give back what pack_hook was given, "
+                "for example by .reshape(shape) and .to(dtype)."
+            )
+        if tensor._counter is self.counter and self.counter.n != self.expected:  # the hooks have kept the memory itself
+            raise SavedTensorModifiedError(
+                node.name(), slot_name(node, packed), self.shape, self.dtype, self.expected, self.counter.n,
+                self.counter.culprit, recorded_at(node),
+            )  # fmt: skip
+
+
+def recorded_at(node: Node) -> str | None:
+    """The line of the user's program that recorded a node, if anomaly detection has noted it."""
+    lines = None if node._extra is None else node._extra.metadata.get("traceback_")
+    return lines[-1] if lines else None
+
+
+def slot_name(node: Node, held: object) -> str:
+    """The name under which a node keeps `held`."""
+    for slot in saved_slots(type(node)):
+        kept = getattr(node, slot, None)
+        if kept is held or (isinstance(kept, tuple) and any(k is held for k in kept)):
+            return slot.removeprefix("saved_")
+    return "tensor"

@@ -1,0 +1,181 @@
+"""Tensors saved for backward: how they are kept, checked and handed to a formula.
+
+A node keeps an input in two of its slots, the Tensor itself (`saved_x`) and its version then (`version_x`); its own
+output it keeps as data with the version counter, because the Tensor would point back at the node and make a cycle.
+Numbers are kept as they are, and so are ndarrays of floating numbers, which may be as large as a data set. Of ndarrays
+that hold indices, masks or labels, which have no version to tell of a later change, a copy is kept (see
+`graph.snapshot`). So saving makes no object but these copies and the counter of a saved output, and a graph of a
+million nodes stays light for the garbage collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pullback.core import slots
+from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
+from pullback.core.tensor import Tensor, ndarray, new, wrap
+from pullback.core.types import RawArray, Version
+from pullback.core.version import Counter
+from pullback.graph.node import Edge, Node, Port
+from pullback.graph.packed import Packed, recorded_at, slot_name
+from pullback.graph.snapshot import copy_of
+
+
+class Released:
+    """Stands where a version was, once the saved tensor is gone."""
+
+
+class Form:
+    """Stands for a saved input of which no more than its shape and dtype is needed, so it may be written into."""
+
+    __slots__ = ("dtype", "ndim", "shape", "size")
+
+    def __init__(self, x: Any) -> None:
+        data = x if hasattr(x, "shape") else np.asarray(x)
+        self.shape, self.dtype = tuple(data.shape), data.dtype
+        self.ndim, self.size = len(self.shape), prod(self.shape)
+
+
+def version_when_saved(x: object) -> Version:
+    """What to keep beside a saved input: its version, or None while it has no counter (and for constants)."""
+    if type(x) is Tensor or isinstance(x, Tensor):
+        counter = x._counter
+        return counter and counter.n
+    return None
+
+
+def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
+    """What to keep of an input that may be a Tensor or a constant, and its version; `fixed` as in `save_other`."""
+    if type(x) is Tensor:
+        return x, x._counter and x._counter.n
+    return save_other(x, fixed)
+
+
+def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
+    """What to keep of an input of any type, and its version.
+
+    An ndarray of whole numbers or truth values, or of one number, is copied; with `fixed`, any, because there can be no
+    gradient for it.
+    """
+    if type(x) is ndarray and (fixed or x.dtype.kind in "biu" or not x.ndim):
+        return copy_of(x), None
+    return x, version_when_saved(x)
+
+
+def save_list(xs: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Version, ...]]:
+    """What to keep of a list of inputs, and their versions."""
+    pairs = [save_other(x) for x in xs]
+    return tuple(x for x, _ in pairs), tuple(version for _, version in pairs)
+
+
+def watch_output(out: Tensor) -> Version:
+    """What to keep beside a saved output: its counter, with the version now if it is not the first."""
+    counter = out._counter
+    if counter is None:  # version.counter_of written out: every exp and tanh passes here
+        counter = out._counter = new(Counter)
+        counter.n = 0
+        counter.culprit = None
+        return counter
+    return (counter, counter.n) if counter.n else counter
+
+
+def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
+    """The raw array behind a saved tensor, for an ordinary backward. Raises if it was modified or released."""
+    if version is None:
+        if type(saved) is not Tensor and not isinstance(saved, Tensor):
+            return saved
+        if saved._counter is None:
+            return saved._array
+    elif type(version) is int:  # of a tensor with a counter, such as a view
+        if type(saved) is Tensor and saved._counter.n == version:  # type: ignore[union-attr]  # it keeps one
+            return saved._array
+    elif type(version) is Counter and version.n == 0:
+        return saved
+    elif type(version) is Packed:
+        return version.raw(saved, node)
+    saved = checked(saved, version, node)
+    # An output was saved as raw data, which is a Tensor too where levels are nested.
+    return saved if _is_output(version) or not isinstance(saved, Tensor) else saved._array
+
+
+def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
+    """The same for the graph of a transform, where what is inside may be a Tensor with a tangent of a closed level."""
+    raw = unpack_raw(saved, version, node)
+    return slots.saved_again(raw) if isinstance(raw, Tensor) else raw
+
+
+def _is_output(version: Version) -> bool:
+    """Whether the saved thing is an output of the node, kept as data: beside it stands a counter, not a number."""
+    return type(version) is Counter or type(version) is tuple
+
+
+def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:
+    """The `unpack` of a backward that is itself recorded at `level`: gives Tensors instead of raw arrays."""
+
+    def unpack_tensor(saved: Any, version: Version, node: Any) -> Any:
+        if type(version) is Packed:
+            nr = version.output_nr
+            return slots.saved_again(version.tensor(saved, node, None if nr is None else _entrance(node, nr)))
+        saved = checked(saved, version, node)
+        if not _is_output(version):
+            if isinstance(saved, Tensor) and saved._extra is not None:
+                _refuse_detached(saved._extra.detached_at, saved, node)
+            return slots.saved_again(saved)
+        entrance = _entrance(node, own_output_nr(node, saved))
+        return output_again(slots.saved_again(saved), version, entrance, level)
+
+    return unpack_tensor
+
+
+def _refuse_detached(detached_at: int | None, saved: Tensor, node: Any) -> None:
+    """Refuse a saved tensor that has lost its history since: what is recorded from it would lack a derivative."""
+    if detached_at is not None and node._sequence_nr < detached_at:
+        raise GradientError(
+            f"{node.name()} saved {slot_name(node, saved)!r} (shape {tuple(saved.shape)}), which detach_() has taken "
+            "out of its graph since, so a derivative of this backward cannot be recorded. Use detach(), which leaves "
+            "the tensor as it is."
+        )
+
+
+def own_output_nr(node: Any, saved: Any) -> int:
+    """Which of its outputs the node has saved here."""
+    return node.output_names.index(slot_name(node, saved)) if node.outputs != 1 else 0
+
+
+def _entrance(node: Any, nr: int) -> Edge | None:
+    """Where the gradient of output `nr` enters the node; None where that output is not differentiable."""
+    if node.outputs == 1:
+        return node  # type: ignore[no-any-return]
+    return Port(node, nr, *node._ports[nr]) if node.differentiable_outputs[nr] else None
+
+
+def checked(saved: Any, version: Version, node: Node) -> Any:
+    """`saved`, after making sure that it is still what was saved."""
+    if version is Released:
+        raise BackwardTwiceError(node.name())
+    if _is_output(version):
+        counter, expected = version if type(version) is tuple else (version, 0)
+    elif isinstance(saved, Tensor):
+        counter, expected = saved._counter, version or 0
+    else:
+        return saved
+    if counter is not None and counter.n != expected:
+        raise SavedTensorModifiedError(
+            node.name(), slot_name(node, saved), saved.shape, saved.dtype, expected, counter.n, counter.culprit,
+            recorded_at(node),
+        )  # fmt: skip
+    return saved
+
+
+def output_again(data: RawArray, version: Version, entrance: Edge | None, level: int) -> Tensor:
+    """A node's saved output as a Tensor, with that node (or its port) as its function."""
+    out = wrap(data, level)
+    out._counter = version[0] if type(version) is tuple else version
+    out._fn = entrance
+    out._requires_grad = entrance is not None
+    return out

@@ -1,0 +1,93 @@
+"""What has no derivative says so: by its name, when backward or a tangent reaches it and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from pullback.core.tensor import Tensor
+from pullback.core.types import Gradient
+from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
+
+
+class DerivativeNotImplementedError(NotImplementedError):
+    """Nobody has derived this yet. A NotImplementedError, which is a RuntimeError, as PyTorch's is."""
+
+    def __init__(self, operator: str, argument: str = "") -> None:
+        self.operator = operator
+        of = f" with respect to {argument!r}" if argument else ""
+        super().__init__(
+            f"the derivative for {operator!r}{of} is not implemented. Write its formula in derivatives.yaml "
+            "(see CONTRIBUTING), or wrap the computation in a pullback.autograd.Function with a backward of its own."
+        )
+
+
+class NotImplemented(Node):
+    """Stands in the graph for an operator without derivative."""
+
+    __slots__ = ("operator",)
+    operator: str
+    takes_undefined = True
+
+    def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> NoReturn:
+        raise DerivativeNotImplementedError(self.operator)
+
+
+class NotImplementedMulti(MultiNode):
+    """The same for an operator with several outputs."""
+
+    __slots__ = ("operator",)
+    operator: str
+    takes_undefined = True
+
+    def name(self) -> str:
+        return "NotImplemented"
+
+    def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> NoReturn:
+        raise DerivativeNotImplementedError(self.operator)
+
+
+def not_implemented(operator: str) -> Callable[..., None]:
+    """The record function of an operator without derivative."""
+
+    def record(out: Tensor | Sequence[Tensor], *args: Any) -> None:
+        if isinstance(out, Tensor):
+            if out.dtype.kind not in "fc":
+                return
+            node: NotImplemented | NotImplementedMulti = start_node(NotImplemented, out)
+        else:
+            node = start_multi(NotImplementedMulti, out, tuple(o.dtype.kind in "fc" for o in out))
+        node.operator = operator
+        flat = [y for x in args for y in (x if isinstance(x, (list, tuple)) else (x,))]
+        node._nexts = tuple(port(x) for x in flat)
+
+    return record
+
+
+def derivative_not_implemented(node: Node, operator: str, argument: str) -> DerivativeNotImplementedError:
+    """The error of a node one of whose formulas is `not_implemented`."""
+    return DerivativeNotImplementedError(operator, argument)
+
+
+def no_tangent(operator: str, output: str) -> NoReturn:
+    """Raise for an output without tangent formula."""
+    raise NotImplementedError(
+        f"the tangent of {operator!r} (output {output!r}) is not implemented: forward mode needs a `result:` formula "
+        "in derivatives.yaml."
+    )
+
+
+def tangent_or_zeros(tangent: Any, primal: Any, ops: Any) -> Any:
+    """The tangent, or zeros for an undefined one; None for that of an argument that was not given."""
+    return ops.zeros_like(primal) if tangent is None and primal is not None else tangent
+
+
+def tangents_or_zeros(tangents: Sequence[Any], primals: Sequence[Any], ops: Any) -> list[Any]:
+    """The same for a list."""
+    return [tangent_or_zeros(t, p, ops) for t, p in zip(tangents, primals, strict=True)]
+
+
+def sum_of_terms(*terms: Any) -> Any:
+    """The sum of the terms that are there; None if none is."""
+    found = [term for term in terms if term is not None]
+    return sum(found[1:], found[0]) if found else None

@@ -1,0 +1,180 @@
+"""View records: which tensor a view shares its memory with, and which part of it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pullback.core import modes
+from pullback.core.array_type import memory_of
+from pullback.core.lock import one_thread
+from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
+from pullback.core.types import DType, RawArray, Shape
+from pullback.core.version import counter_of
+from pullback.graph.snapshot import snapshot
+
+
+class Origin(NamedTuple):
+    """How a view came about that may not be written into while recording, nor be used once its base was."""
+
+    kind: str  # 'function' (a custom Function), 'multiple', 'no_grad' or 'inference'
+    name: str  # of the node or operator that returned it
+
+
+NO_GRAD = Origin("no_grad", "")
+INFERENCE = Origin("inference", "")
+FEW_VIEWS = 64  # references that a base may keep beside those to views that are alive
+_reference = weakref.ref
+
+
+def several_views(name: str) -> Origin:
+    """That of the views which one operator returns together."""
+    return Origin("multiple", name)
+
+
+class ViewStep(NamedTuple):
+    """One operator in the chain that leads from a base to a view of it: all that is needed to run it again."""
+
+    op: Any  # the dispatch.Operator, of a module above
+    args: tuple[Any, ...]  # after the first, which is what is viewed
+    shape: Shape  # this and the next: of what is viewed
+    dtype: DType
+    nr: int | None  # which of several results, None for the only one
+    inverse: bool = False  # whether it leads the other way, because the base itself has become another view
+
+
+def shares_memory(result: RawArray, source: RawArray) -> bool:
+    """Whether the array `result`, just computed from `source`, is a view of it."""
+    if result is source:
+        return True
+    if type(result) is ndarray and type(source) is ndarray:
+        base = result.base
+        return base is not None and (base is source or base is source.base)
+    if isinstance(result, Tensor):  # nested levels: the memory is at the bottom
+        result, source = memory_of(result), memory_of(source)
+    if not hasattr(result, "base"):
+        return True  # an array without memory of its own: what a view operator gives is a view, of values
+    base = result.base
+    return base is not None and (base is source or base is getattr(source, "base", None))
+
+
+def base_of(tensor: Tensor) -> Tensor | None:
+    """The tensor whose memory `tensor` is a view of, or None."""
+    extra = tensor._extra
+    base = None if extra is None else extra.base
+    # They share a counter until one of them gets other memory by assigning to `.data`.
+    return base if base is not None and base._counter is tensor._counter else None
+
+
+def make_view(out: Tensor, source: Tensor) -> Tensor:
+    """Record that `out` is a differentiable view of `source` (of its base, if `source` is a view itself)."""
+    extra = source._extra
+    base = source
+    # base_of and extra_of written out, for a slice is often the smallest thing that a program does.
+    if extra is not None and extra.base is not None and extra.base._counter is source._counter:
+        base = extra.base
+    counter = source._counter = out._counter = base._counter or counter_of(base)
+    made = out._extra
+    if made is None:
+        made = out._extra = Extra()
+    made.base = base
+    made.view_version = counter.n
+    if extra is not None:
+        if extra.made_by is not None:
+            made.made_by = extra.made_by
+        if extra.no_view is not None:
+            made.no_view = extra.no_view
+        if extra.inference:  # its views are constants, as in PyTorch, even if it requires grad
+            made.inference, out._fn, out._requires_grad = True, None, False
+    if not base._requires_grad:
+        _remember(base, out)
+        if not (made.inference or (state := modes.current()).records_all or state.records(out._level)):
+            _not_recorded(out)
+    elif not out._requires_grad and not made.inference:
+        _not_recorded(out)
+    return out
+
+
+def _not_recorded(view: Tensor) -> None:
+    """Note in which mode a view was made that no graph knows of."""
+    extra: Any = view._extra
+    if extra.made_by is None:
+        extra.made_by = INFERENCE if modes.current().inference else NO_GRAD
+
+
+def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr: int) -> None:
+    """Note by which operator a view was made, where that is not plain from its place in memory."""
+    extra: Any = view._extra
+    if op.returns_list and extra.made_by is None:
+        extra.made_by = several_views(op.name)
+    if not _replayed(view):
+        return
+    before = () if extra.base is source else source._extra.steps  # type: ignore[union-attr]  # a view has an Extra
+    if before is None or op.kernel == "strided_view":
+        return  # of a view without chain, or by strides: only its place in memory says what it is
+    data = source._array
+    step = ViewStep(op, snapshot(tuple(args[1:])), data.shape, data.dtype, nr if op.returns_list else None)
+    extra.steps = (*before, step)
+    _remember(extra.base, view)
+
+
+def _replayed(view: Tensor) -> bool:
+    """Whether this view must be followed by running its operators again; instruments of tests may ask for it."""
+    if type(memory_of(view._array)) is not ndarray:
+        return True
+    return any(instrument.replays_views for instrument in modes.current().instruments)
+
+
+def _remember(base: Tensor, view: Tensor) -> None:
+    """Let the base find its view: should an in-place operation make the base require grad, the view does too."""
+    extra = base._extra or extra_of(base)
+    views = extra.views
+    if views is None:
+        made: list[weakref.ref[Tensor]] = []
+        extra.views = views = made if extra.views is None else extra.views  # one line, as in core.version
+    views.append(_reference(view))  # without callback, which would cost more than all of this
+    if len(views) > extra.many_views:
+        _forget(extra, _is_alive)
+        extra.many_views = 2 * len(views) + FEW_VIEWS  # so that asking costs little for each
+
+
+def _forget(extra: Extra, keeps: Callable[[Tensor | None], bool]) -> None:
+    """Keep those references to views alone that `keeps` wants; it is asked about None where a view is gone."""
+    with one_thread:
+        if extra.forgets:
+            return  # in a finaliser, in the midst of this
+        extra.forgets = True
+        try:
+            views: Any = extra.views
+            n = len(views)  # what others append meanwhile stands behind these
+            views[:n] = [reference for reference in views[:n] if keeps(reference())]
+        finally:
+            extra.forgets = False
+
+
+def _is_alive(view: Tensor | None) -> bool:
+    return view is not None
+
+
+def _has_steps(view: Tensor | None) -> bool:
+    return view is not None and view._extra.steps is not None  # type: ignore[union-attr]  # every view has an Extra
+
+
+def live_views(base: Tensor) -> list[Tensor]:
+    """The views of a base that it remembers and that are alive."""
+    extra = base._extra
+    if extra is None or not extra.views:
+        return []
+    return list({id(view): view for reference in list(extra.views) if (view := reference()) is not None}.values())
+
+
+def wake_views(base: Tensor) -> None:
+    """The base has come to require grad: so do the views of it that are alive."""
+    extra = base._extra
+    if extra is None or not extra.views:
+        return
+    for view in live_views(base):
+        view._requires_grad = True
+        view._extra.view_version = -1  # type: ignore[union-attr]  # every view has an Extra
+    _forget(extra, _has_steps)  # these are to be found again whenever the base changes
