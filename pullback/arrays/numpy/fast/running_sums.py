@@ -1,9 +1,10 @@
 """Running sums of large arrays. `np.add.accumulate` has every sum wait for the one before: 3 ns an element.
 
-Along the last dimension 16 neighbouring sums are one product with a triangle of ones, all of a block at once; what comes
-before them, the running sum of the sums of 16, enters with the first of them. So fewer numbers are added one after the
-other than in NumPy's sums, which are never more exact. Many short rows advance side by side. Along other dimensions whole slices are added. Where an infinity
-or NaN comes out NumPy does it again, since zero times infinity would spoil its neighbours.
+Along the last dimension 16 neighbouring sums are one product with a triangle of ones, all of a block at once; what
+comes before them, the running sum of the sums of 16, enters with the first of them. So fewer numbers are added one
+after the other than in NumPy's sums, which are never more exact. Many short rows advance side by side. Along other
+dimensions whole slices are added. Where an infinity or NaN comes out NumPy does it again, since zero times infinity
+would spoil its neighbours.
 """
 
 import functools
@@ -75,7 +76,8 @@ def _fill_rows(x, out, reverse):
     """False where something is not finite."""
     rows, length = x.shape
     rest = length % _WIDTH  # of the elements that are added last
-    inside, outside = (slice(rest, None), slice(rest)) if reverse else (slice(length - rest), slice(length - rest, None))
+    cut = rest if reverse else length - rest
+    inside, outside = (slice(cut, None), slice(cut)) if reverse else (slice(cut), slice(cut, None))
     parts, target = (a[:, inside].reshape(rows, -1, _WIDTH) for a in (x, out))
     # Read backwards, the sums from each element on are those up to it.
     step = -1 if reverse else 1
