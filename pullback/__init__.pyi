@@ -1260,165 +1260,6 @@ def diagflat(input: ArrayLike, offset: Int = 0) -> Tensor: ...
 def cross(
     input: ArrayLike, other: TensorLike, dim: Int | None = None, *, out: Tensor | None = None, axis: Int | None = ...
 ) -> Tensor: ...
-def native_dropout(input: TensorLike, p: Real, train: Flag | None = True) -> OutputMask: ...
-def cosine_similarity(x1: ArrayLike, x2: TensorLike, dim: Int = 1, eps: Real = 1e-08, *, axis: Int = ...) -> Tensor: ...
-def prelu(input: ArrayLike, weight: TensorLike) -> Tensor: ...
-def hardshrink(input: TensorLike, lambd: Real = 0.5, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def softmax(input: ArrayLike, *, dtype: DTypeLike | None = None, out: Tensor | None = None, axis: Int) -> Tensor: ...
-@overload
-def log_softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor: ...
-@overload
-def log_softmax(
-    input: ArrayLike, *, dtype: DTypeLike | None = None, out: Tensor | None = None, axis: Int
-) -> Tensor: ...
-def native_batch_norm(
-    input: ArrayLike,
-    weight: TensorLike | None,
-    bias: TensorLike | None,
-    running_mean: TensorLike | None,
-    running_var: TensorLike | None,
-    training: Flag,
-    momentum: Real,
-    eps: Real,
-    *,
-    out: Sequence[Tensor] | None = None,
-) -> OutputSaveMeanSaveInvstd: ...
-def rms_norm(
-    input: ArrayLike, normalized_shape: Ints, weight: TensorLike | None = None, eps: Real | None = None
-) -> Tensor: ...
-def native_layer_norm(
-    input: ArrayLike, normalized_shape: Ints, weight: TensorLike | None, bias: TensorLike | None, eps: Real
-) -> OutputMeanRstd: ...
-def native_group_norm(
-    input: ArrayLike,
-    weight: TensorLike | None,
-    bias: TensorLike | None,
-    N: Int,
-    C: Int,
-    HxW: Int,
-    group: Int,
-    eps: Real,
-) -> OutputMeanRstd: ...
-def pairwise_distance(
-    x1: ArrayLike, x2: TensorLike, p: Real = 2.0, eps: Real = 1e-06, keepdim: Flag = False, *, keepdims: Flag = ...
-) -> Tensor: ...
-def rand(
-    *size: IntOrInts,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-def rand_like(
-    input: ArrayLike,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-def randn(
-    *size: IntOrInts,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-    out: Tensor | None = None,
-) -> Tensor: ...
-def randn_like(
-    input: ArrayLike,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-@overload
-def randint(
-    high: Int,
-    size: Ints,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-@overload
-def randint(
-    low: Int,
-    high: Int,
-    size: Ints,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-@overload
-def randint_like(
-    input: ArrayLike,
-    high: Int,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-@overload
-def randint_like(
-    input: ArrayLike,
-    low: Int,
-    high: Int,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-def randperm(
-    n: Int,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-) -> Tensor: ...
-@overload
-def normal(
-    mean: ArrayLike, std: TensorLike, *, generator: Generator | None = None, out: Tensor | None = None
-) -> Tensor: ...
-@overload
-def normal(
-    mean: ArrayLike, std: Real = 1, *, generator: Generator | None = None, out: Tensor | None = None
-) -> Tensor: ...
-@overload
-def normal(
-    mean: Real,
-    std: Real,
-    size: Ints,
-    *,
-    dtype: DTypeLike | None = None,
-    generator: Generator | None = None,
-    device: str = "cpu",
-    requires_grad: Flag = False,
-    out: Tensor | None = None,
-) -> Tensor: ...
-@overload
-def bernoulli(input: ArrayLike, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: ...
-@overload
-def bernoulli(input: ArrayLike, p: Real, *, generator: Generator | None = None) -> Tensor: ...
-def poisson(input: ArrayLike, generator: Generator | None = None) -> Tensor: ...
-def multinomial(
-    input: ArrayLike,
-    num_samples: Int,
-    replacement: Flag = False,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-) -> Tensor: ...
 def zeros(
     *size: IntOrInts,
     dtype: DTypeLike | None = None,
@@ -1588,6 +1429,165 @@ def empty_permuted(
     physical_layout: Ints,
     *,
     dtype: DTypeLike | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+def cosine_similarity(x1: ArrayLike, x2: TensorLike, dim: Int = 1, eps: Real = 1e-08, *, axis: Int = ...) -> Tensor: ...
+def hardshrink(input: TensorLike, lambd: Real = 0.5, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def log_softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def log_softmax(
+    input: ArrayLike, *, dtype: DTypeLike | None = None, out: Tensor | None = None, axis: Int
+) -> Tensor: ...
+def native_batch_norm(
+    input: ArrayLike,
+    weight: TensorLike | None,
+    bias: TensorLike | None,
+    running_mean: TensorLike | None,
+    running_var: TensorLike | None,
+    training: Flag,
+    momentum: Real,
+    eps: Real,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> OutputSaveMeanSaveInvstd: ...
+def native_dropout(input: TensorLike, p: Real, train: Flag | None = True) -> OutputMask: ...
+def native_group_norm(
+    input: ArrayLike,
+    weight: TensorLike | None,
+    bias: TensorLike | None,
+    N: Int,
+    C: Int,
+    HxW: Int,
+    group: Int,
+    eps: Real,
+) -> OutputMeanRstd: ...
+def native_layer_norm(
+    input: ArrayLike, normalized_shape: Ints, weight: TensorLike | None, bias: TensorLike | None, eps: Real
+) -> OutputMeanRstd: ...
+def pairwise_distance(
+    x1: ArrayLike, x2: TensorLike, p: Real = 2.0, eps: Real = 1e-06, keepdim: Flag = False, *, keepdims: Flag = ...
+) -> Tensor: ...
+def prelu(input: ArrayLike, weight: TensorLike) -> Tensor: ...
+def rms_norm(
+    input: ArrayLike, normalized_shape: Ints, weight: TensorLike | None = None, eps: Real | None = None
+) -> Tensor: ...
+@overload
+def softmax(input: ArrayLike, dim: Int, dtype: DTypeLike | None = None, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def softmax(input: ArrayLike, *, dtype: DTypeLike | None = None, out: Tensor | None = None, axis: Int) -> Tensor: ...
+@overload
+def bernoulli(input: ArrayLike, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor: ...
+@overload
+def bernoulli(input: ArrayLike, p: Real, *, generator: Generator | None = None) -> Tensor: ...
+def multinomial(
+    input: ArrayLike,
+    num_samples: Int,
+    replacement: Flag = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor: ...
+@overload
+def normal(
+    mean: ArrayLike, std: TensorLike, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor: ...
+@overload
+def normal(
+    mean: ArrayLike, std: Real = 1, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor: ...
+@overload
+def normal(
+    mean: Real,
+    std: Real,
+    size: Ints,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+    out: Tensor | None = None,
+) -> Tensor: ...
+def poisson(input: ArrayLike, generator: Generator | None = None) -> Tensor: ...
+def rand(
+    *size: IntOrInts,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+def rand_like(
+    input: ArrayLike,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+@overload
+def randint(
+    high: Int,
+    size: Ints,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+@overload
+def randint(
+    low: Int,
+    high: Int,
+    size: Ints,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+@overload
+def randint_like(
+    input: ArrayLike,
+    high: Int,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+@overload
+def randint_like(
+    input: ArrayLike,
+    low: Int,
+    high: Int,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+def randn(
+    *size: IntOrInts,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+    out: Tensor | None = None,
+) -> Tensor: ...
+def randn_like(
+    input: ArrayLike,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    device: str = "cpu",
+    requires_grad: Flag = False,
+) -> Tensor: ...
+def randperm(
+    n: Int,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
     device: str = "cpu",
     requires_grad: Flag = False,
 ) -> Tensor: ...

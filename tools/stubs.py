@@ -94,10 +94,11 @@ def _module(home, path, public):
 
 def _imports(path):
     """Which module each name is imported from, and what it is called there."""
-    found = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found, nodes = {}, list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             found |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+    for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in found:
             found |= {target.id: found[node.value.id] for target in node.targets if isinstance(target, ast.Name)}
     return found
