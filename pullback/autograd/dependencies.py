@@ -25,11 +25,14 @@ def count(edges: Iterable[Edge], awaited: dict[Node, int], needed: Container[Nod
     while stack:
         node = stack.pop()
         while node is not None:  # along a chain without the stack
-            following = None
-            for entrance in (node._next0, node._next1) if node._nexts is None else node._nexts:
-                if entrance is None:
+            following, nexts = None, node._nexts
+            if nexts is None:
+                nexts = (node._next0,) if node._next1 is None else (node._next0, node._next1)
+            for reached in nexts:
+                if reached is None:
                     continue
-                reached = entrance._node if type(entrance) is Port else entrance
+                if type(reached) is Port:
+                    reached = reached._node
                 if reached in awaited:
                     number = awaited[reached]
                     awaited[reached] = -2 if number == 1 else number - 1

@@ -146,7 +146,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
     following: Node | None
     edge: Edge | None
     grads: Sequence[Gradient] | None
-    while heap or _take_in(run):
+    while heap or (run.delivered and _take_in(run)):
         ops, masks = run.ops, run.masks
         _, node, grad = heappop(heap)
         while True:
@@ -224,12 +224,17 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
 
 def _take_in(run: Run) -> bool:
     """Deliver what has come from outside; whether a node is complete then."""
-    while run.delivered:
-        delivered, run.delivered = run.delivered, []
-        if len(delivered) > 1 or type(delivered[0][1]) not in CONSTANTS:
-            _look_at(run, [grad for _, grad in delivered])
-        for edge, grad in delivered:
-            _deliver(run, edge, grad)
+    delivered, run.delivered = run.delivered, []
+    if len(delivered) == 1 and type(delivered[0][1]) in CONSTANTS:
+        ((edge, grad),) = delivered
+        if run.awaited.get(edge) == 1:  # type: ignore[call-overload]  # the usual case of _deliver
+            run.awaited[edge] = 0  # type: ignore[index]  # a node of one output
+            heappush(run.heap, (-edge._sequence_nr, edge, grad))  # type: ignore[union-attr]
+            return True
+    else:
+        _look_at(run, [grad for _, grad in delivered])
+    for edge, grad in delivered:
+        _deliver(run, edge, grad)
     return bool(run.heap)
 
 
