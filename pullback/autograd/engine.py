@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.autograd import dependencies, node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
+from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
@@ -92,7 +94,8 @@ def go(run: Run, ends: bool) -> None:
         if in_use or noted is not None:
             run.notes = None if ends else put_aside()
             take_up(noted)
-
+    if ends and perf_counter() >= looks.due:
+        looks.look(run.awaited)
 
 def _call_queued(run: Run, ends: bool) -> None:
     """Call what users' code has queued for the end of this backward, or keep it until then."""
@@ -117,6 +120,8 @@ def _go_quietly(run: Run, ends: bool) -> None:
         except BaseException:  # a signal's, in the midst of it
             put_back(run)
             raise
+        if isinstance(error, Exception):
+            slots.formula_failed(error)
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise

@@ -46,10 +46,10 @@ def _of(registry: Registry, area: str) -> list[NativeFunction]:
 
 
 def _sources(registry: Registry, area: str = "") -> Sources:
-    """Where the generated code of an area finds what it calls; the kernels of late areas have a package each."""
+    """Where the generated code of an area finds what it calls; each area has a package of kernels."""
     composite = sorted({native.area for native in registry.natives if native.is_composite})
     return Sources(
-        kernels=f"pullback.arrays.numpy.{area}" if area in LATE_AREAS else "pullback.arrays.numpy",
+        kernels=f"pullback.arrays.numpy.{area}",
         composites={name: f"pullback.ops.composite.{name}" for name in composite},
         helpers=registry.helper_modules,
         declarations="derivatives.yaml",

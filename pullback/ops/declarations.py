@@ -19,12 +19,13 @@ class Overload:
     """One call form of an operator.
 
     `function` takes Tensors, `raw` ndarrays, `inplace` (or None) writes into its first argument. `operator` is None
-    for a composite. The rest says under which names the operator is public.
+    for a composite. `run` is `function` with every argument by position. The rest says under which names the operator
+    is public.
     """
 
     __slots__ = (
         "aliases", "called", "full_name", "function", "function_form", "home", "inplace", "internal", "method_form",
-        "name", "numpy", "operator", "params", "raw", "refuses", "schema", "shown",
+        "name", "numpy", "operator", "params", "raw", "refuses", "run", "schema", "shown",
     )  # fmt: skip
 
     def __init__(
@@ -105,7 +106,8 @@ def primitive(
         optional=optional.split(),
     )  # fmt: skip
     run = runner((call or in_general)(op, kernel), row.called)
-    row.raw, row.function = kernel, row.named(run if signature is None else signature(run))
+    row.raw, row.run = kernel, run
+    row.function = row.named(run if signature is None else signature(run))
     if inplace:
         row.inplace = row.named(_inplace(row, signature), "_")
     return row

@@ -84,7 +84,7 @@ def _round(self, ndigits=None):
 _setitem = OPERATORS["setitem"][0].inplace
 
 
-slice_view = _plain("slice_view")
+slice_view = OPERATORS["slice_view"][0].run
 
 
 def getitem(self, index):

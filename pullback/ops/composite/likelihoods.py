@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction
+from pullback.arrays.numpy.nn.losses import check_reduction
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import reduced
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction
+from pullback.arrays.numpy.nn.losses import check_reduction
 from pullback.core.cuts import frames_to_user
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import cross_entropy

@@ -5,7 +5,7 @@ Where a hinge bends, its slope is that of `relu`, 0, or of `clamp_min`, 1, as Py
 
 import numpy as np
 
-from pullback.arrays.numpy.losses import check_reduction
+from pullback.arrays.numpy.nn.losses import check_reduction
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import FAR, reduced
 

@@ -46,7 +46,7 @@ from pullback.ops.generated.calls import (
     two_tensors,
     two_tensors_0,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import indexing as kernels
 from pullback.ops.composite import indexing as composite_indexing
 
 class SliceBackward0(Node):

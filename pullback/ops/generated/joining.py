@@ -7,7 +7,7 @@ from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.joining import cat_backward
 from pullback.ops.generated.calls import list_of_tensors
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import joining as kernels
 from pullback.ops.composite import joining as composite_joining
 
 class CatBackward0(Node):

@@ -8,7 +8,7 @@ from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
 from pullback.ops.formulas.linalg import cross_dim, einsum_pair_backward, flip_pair, matmul_other, matmul_self, scaled
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_3, three_tensors, two_tensors_0, two_tensors_1
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import linalg as kernels
 from pullback.ops.composite import linalg as composite_linalg
 
 class MmBackward0(Node):

@@ -46,7 +46,7 @@ from pullback.ops.generated.calls import (
     two_tensors_0,
     two_tensors_1,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import nn as kernels
 from pullback.ops.composite import nn as composite_nn
 
 class LinearBackward0(Node):

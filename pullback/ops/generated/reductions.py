@@ -44,7 +44,7 @@ from pullback.ops.generated.calls import (
     two_tensors,
     two_tensors_1,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import reductions as kernels
 from pullback.ops.composite import reductions as composite_reductions
 
 class SumBackward0(Node):

@@ -32,7 +32,7 @@ from pullback.ops.generated.calls import (
     one_tensor_3,
     several_results,
 )
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import shape as kernels
 from pullback.ops.composite import shape as composite_shape
 
 class ViewBackward0(Node):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.numpy.random import manual_seed
+from pullback.arrays.numpy.random.draws import manual_seed
 from pullback.autograd.api import grad
 from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy

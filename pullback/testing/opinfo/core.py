@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pullback.arrays.numpy.kinds import in_common
+from pullback.arrays.numpy.dtypes import in_common
 from pullback.testing.arrays import random_array
 
 __all__ = [

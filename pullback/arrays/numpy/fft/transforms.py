@@ -6,7 +6,7 @@
 import numpy as np
 import scipy.fft
 
-__all__ = ["fft_c2c", "fft_c2r", "fft_r2c"]
+from pullback.arrays.numpy.declarations import loops
 
 _FORWARD = {"none": "backward", "root": "ortho", "full": "forward"}
 _INVERSE = {"none": "forward", "root": "ortho", "full": "backward"}
@@ -35,6 +35,7 @@ def fft_c2r(self, dim, scale, last_dim_size):
     return scipy.fft.irfftn(self, s=sizes, axes=dim, norm=_INVERSE[scale])
 
 
+@loops("arguments")
 def _check(x, dim, kind):
     if x.dtype.kind != kind:
         raise RuntimeError(f"expected a {'complex' if kind == 'c' else 'real floating-point'} input, got {x.dtype}")

@@ -10,13 +10,13 @@ import math
 import numpy as np
 import scipy.sparse
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.columns import constant_pad_nd
-
-__all__ = ["separable_map"]
 
 LONG = 8  # from so many numbers a window, NumPy's sum is quicker than adding slices
 
 
+@loops("arguments")
 def separable_map(self, maps):
     """self with one map applied along each of its last dimensions (None: left as it is)."""
     if self.dtype == np.float16:
@@ -127,6 +127,7 @@ class WindowSum:
         kernel, stride, padding = self.window
         return padding, (count - 1) * stride + kernel - padding - size
 
+    @loops("window")
     def _summed(self, x, axis):
         kernel, stride, _ = self.window
         margins = self._margins(self.size_in, self.size_out)
@@ -141,6 +142,7 @@ class WindowSum:
             out = out + part if i == 1 else np.add(out, part, out=out)
         return self._scaled(out, axis)
 
+    @loops("window")
     def _spread(self, x, axis):
         kernel, stride, padding = self.window
         x = self._scaled(x, axis)

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-__all__ = ["place_pooled", "put_pooled", "take_pooled", "windowed_max"]
+from pullback.arrays.numpy.declarations import loops
 
 
+@loops("arguments")
 def windowed_max(self, places):
     """(values, indices): the maxima over windows of the last dimensions, and their places in those, flattened.
 
@@ -47,6 +48,7 @@ def _inside(places, size):
     return np.take_along_axis(places, nearest, 1).clip(0, size - 1)
 
 
+@loops("window")
 def _max_without_nan(parts):
     """(maxima, the number of the first part that has each).
 
@@ -60,6 +62,7 @@ def _max_without_nan(parts):
     return best, taken
 
 
+@loops("window")
 def _max_of(parts):
     """The same, where the last NaN is the largest of all."""
     best = parts[0].copy()

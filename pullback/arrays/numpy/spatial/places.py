@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
-__all__ = ["grid_places"]
+from pullback.arrays.numpy.declarations import loops
 
 NEIGHBOURS = {"nearest": 1, "bilinear": 2, "bicubic": 4}  # along each dimension
 FAR = 1e30  # where infinity is taken to be, so that the arithmetic stays finite
 
 
+@loops("arguments")
 def grid_places(grid, size, mode, padding_mode, align_corners):
     """(part, slope, index): how a grid (N, *out, dims) of coordinates from -1 to 1, the last dimension first, is read.
 

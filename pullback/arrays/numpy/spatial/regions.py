@@ -2,9 +2,10 @@
 
 import numpy as np
 
-__all__ = ["region_max_indices"]
+from pullback.arrays.numpy.declarations import loops
 
 
+@loops("window")
 def region_max_indices(self, rows, columns):
     """For every channel of self (C, N, H, W), the place of the maximum of each bin in the other dimensions, flattened.
 
