@@ -7,7 +7,9 @@ from collections.abc import Collection, Container, Iterable
 from pullback.graph.node import AccumulateGrad, Edge, Node, Port
 
 
-def count(edges: Iterable[Edge], awaited: dict[Node, int], needed: Container[Node] | None) -> None:
+def count(  # noqa: C901, PLR0912 - the chain apart, which takes half the time so
+    edges: Iterable[Edge], awaited: dict[Node, int], needed: Container[Node] | None
+) -> None:
     """Add to `awaited` how many gradients each node will receive, defined or not: 1, or -n for several.
 
     One comes through each of `edges`, one from each node that is reached from there. The sign spares the engine's loop
@@ -25,24 +27,31 @@ def count(edges: Iterable[Edge], awaited: dict[Node, int], needed: Container[Nod
     while stack:
         node = stack.pop()
         while node is not None:  # along a chain without the stack
-            following, nexts = None, node._nexts
+            nexts = node._nexts
             if nexts is None:
-                nexts = (node._next0,) if node._next1 is None else (node._next0, node._next1)
-            for reached in nexts:
-                if reached is None:
+                only = node._next0
+                if node._next1 is None and only not in awaited and needed is None:
+                    if only is None:
+                        break
+                    if type(only) is not Port:
+                        awaited[only] = 1
+                        node = only
+                        continue
+                nexts = (only, node._next1)
+            node = None
+            for entrance in nexts:
+                if entrance is None:
                     continue
-                if type(reached) is Port:
-                    reached = reached._node
+                reached = entrance._node if type(entrance) is Port else entrance
                 if reached in awaited:
                     number = awaited[reached]
                     awaited[reached] = -2 if number == 1 else number - 1
                 elif needed is None or reached in needed:
                     awaited[reached] = 1
-                    if following is None:
-                        following = reached
+                    if node is None:
+                        node = reached
                     else:
                         stack.append(reached)
-            node = following
 
 
 def only_leaves(targets: Collection[Node], nodes: Collection[Node]) -> bool:

@@ -232,9 +232,9 @@ def _take_in(run: Run) -> bool:
     delivered, run.delivered = run.delivered, []
     if len(delivered) == 1 and type(delivered[0][1]) in CONSTANTS:
         ((edge, grad),) = delivered
-        if run.awaited.get(edge) == 1:  # type: ignore[call-overload]  # the usual case of _deliver
-            run.awaited[edge] = 0  # type: ignore[index]  # a node of one output
-            heappush(run.heap, (-edge._sequence_nr, edge, grad))  # type: ignore[union-attr]
+        if type(edge) is not Port and run.awaited.get(edge) == 1:  # the usual case of _deliver
+            run.awaited[edge] = 0
+            heappush(run.heap, (-edge._sequence_nr, edge, grad))
             return True
     else:
         _look_at(run, [grad for _, grad in delivered])
