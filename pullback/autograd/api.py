@@ -140,10 +140,8 @@ def grad(
         Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
     """
     if not (type(create_graph) is type(only_inputs) is type(is_grads_batched) is type(materialize_grads) is bool):
-        create_graph, only_inputs = (
-            a_flag("grad", "create_graph", create_graph),
-            a_flag("grad", "only_inputs", only_inputs),
-        )
+        create_graph = a_flag("grad", "create_graph", create_graph)  # type: ignore[unreachable]
+        only_inputs = a_flag("grad", "only_inputs", only_inputs)
         is_grads_batched = a_flag("grad", "is_grads_batched", is_grads_batched)
         materialize_grads = a_flag("grad", "materialize_grads", materialize_grads)
     retain_graph, allow_unused = _maybe("retain_graph", retain_graph), _maybe("allow_unused", allow_unused)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable
 from pullback.graph.node import AccumulateGrad, Edge, Node, Port
 
 
-def count(  # noqa: C901, PLR0912 - the chain apart, which takes half the time so
+def count(  # noqa: PLR0912 - the chain apart, which takes half the time so
     edges: Iterable[Edge], awaited: dict[Node, int], needed: Container[Node] | None
 ) -> None:
     """Add to `awaited` how many gradients each node will receive, defined or not: 1, or -n for several.

@@ -2,8 +2,9 @@
 
 It counts how many gradients each node will receive, then runs the nodes that have theirs complete, the latest recorded
 first. What flows is raw arrays (whatever the Tensors of this level wrap), or Tensors when the backward is itself
-recorded (`create_graph`). Nothing recurses: a graph may be a million nodes deep. All state of a run is local to it, so
-runs may nest and threads may run side by side over shared graphs.
+recorded (`create_graph`). Nothing recurses: a graph may be a million nodes deep. All state of a backward is in its Run,
+so backwards may nest and threads may run side by side over shared graphs; and one may wait for gradients from outside
+and go on (`autograd/backward_pass.py`).
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ def execute(
     there instead, and only nodes on the way to them run; returns the dict of captured gradients.
     """
     run = Run(level, keep_graph, create_graph, captures, towards)
+    edges = []
     for edge, grad in roots:
         if type(grad) is ndarray or not isinstance(grad, np.generic):  # a loss's own 1 has no zeros
             grad = root_cotangent(grad)
+        edges.append(edge)
         run.delivered.append((edge, grad))
-    edges = [edge for edge, _ in roots]
     dependencies.count(edges, run.awaited, None)
     plan(run, edges)
     go(run, True)
@@ -60,7 +62,8 @@ def execute(
 def plan(run: Run, edges: Sequence[Edge]) -> None:
     """Settle which nodes run, of those that were counted from `edges`."""
     if run.targets is not None and not dependencies.only_leaves(run.targets, run.awaited):
-        needed, awaited = dependencies.towards(run.targets, run.awaited), {}
+        awaited: dict[Node, int] = {}
+        needed = dependencies.towards(run.targets, run.awaited)
         dependencies.count([edge for edge in edges if edge.node() in needed], awaited, needed)
         run.needed, run.awaited = needed, awaited
     if not run.create_graph:
@@ -96,6 +99,7 @@ def go(run: Run, ends: bool) -> None:
             take_up(noted)
     if ends and perf_counter() >= looks.due:
         looks.look(run.awaited)
+
 
 def _call_queued(run: Run, ends: bool) -> None:
     """Call what users' code has queued for the end of this backward, or keep it until then."""

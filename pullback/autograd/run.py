@@ -1,4 +1,4 @@
-"""What one backward needs to know everywhere, from the engine to the hooks."""
+"""What one backward needs to know everywhere, from the engine to the hooks, and what it keeps from node to node."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ _SHOWN = 4  # cuts that a message has room for
 class Run:
     """One run of a function that is being differentiated at `level`."""
 
+    __slots__ = ("cuts", "derived", "level", "operators", "thread", "warned")
+
     def __init__(self, level: int) -> None:
         self.level = level
         self.thread = threading.get_ident()

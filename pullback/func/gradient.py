@@ -102,8 +102,12 @@ def _value_and_grad(name, function, argnums, has_aux):
         before, refused = modes.set_modes(state.deeper().differentiating()), refusals.last
         try:
             args, leaves, structures = _enter(args, numbers, level)
-            with cuts.Run(level) as run:
+            run = cuts.Run(level)
+            try:  # what `with run:` does, in half the time
+                cuts.WATCHED.append(run)
                 output = function(*args, **kwargs)
+            finally:
+                cuts.WATCHED.remove(run)
             value, aux = split_aux(output) if has_aux else (output, None)
             gradients, unused, withheld = _gradients(value, leaves, level)
         except Exception as error:
