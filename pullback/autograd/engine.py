@@ -28,7 +28,7 @@ from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
-from pullback.ops.formulas.spectra_in_use import in_use, put_aside, take_up
+from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
 
 
 def execute(
