@@ -42,7 +42,7 @@ class BackwardPass(Run):
     Parameters are those of `engine.execute`.
     """
 
-    __slots__ = ("edges", "promised", "state")
+    __slots__ = ("promised", "state")
 
     def __init__(
         self,
@@ -55,7 +55,6 @@ class BackwardPass(Run):
     ) -> None:
         super().__init__(level, keep_graph, create_graph, captures, towards)
         self.state = _COUNTING
-        self.edges: list[Edge] = []  # those given to `reach`
         self.promised: Counter[Output] = Counter()  # how many gradients are still to come at each
 
     def reach(self, edges: Iterable[Edge]) -> list[Node]:
@@ -70,8 +69,7 @@ class BackwardPass(Run):
         self._must_be(_COUNTING)
         edges, known = list(edges), len(self.awaited)
         self.state = _FAILED  # if a signal comes while it counts
-        dependencies.count(edges, self.awaited, None)
-        self.edges += edges
+        dependencies.count(edges, self.awaited)
         self.promised.update((edge.node(), edge.output_nr) for edge in edges)
         self.state = _COUNTING
         return list(islice(self.awaited, known, None))
@@ -137,7 +135,7 @@ class BackwardPass(Run):
 
     def _plan(self) -> None:
         if self.state is _COUNTING:
-            engine.plan(self, self.edges)
+            engine.plan(self)
             self.state = _WAITING
 
     def _run(self, ends: bool) -> None:

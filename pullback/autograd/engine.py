@@ -47,25 +47,22 @@ def execute(
     there instead, and only nodes on the way to them run; returns the dict of captured gradients.
     """
     run = Run(level, keep_graph, create_graph, captures, towards)
-    edges = []
     for edge, grad in roots:
         if type(grad) is ndarray or not isinstance(grad, np.generic):  # a loss's own 1 has no zeros
             grad = root_cotangent(grad)
-        edges.append(edge)
         run.delivered.append((edge, grad))
-    dependencies.count(edges, run.awaited, None)
-    plan(run, edges)
+    dependencies.count([edge for edge, _ in roots], run.awaited)
+    plan(run)
     go(run, True)
     return run.captured
 
 
-def plan(run: Run, edges: Sequence[Edge]) -> None:
-    """Settle which nodes run, of those that were counted from `edges`."""
+def plan(run: Run) -> None:
+    """Settle which nodes run, of those that were counted."""
     if run.targets is not None and not dependencies.only_leaves(run.targets, run.awaited):
-        awaited: dict[Node, int] = {}
-        needed = dependencies.towards(run.targets, run.awaited)
-        dependencies.count([edge for edge in edges if edge.node() in needed], awaited, needed)
-        run.needed, run.awaited = needed, awaited
+        run.needed = dependencies.towards(run.targets, run.awaited)
+        # Whoever passes a gradient to a node on the way is on the way itself, so the counts stay.
+        run.awaited = {node: run.awaited[node] for node in run.needed}
     if not run.create_graph:
         run.ops = slots.table_for_graph(run.awaited, NUMPY)
 
@@ -237,7 +234,6 @@ def _take_in(run: Run) -> bool:
     if len(delivered) == 1 and type(delivered[0][1]) in CONSTANTS:
         ((edge, grad),) = delivered
         if type(edge) is not Port and run.awaited.get(edge) == 1:  # the usual case of _deliver
-            run.awaited[edge] = 0
             heappush(run.heap, (-edge._sequence_nr, edge, grad))
             return True
     else:

@@ -100,8 +100,9 @@ def _value_and_grad(name, function, argnums, has_aux):
         given = args
         state = modes.current()
         level = state.level + 1
-        before, refused = modes.set_modes(state.deeper().differentiating()), refusals.last
+        refused = refusals.last
         try:
+            modes.restore(state.deeper().differentiating())
             args, leaves, structures = _enter(args, numbers, level)
             run = cuts.Run(level)
             try:  # what `with run:` does, in half the time
@@ -118,7 +119,7 @@ def _value_and_grad(name, function, argnums, has_aux):
                 raise
             raise (_called(name, error) if better is error else better) from None
         finally:
-            modes.restore(before)
+            modes.restore(state)
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused and not run.explained:
