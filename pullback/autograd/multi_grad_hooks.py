@@ -56,7 +56,7 @@ class _All:
         progress = self.runs.get(run)
         if progress is None:
             nodes = [arrival() for arrival in self.arrivals]
-            awaited = sum(node is not None and node in run.nodes for node in nodes)
+            awaited = sum(node is not None and node in run.awaited for node in nodes)
             progress = self.runs[run] = _Progress(len(nodes), awaited)
         progress.grads[position] = grad
         progress.awaited -= 1

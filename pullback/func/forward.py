@@ -71,8 +71,8 @@ def jvp(
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
         duals = [wrap(_dual(p, t, forward), level) for p, t in leaves]
-        with cuts.Run(level) as run:
-            output = function(*unflatten(structure, duals))
+        run = cuts.Run(level)
+        output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
         value, tangent, depends = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)

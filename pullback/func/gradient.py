@@ -109,11 +109,12 @@ def _value_and_grad(name: str, function: Any, argnums: Any, has_aux: bool) -> Ca
         given = args
         state = modes.current()
         level = state.level + 1
-        before, refused = modes.set_modes(state.deeper().differentiating()), refusals.last
+        refused = refusals.last
         try:
+            modes.restore(state.deeper().differentiating())
             args, leaves, structures = _enter(args, numbers, level)
-            with cuts.Run(level) as run:
-                output = function(*args, **kwargs)
+            run = cuts.Run(level)
+            output = run.watch(function, *args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
             gradients, unused, withheld = _gradients(value, leaves, level)
         except Exception as error:
@@ -123,7 +124,7 @@ def _value_and_grad(name: str, function: Any, argnums: Any, has_aux: bool) -> Ca
                 raise
             raise (_called(name, error) if better is error else better) from None
         finally:
-            modes.restore(before)
+            modes.restore(state)
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused and not run.explained:
