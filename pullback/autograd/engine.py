@@ -20,7 +20,7 @@ from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending,
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
-from pullback.core import slots
+from pullback.core.array_type import table_for_graph
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
@@ -55,7 +55,7 @@ def execute(
         awaited = _count_dependencies(roots, needed)
     run.nodes = awaited
     if not create_graph:
-        run.ops = slots.table_for_graph(awaited, run.ops)
+        run.ops = table_for_graph(awaited, run.ops)
     partial, noted = PARTIAL.get(), put_aside() if in_use else None
     try:
         if run.targets is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from pullback.core import modes
+from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
@@ -106,8 +107,8 @@ def pack(
 ) -> tuple[Any, Packed]:
     """What `hooks` make of a tensor, and how to get it back."""
     place = Packed(hooks.unpack_hook, tensor, edge, output_nr, hooks.trusts_unpack)
-    if type(tensor._array) is not ndarray and not hooks.keeps_tangents and hasattr(tensor._array, "tangents"):
-        place.tangents = tensor._array.tangents()
+    if not hooks.keeps_tangents:
+        place.tangents = array_type(tensor._array).tangents(tensor._array)
     packed = hooks.pack_hook(tensor)
     if version_of(tensor) != place.expected:
         raise GradientError(

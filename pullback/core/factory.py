@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
+from pullback.core.array_type import array_type
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -45,7 +46,7 @@ def tensor(
         raise unknown_keyword("tensor", misspelt, ("dtype", "device", "requires_grad"))
     _only_cpu("tensor", device)
     if isinstance(data, Tensor):
-        if data._requires_grad or data._level or hasattr(data._array, "carries_derivative"):
+        if data._requires_grad or data._level or array_type(data._array).dual:
             _say_that_copies_are_detached(data)
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
@@ -160,8 +161,7 @@ def _leaf(name: str, array: ndarray, requires_grad: bool) -> Tensor:
 
 
 def _say_that_copies_are_detached(data: Tensor) -> None:
-    tangent = hasattr(data._array, "carries_derivative")
-    if data._level or (tangent and data._array.carries_derivative()):  # type: ignore[attr-defined]
+    if data._level or array_type(data._array).carries_derivative(data._array):
         raise UnsupportedError(
             "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. "
             "Use t.clone() for a copy that is differentiated, t.detach().clone() for a constant."

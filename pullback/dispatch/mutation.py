@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, has_table, is_constant, table_of
+from pullback.core.array_type import NUMPY, array_type, has_table, is_constant, read, table_of, type_of
 from pullback.core.errors import DtypeError, InplaceError, OperatorError, type_name
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -150,11 +150,8 @@ def _prepare(op: Operator, args: Sequence[Any], name: str) -> tuple[Tensor, int,
 
 def _with_room(op: Operator, args: Sequence[Any], target: Tensor, level: int) -> Sequence[Any]:
     """The arguments, with a target that can hold what the array types among them compute."""
-    table = table_of([x._array for x in survey(op, args)[1] if x._level == level])
-    if table.make_room is None:
-        return args
-    table.make_room(op.inplace_name, target, args, level)
-    return prepared(op, args)
+    kind = type_of([x._array for x in survey(op, args)[1] if x._level == level])
+    return prepared(op, args) if kind.make_room(op.inplace_name, target, args, level) else args
 
 
 def _before_the_write(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any]:
@@ -182,9 +179,7 @@ def _before_the_write(op: Operator, target: Tensor, args: Sequence[Any]) -> list
 def _as_it_was(target: Tensor, copy: bool) -> Tensor:
     """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
     data = target._array
-    if copy and (isinstance(data, Tensor) or hasattr(data, "copy")):
-        data = data.clone() if isinstance(data, Tensor) else data.copy()
-    before = wrap(data, target._level)
+    before = wrap(array_type(data).copy(data) if copy else data, target._level)
     before._fn = port(target)
     before._requires_grad = before._fn is not None
     return before
@@ -196,11 +191,10 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
     if not isinstance(data, ndarray):
         if np.shape(result) != data.shape:
             raise _shape_error(op.inplace_name, data, np.shape(result))
-        if hasattr(data, "assign"):  # it has memory
-            data.assign(op.inplace_name, result)
-            return
-        target._array = result  # an array without memory of its own (a tracer) is replaced
-        spread_write(target)
+        now = array_type(data).assign(op.inplace_name, data, result)
+        if now is not data:  # an array without memory of its own (a tracer) is replaced
+            target._array = now
+            spread_write(target)
         return
     write_array(op.inplace_name, data, result)
 
@@ -208,12 +202,14 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
 def write_array(name: str, data: ndarray, result: Any) -> None:
     """Write what the in-place operator of that name has computed into an ndarray."""
     if has_table(type(result)):
-        result = result.values()  # into whole numbers, which have no derivative
+        result = array_type(result).values(result)  # into whole numbers, which have no derivative
     if isinstance(result, Tensor):
         raise InplaceError(
             f"{name} would write a value that an outer transform is differentiating into an array, which cannot hold "
             "its derivative. Use the out-of-place form."
         )
+    if has_table(type(result)):
+        result = read(result, f"{name}, which writes into an ndarray,")
     _check_writeable(name, data)
     if np.shape(result) != data.shape:
         raise _shape_error(name, data, np.shape(result))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.array_type import carries_derivative, memory_of
 from pullback.core.errors import GradientError, OperatorError, type_name
 from pullback.core.tensor import Tensor
 from pullback.core.version import bump
@@ -77,7 +78,7 @@ def _in_graph(target: Tensor) -> bool:
 
 
 def _refuse_tangents(name: str, arrays: Sequence[Any]) -> None:
-    if any(hasattr(array, "carries_derivative") and array.carries_derivative() for array in arrays):
+    if any(map(carries_derivative, arrays)):
         raise GradientError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
             f"{name}(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
@@ -92,7 +93,8 @@ def _check_fit(name: str, targets: Sequence[Tensor], results: Sequence[Any], out
         wanted = f"a tuple of {len(results)} Tensors" if len(results) > 1 else "one Tensor"
         raise TypeError(f"{name}(out=...) must be {wanted}, got {given}.")
     for target, result in zip(targets, results, strict=True):
-        strides = getattr(target._array, "strides", ())
+        memory = memory_of(target)
+        strides = () if memory is None else memory.strides
         if target.size and any(step == 0 and n > 1 for step, n in zip(strides, target.shape, strict=False)):
             raise OperatorError(
                 f"{name}(out=...): several elements of out (shape {tuple(target.shape)}) share one place in memory; "

@@ -109,9 +109,7 @@ def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:
     level = max((x._level for x in tensors), default=0)
     for x in tensors:
         if x._level == level and type(x._array) in REGISTERED:
-            prepare = REGISTERED[type(x._array)].prepare
-            if prepare is not None:
-                return prepare(op, args, level)
+            return REGISTERED[type(x._array)].prepare(op, args, level)
     return args
 
 

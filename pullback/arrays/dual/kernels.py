@@ -18,7 +18,7 @@ from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, relate, still, written
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import NUMBERS, OperatorTable, register_array_type, table_of
+from pullback.core.array_type import NUMBERS, OperatorTable, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.mixed import MixedTable
 from pullback.dispatch.tangent_rules import Rule, rule_for
@@ -43,7 +43,6 @@ class DualTable(MixedTable):
 
 
 DUAL: OperatorTable = DualTable()
-register_array_type(DualArray, DUAL)
 
 
 def highest(args: Sequence[Any]) -> ForwardLevel | None:

@@ -257,12 +257,11 @@ def _thread() -> str:
 
 def _count_memory(event: FunctionEvent, result: Any, inputs: Sequence[Any]) -> None:
     """Add the bytes of what is new in the result, except what was counted in operators inside."""
-    held = [memory_of(x) for x in spread_lists(inputs)]
-    held = [array for array in held if type(array) is ndarray]
+    held = [array for x in spread_lists(inputs) if (array := memory_of(x)) is not None]
     size = 0
     for x in spread_lists(result if isinstance(result, (list, tuple)) else (result,)):
         array = memory_of(x)
-        if type(array) is ndarray and not any(np.may_share_memory(array, other) for other in held):
+        if array is not None and not any(np.may_share_memory(array, other) for other in held):
             size += _extent(array)
             held.append(array)
     inside = sum(child.cpu_memory_usage for child in event.cpu_children)
