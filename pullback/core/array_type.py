@@ -114,10 +114,9 @@ class ArrayType:
             )
         return found
 
-    def check(self, wrong: Any, error: Callable[[], Exception]) -> None:
-        """Raise `error()` if one of these truth values is true; a type that does not know them yet may do so later."""
-        if self.read(wrong, "a check of values").any():
-            raise error()
+    def check(self, examine: Callable[..., None], arrays: Sequence[Any]) -> None:
+        """Let `examine` raise what is wrong with these numbers: now, or when they come to be known."""
+        examine(*[read(array, "a check of values") for array in arrays])
 
     def accepts(self, x: Any) -> bool:
         """Whether `x` may stand bare beside a tensor, as a constant."""
@@ -312,10 +311,23 @@ def read(x: Any, why: str) -> ndarray:
     return x if type(x) is ndarray else ARRAY_TYPES[type(x)].read(x, why)
 
 
-def check(wrong: Any, error: Callable[[], Exception]) -> None:
-    """Raise `error()` where one of these truth values, an array of any type, is true."""
-    wrong = innermost(wrong)
-    ARRAY_TYPES[type(wrong)].check(wrong, error)
+def check(examine: Callable[..., None], *arrays: Any) -> None:
+    """Let `examine(*arrays)` raise what is wrong with the numbers of arrays of any type, given as ndarrays.
+
+    It may run later, or elsewhere, where the numbers are not known yet: it should use nothing but its arguments.
+    """
+    inside = [innermost(array) for array in arrays]
+    type_of(inside).check(examine, inside)
+
+
+def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:
+    """Raise `error()` where one of these truth values, an array of any type, is true; see `check`."""
+
+    def examine(found: ndarray) -> None:
+        if found.any():
+            raise error()
+
+    check(examine, wrong)
 
 
 def attribute(x: Any, name: str) -> Any:

@@ -201,7 +201,8 @@ class Tensor:
 
     def is_contiguous(self, memory_format: str | None = None) -> bool:
         """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for."""
-        return bool(strided(self, "is_contiguous").flags.c_contiguous)
+        memory = memory_of(self)
+        return memory is None or bool(memory.flags.c_contiguous)  # what has no memory has no gaps in it
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a real floating-point one."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, array_type, has_table, is_constant, read, table_of, type_of
+from pullback.core.array_type import NUMPY, array_type, has_table, is_constant, memory_of, read, table_of, type_of
 from pullback.core.errors import DtypeError, InplaceError, OperatorError, type_name
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -121,7 +121,9 @@ def _mutate_any(op: Operator, args: Sequence[Any]) -> Tensor:
     args = _with_room(op, args, target, level)
     raws, lifted = raw_arguments(op, args, level)
     given = _before_the_write(op, target, lifted) if records else lifted
-    run_kernel(op, raws, args)
+    result = run_kernel(op, raws, args)
+    if memory_of(target) is None:
+        _replace(target, result)
     bump(target, op.name)
     if records and op.record is not None:
         _record(op, target, given)
@@ -191,12 +193,16 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
     if not isinstance(data, ndarray):
         if np.shape(result) != data.shape:
             raise _shape_error(op.inplace_name, data, np.shape(result))
-        now = array_type(data).assign(op.inplace_name, data, result)
-        if now is not data:  # an array without memory of its own (a tracer) is replaced
-            target._array = now
-            spread_write(target)
+        _replace(target, array_type(data).assign(op.inplace_name, data, result))
         return
     write_array(op.inplace_name, data, result)
+
+
+def _replace(target: Tensor, now: Any) -> None:
+    """Let `target` be around its array after a write: another one, where the type has no memory (a tracer)."""
+    if now is not target._array:
+        target._array = now
+        spread_write(target)
 
 
 def write_array(name: str, data: ndarray, result: Any) -> None:

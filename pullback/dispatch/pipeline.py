@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, REGISTERED, is_constant, table_of
+from pullback.core.array_type import LEVELLED, NUMPY, REGISTERED, is_constant, table_of, type_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.devices import device_name
 from pullback.core.errors import tuple_advice, type_name
@@ -41,9 +41,9 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
 
 def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
     if REGISTERED:
-        if any(
-            type(x) in REGISTERED for _, x in _array_arguments(op, args)
-        ):  # bare, in a formula: what comes is bare too
+        # Bare, in a formula: what comes is bare too. Beside Tensors an array of another storage is a constant.
+        bare = [x for _, x in _array_arguments(op, args)]
+        if any(type(x) in REGISTERED for x in bare) and type_of(bare).rank != LEVELLED:
             return run_kernel(op, args, args)
         args = prepared(op, args)
     if op.view and type(args[0]) is ndarray and args[0].dtype.kind in "biu":

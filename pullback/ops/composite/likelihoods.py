@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pullback.core.array_type import innermost, refuse_where, table_of
 from pullback.arrays.numpy.losses import check_reduction
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import reduced
@@ -32,10 +33,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     check_reduction("gaussian_nll_loss", reduction)
     require_arrays("gaussian_nll_loss", input=input, target=target)
     var = var if hasattr(var, "dtype") else ops.full_like(input, var)
-    numbers = var.numpy(force=True) if hasattr(var, "numpy") else np.asarray(var)  # constants of every level
-    if (numbers < 0).any():
-        raise ValueError("gaussian_nll_loss(): var has negative elements.")
-    lift = np.maximum(eps - numbers, 0)
+    numbers = innermost(var)  # constants of every level
+    refuse_where(numbers < 0, lambda: ValueError("gaussian_nll_loss(): var has negative elements."))
+    lift = table_of((numbers,)).clamp_min(eps - numbers, 0)
     if var.shape != input.shape and var.ndim:
         if var.shape == input.shape[:-1]:
             var, lift = ops.unsqueeze(var, -1), lift[..., None]

@@ -6,7 +6,7 @@ pseudoinverse after G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10(2), 1973. X
 
 import numpy as np
 
-from pullback.ops.formulas.sizes import sizes_of
+from pullback.ops.formulas.sizes import any_of, is_known, plain_of, sizes_of
 
 __all__ = [
     "adjoint_of", "inv_backward", "inv_jvp", "ldl_solve_backward", "lstsq_backward", "lstsq_residuals_jvp",
@@ -26,11 +26,12 @@ def without_unused(matrices, singular, *directions, instead=0, ops):
 
     So a singular matrix in a batch, whose inverse is nan, spoils no gradient that does not depend on it.
     """
-    if not np.any(sizes_of(singular)):
+    marks = plain_of(singular)
+    if is_known(marks) and not marks.any():
         return matrices
     moves = np.zeros((1, 1), bool)
     for x in directions:
-        moves = moves | (sizes_of(x) != 0).any((-2, -1), keepdims=True)
+        moves = moves | any_of(sizes_of(x) != 0, (-2, -1), keepdims=True)
     return ops.where(moves, matrices, np.asarray(instead * np.eye(*matrices.shape[-2:]), matrices.dtype))
 
 

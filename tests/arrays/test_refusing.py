@@ -1,0 +1,65 @@
+"""Every operator, forward, backward and twice backward, on arrays that refuse to tell their numbers.
+
+So no formula and no composite looks at numbers but through the protocol of array types: see docs/design/array_types.md.
+"""
+
+import contextlib
+import warnings
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.core.array_type import read
+from pullback.core.errors import LinAlgError, ReadError
+from pullback.core.tensor import Tensor, wrap
+from pullback.testing.opinfo import OPINFOS
+from pullback.testing.opinfo.calls import flat_tensors, function_of, seeded, to_tensors, twins
+from tests.arrays.refusing import Refusing, RefusingType, hidden, shown
+
+# What gives a Python value looks at numbers by its nature.
+VALUES = {"equal", "allclose"}
+
+
+def mapped(function, tree):
+    """A tree with `function` of each Tensor in it."""
+    if isinstance(tree, Tensor):
+        return function(tree)
+    if isinstance(tree, dict):
+        return {key: mapped(function, x) for key, x in tree.items()}
+    return type(tree)(mapped(function, x) for x in tree) if type(tree) in (list, tuple) else tree
+
+
+def derivatives(info, sample, make, hide):
+    """[results, gradients, gradients of the gradients] with arrays that `make` and tensors that `hide` gives."""
+    seeded(info)
+    args, kwargs = mapped(hide, to_tensors((sample.args, sample.kwargs), requires_grad=info.order >= 1))
+    inputs = [t for t in flat_tensors((args, kwargs)) if t.requires_grad]
+    found = [flat_tensors(function_of(info)(*args, **kwargs))]
+    rng = np.random.default_rng(0)
+    for order in range(1, info.order + 1):
+        roots = [r for r in found[-1] if r is not None and r.requires_grad]
+        if not roots:
+            break
+        again = order < info.order
+        given = [wrap(make(rng.standard_normal(r.shape).astype(r.dtype))).requires_grad_(again) for r in roots]
+        found.append(pb.autograd.grad(roots, inputs, given, allow_unused=True, create_graph=again))
+        inputs = inputs + given
+    return found
+
+
+@pytest.mark.parametrize("info", [info for info in OPINFOS if info.name not in VALUES], ids=lambda info: info.full_name)
+def test_no_formula_looks_at_numbers(info):
+    for dtype in (info.grad_dtypes if info.order else info.dtypes)[:2]:
+        for sample, twin in twins(info, dtype):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    expected = derivatives(info, sample, np.array, lambda t: t)
+                except (RuntimeError, ValueError, TypeError, IndexError):  # a sample that is to be refused
+                    continue
+                found = derivatives(info, twin, Refusing, lambda t: hidden(t) if t.dtype.kind in "fc" else t)
+            for a, b in zip(flat_tensors(found), flat_tensors(expected), strict=True):
+                assert isinstance(read_none(a), str) or a.dtype.kind not in "fc" or info.random, "no longer hidden"
+                if not (info.random and not info.repeatable):
+                    np.testing.assert_allclose(shown(a), b.numpy(force=True), rtol=1e-5, atol=1e-7)
