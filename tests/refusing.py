@@ -7,10 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pullback.core.array_type import NUMPY, ArrayType, register_array_type
 from pullback.core.errors import ReadError
-from pullback.dispatch.mixed import Arithmetic, MixedTable
-from pullback.dispatch.operator import BY_KERNEL
+from pullback.dispatch.mixed import Arithmetic
 
 _NUMBERS = WeakKeyDictionary()
 

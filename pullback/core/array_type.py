@@ -38,8 +38,8 @@ class OperatorTable:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def __init__(self, name: str) -> None:
-        self.__dict__.update(table_name=name, kernels={})
+    def __init__(self, name: str, kernels: dict[str, Callable[..., Any]] | None = None) -> None:
+        self.__dict__.update(table_name=name, kernels={} if kernels is None else kernels)
 
     def register(self, functions: Mapping[str, Any]) -> None:
         """Add a mapping of name to function."""

@@ -9,10 +9,11 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
-from pullback.core.array_type import array_type
+from pullback.core.array_type import array_type, has_table
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.types import RawArray
 
 _KINDS = "biufc"
 
@@ -24,7 +25,7 @@ def tensor(
 
     Parameters
     ----------
-    data : number, nested sequence of numbers, ndarray or Tensor
+    data : number, nested sequence of numbers, ndarray, Tensor or array of a registered type
     dtype : NumPy dtype, optional
         Default: that of an array, float64 for Python floats, int64 for ints, bool for bools.
     device : 'cpu'
@@ -118,9 +119,12 @@ def asarray(
     return _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
 
 
-def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> ndarray:
+def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> RawArray:
     if dtype is not None:
         dtype = number_type(name, dtype)
+    if has_table(type(data)):
+        found: RawArray = array_type(data).copy(data) if copy else data
+        return found if dtype is None else wrap(found).to(dtype)._array
     try:
         array = np.array(data, dtype=dtype, copy=copy)
     except (ValueError, TypeError, OverflowError) as error:
@@ -153,7 +157,7 @@ def _plain(name: str, data: Any) -> Any:
     return data
 
 
-def _leaf(name: str, array: ndarray, requires_grad: bool) -> Tensor:
+def _leaf(name: str, array: RawArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if modes.current().inference:
         extra_of(out).inference = True

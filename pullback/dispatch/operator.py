@@ -111,6 +111,11 @@ class Operator:
         BY_KERNEL.setdefault(kernel, {})[name] = self
 
 
+def tags_of(kernel: str) -> frozenset[str]:
+    """The tags of the operators that a kernel runs: an array type need not keep lists of their names."""
+    return frozenset().union(*(op.tags for op in BY_KERNEL.get(kernel, {}).values()))
+
+
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:
     """The function that records nodes of this class."""
     lead, save, takes_dtype = _leading(cls, {position for position, _ in op.lists}), cls.save, op.takes_dtype

@@ -3,6 +3,8 @@
 It computes like NumPy, on numbers that only this module reaches, so its results can be judged all the same.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
 from pullback.core.array_type import NUMPY, ArrayType, innermost, register_array_type
@@ -60,18 +62,17 @@ class Kernels(dict):
 class RefusingType(ArrayType):
     """Checks of numbers wait in `waiting`, until somebody runs them."""
 
-    waiting = []
+    waiting: ClassVar = []
 
     def check(self, examine, arrays):
         self.waiting.append(lambda: examine(*bare(arrays)))
 
 
-TABLE = MixedTable("refusing")
 # Where an array lies in memory is no secret: in C order.
-TABLE.__dict__["kernels"] = Kernels(
+KERNELS = Kernels(
     is_contiguous=lambda x: True, storage_geometry=lambda x: NUMPY.kernels["storage_geometry"](bare(x))
 )
-register_array_type(Refusing, RefusingType(TABLE))
+register_array_type(Refusing, RefusingType(MixedTable("refusing", KERNELS)))
 
 
 def hidden(t):

@@ -3,22 +3,27 @@
 So no formula and no composite looks at numbers but through the protocol of array types: see docs/design/array_types.md.
 """
 
-import contextlib
 import warnings
 
 import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.array_type import read
-from pullback.core.errors import LinAlgError, ReadError
+from pullback.core.errors import LinAlgError, ReadError, UnsupportedError
 from pullback.core.tensor import Tensor, wrap
 from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import flat_tensors, function_of, seeded, to_tensors, twins
 from tests.arrays.refusing import Refusing, RefusingType, hidden, shown
 
-# What gives a Python value looks at numbers by its nature.
-VALUES = {"equal", "allclose"}
+# What looks at numbers by its nature, and refuses to where there are none.
+READERS = {
+    "equal": "gives a Python value",
+    "allclose": "gives a Python value",
+    "tensor_split": "as many results as a tensor of positions has numbers",
+    "__getitem__": "NumPy's rules for an index depend on its numbers",
+    "index_put": "the same",
+    "put": "the same",
+}
 
 
 def mapped(function, tree):
@@ -48,8 +53,8 @@ def derivatives(info, sample, make, hide):
     return found
 
 
-@pytest.mark.parametrize("info", [info for info in OPINFOS if info.name not in VALUES], ids=lambda info: info.full_name)
-def test_no_formula_looks_at_numbers(info):
+def found_and_expected(info):
+    """Results and derivatives of every sample, of arrays that refuse and of ndarrays."""
     for dtype in (info.grad_dtypes if info.order else info.dtypes)[:2]:
         for sample, twin in twins(info, dtype):
             with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -58,8 +63,42 @@ def test_no_formula_looks_at_numbers(info):
                     expected = derivatives(info, sample, np.array, lambda t: t)
                 except (RuntimeError, ValueError, TypeError, IndexError):  # a sample that is to be refused
                     continue
-                found = derivatives(info, twin, Refusing, lambda t: hidden(t) if t.dtype.kind in "fc" else t)
-            for a, b in zip(flat_tensors(found), flat_tensors(expected), strict=True):
-                assert isinstance(read_none(a), str) or a.dtype.kind not in "fc" or info.random, "no longer hidden"
-                if not (info.random and not info.repeatable):
-                    np.testing.assert_allclose(shown(a), b.numpy(force=True), rtol=1e-5, atol=1e-7)
+                yield derivatives(info, twin, Refusing, hidden), expected
+
+
+def repeatable(info):
+    return not info.random or info.repeatable
+
+
+@pytest.mark.parametrize(
+    "info", [info for info in OPINFOS if info.name not in READERS], ids=lambda info: info.full_name
+)
+def test_no_formula_looks_at_numbers(info):
+    for found, expected in found_and_expected(info):
+        for a, b in zip(flat_tensors(found), flat_tensors(expected), strict=True):
+            assert a.shape == b.shape
+            assert a.dtype == b.dtype
+            if repeatable(info):
+                np.testing.assert_allclose(shown(a), b.numpy(force=True), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("info", [info for info in OPINFOS if info.name in READERS], ids=name_of)
+def test_what_reads_numbers_is_refused_where_there_are_none(info):
+    with pytest.raises(UnsupportedError):
+        list(found_and_expected(info))
+
+
+@pytest.mark.parametrize("look", [bool, float, list, lambda t: t.item(), lambda t: t.numpy(), lambda t: t.tolist()])
+def test_the_type_does_refuse(look):
+    with pytest.raises((ReadError, TypeError)):
+        look(hidden(pb.tensor(1.0)))
+
+
+def test_checks_wait_until_the_numbers_are_known():
+    tied = hidden(pb.eye(3).requires_grad_())
+    RefusingType.waiting.clear()
+    values, vectors = pb.linalg.eigh(tied)
+    (values * vectors[0]).sum().backward()
+    waiting = iter(RefusingType.waiting)
+    with pytest.raises(LinAlgError, match="are equal"):
+        all(examine() is None for examine in waiting)

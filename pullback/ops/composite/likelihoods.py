@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from pullback.core.array_type import innermost, refuse_where, table_of
 from pullback.arrays.numpy.losses import check_reduction
+from pullback.core.array_type import innermost, refuse_where, table_of
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.composite.losses import reduced
 

@@ -10,6 +10,6 @@ __all__ = []
 def in_own_memory(out, source, *, ops):
     """`out`; a copy where it lies in the memory of `source`, as changes of shape by trivial arguments do."""
     memory = memory_of(out)
-    if memory is None or memory.flags.writeable and not np.may_share_memory(memory, memory_of(source)):
+    if memory is None or (memory.flags.writeable and not np.may_share_memory(memory, memory_of(source))):
         return out
     return ops.clone(out)
