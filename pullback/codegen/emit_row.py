@@ -108,6 +108,8 @@ class RowEmitter:
             options.append("takes_dtype=True")
         if tags := sorted(native.tags & _KEPT_TAGS):
             options.append(f'tags="{" ".join(tags)}"')
+        if native.along is not None:
+            options.append(f'along="{native.along}"')
         tensors = (*self.tensors, *self.lists)
         if optional := [parameter(arg.name) for arg in tensors if arg.type.optional or arg.type.optional_items]:
             options.append(f'optional="{" ".join(optional)}"')
@@ -173,7 +175,10 @@ class RowEmitter:
         return facts
 
 
-_KEPT_TAGS = frozenset({"floating", "masking", "pointwise", "structural", "view"})  # what operators do by them
+# What operators, and array types, do by them.
+_KEPT_TAGS = frozenset({
+    "combines", "creation", "floating", "masking", "matrices", "pointwise", "rows", "structural", "value", "view",
+})  # fmt: skip
 _OWN_SIGNATURES = [
     ("one_tensor_0", ["input", "*", "out=None"]),
     ("two_tensors_0", ["input", "other", "*", "out=None"]),

@@ -31,6 +31,12 @@ TAGS: Final = (
     "variadic",
     "internal",
     *NUMBER_TAGS,
+    # What an array type made of pieces, or a lazy one, asks of an operator: see docs/declarations.md.
+    "combines",
+    "matrices",
+    "rows",
+    "value",
+    "creation",
 )
 AREAS: Final = (
     "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation",
@@ -76,6 +82,7 @@ class NativeFunction:
     aliases: tuple[str, ...]
     numpy: tuple[str, ...]
     tags: frozenset[str]
+    along: str | None  # the argument that says which dimensions must be whole
     doc: str
     python_module: str | None
     file: str

@@ -10,7 +10,7 @@ from pullback.codegen.naming import public_name
 from pullback.codegen.schema import Schema, is_dotted_name, parse_schema
 from pullback.codegen.yaml_source import Entry
 
-_KEYS = ("func", "variants", "kernel", "composite", "alias", "numpy", "tags", "doc", "python_module")
+_KEYS = ("func", "variants", "kernel", "composite", "alias", "numpy", "tags", "along", "doc", "python_module")
 
 
 def read_natives(entries: Iterable[tuple[str, Entry]], known: Sequence[NativeFunction] = ()) -> list[NativeFunction]:
@@ -49,6 +49,7 @@ def _native(area: str, entry: Entry) -> NativeFunction:
         aliases=tuple(_identifier(entry, "alias", word, dotted=True) for word in entry.words("alias")),
         numpy=tuple(_identifier(entry, "numpy", word, dotted=True) for word in entry.words("numpy")),
         tags=frozenset(_known(entry, "tags", TAGS)),
+        along=_along(entry, schema),
         doc=entry.text("doc") or "",
         python_module=_name(entry, "python_module", dotted=True),
         file=entry.file,
@@ -103,6 +104,19 @@ def _variants(entry: Entry, schema: Schema) -> frozenset[str]:
     if "out" in variants and schema.arg("out") is not None:
         raise where.error("has an out variant, but also an argument named `out`", "Remove the argument: `out` adds it")
     return variants
+
+
+def _along(entry: Entry, schema: Schema) -> str | None:
+    """The argument under `along`, which must be one that names dimensions."""
+    name = _name(entry, "along")
+    if name is None:
+        return None
+    known = [arg.name for arg in schema.args if arg.type.base == "int"]
+    if name not in known:
+        raise entry.where("along").error(
+            f"`along` names {name!r}, which is no argument of integers", suggest(name, known)
+        )
+    return name
 
 
 def _check_view(native: NativeFunction, entry: Entry) -> None:
