@@ -39,9 +39,10 @@ bench: $(VENV)/.bench  ## measure against PyTorch, HIPS autograd and JAX, as far
 	$(RUN) -m benchmarks $(BENCH_ARGS)
 endif
 
-codegen: $(VENV)/.lint  ## write pullback/ops/generated/ and docs/operators.md anew from the YAML
+codegen: $(VENV)/.lint  ## write pullback/ops/generated/ and the tables in docs/ anew from the YAML
 	$(RUN) tools/codegen.py $(CODEGEN_ARGS)
 	$(RUN) tools/operators.py $(CODEGEN_ARGS)
+	$(RUN) tools/declarations.py $(CODEGEN_ARGS)
 
 clean:  ## remove .venv, caches and what demo and bench wrote
 	rm -rf $(VENV) build dist demo bench.json *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,5 @@
-"""Measures pullback against PyTorch, HIPS autograd, JAX and MyGrad; run by ``python -m benchmarks``.
+"""Measures pullback against PyTorch, HIPS autograd and JAX; run by ``python -m benchmarks``.
 
-``cases/`` holds one case a file, ``contenders.py`` the libraries, ``clock.py`` how time is read, ``worker.py`` the
-processes that time, ``runner.py`` the interleaved rounds, ``report.py`` the table and the JSON file.
+``cases/`` holds what is measured, ``contenders.py`` the libraries, ``clock.py`` how time is read, ``worker.py`` the
+process that times a case in interleaved rounds, ``runner.py`` starts it, ``report.py`` writes table and JSON file.
 """

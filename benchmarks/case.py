@@ -1,9 +1,9 @@
-"""What a benchmark is: one piece of work, written once for each library."""
+"""What a benchmark is: one piece of work, written once, and what it should cost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 Run = Callable[[], Any]
@@ -11,8 +11,30 @@ Run = Callable[[], Any]
 
 
 @dataclass(frozen=True)
+class Goal:
+    """The most that pullback's median may be: of another's, above another's, or by itself.
+
+    Parameters
+    ----------
+    most : float or None
+        None: the comparison is shown and not judged.
+    of : str or None
+        The contender to compare with; None for a goal that pullback has alone.
+    above : bool
+        Whether `most` bounds the difference instead of the quotient.
+    what : str
+        The figure it speaks of: ``seconds``, or another that the case measures.
+    """
+
+    most: float | None
+    of: str | None = "torch"
+    above: bool = False
+    what: str = "seconds"
+
+
+@dataclass(frozen=True)
 class Case:
-    """One piece of work, timed many times over in one process a library.
+    """One piece of work, timed many times over, all libraries in turn in one process.
 
     Parameters
     ----------
@@ -24,17 +46,16 @@ class Case:
         Each prepares its data and returns a `Run`. A library that cannot do the work has no entry.
     per : int
         Times are divided by this: the number of operators in a chain, for instance.
-    goals : mapping from a contender's name to a ratio
-        The most that pullback's time may be of that contender's.
+    goals : sequence of Goal
     rtol : float
-        How closely the answers must agree.
+        How closely the answers must agree, as a part of the largest number in each.
     """
 
     name: str
     title: str
     build: Mapping[str, Callable[[Any], Run]]
     per: int = 1
-    goals: Mapping[str, float] = field(default_factory=dict)
+    goals: Sequence[Goal] = ()
     rtol: float = 1e-6
 
 
@@ -45,7 +66,7 @@ class ProcessCase:
     Parameters
     ----------
     command : mapping from a contender's name to the interpreter's arguments
-        The process prints a JSON object, whose ``seconds`` is the time and whose other entries are shown beside it.
+        The process prints a JSON object of figures: ``seconds``, ``bytes``, ``lines``.
     rounds : int
         The most rounds that make sense: these take seconds.
     """
@@ -54,18 +75,18 @@ class ProcessCase:
     title: str
     command: Mapping[str, list[str]]
     per: int = 1
-    goals: Mapping[str, float] = field(default_factory=dict)
+    goals: Sequence[Goal] = ()
     rounds: int = 5
 
 
 @dataclass(frozen=True)
 class Table:
-    """Many small cases, of which the geometric mean counts; a line of the table shows two of them.
+    """Small cases under one heading.
 
     Parameters
     ----------
-    rows : mapping from a line's label to its two cases, forward and backward
-        The two share a process of each library; each line has processes of its own.
+    rows : sequence of sequences of cases
+        The cases of a row share a process; each row has processes of its own.
     goal : float or None
         The most that the geometric mean of pullback's ratios to PyTorch may be.
     by_default : bool
@@ -74,13 +95,13 @@ class Table:
 
     name: str
     title: str
-    rows: Mapping[str, tuple[Case, Case]]
+    rows: Sequence[Sequence[Case]]
     goal: float | None = None
     by_default: bool = True
 
     def only(self, parts: Sequence[str]) -> Table:
-        """The table of the lines with one of `parts` in their label; the whole if it matches the table's own name."""
-        if not parts or any(part in self.name for part in parts):
+        """The table of the cases with one of `parts` in their name; the whole if it matches the table's own name."""
+        if any(part in self.name for part in parts):
             return self
-        rows = {label: pair for label, pair in self.rows.items() if any(part in label for part in parts)}
-        return replace(self, rows=rows)
+        rows = [[case for case in row if any(part in case.name for part in parts)] for row in self.rows]
+        return replace(self, rows=[row for row in rows if row])

@@ -1,19 +1,26 @@
-"""The libraries that take part, as far as they can be imported here."""
+"""The libraries that take part, as far as they can be imported here, and how each is asked for a gradient."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import metadata
 from typing import Any
+
+import numpy as np
+
+from benchmarks.case import Run
 
 MODULES = {  # contender: (module, distribution)
     "pullback": ("pullback", "pullback"),
     "torch": ("torch", "torch"),
     "autograd": ("autograd", "autograd"),  # HIPS autograd
     "jax": ("jax", "jax"),  # always under jit, which is how it is meant to be used
-    "mygrad": ("mygrad", "mygrad"),
     "numpy": ("numpy", "numpy"),  # gradients by hand: what the arithmetic alone costs
 }
+Build = dict[str, Callable[[Any], Run]]
 
 
 def version(contender: str) -> str | None:
@@ -33,7 +40,67 @@ def load(contender: str, *, threads: int | None) -> Any:
     module = importlib.import_module(MODULES[contender][0])
     if contender == "torch" and threads is not None:
         module.set_num_threads(threads)
-        module.set_num_interop_threads(threads)
     if contender == "jax":
         module.config.update("jax_enable_x64", True)
     return module
+
+
+def both(build: Callable[..., Run], *args: Any) -> Build:
+    """pullback and PyTorch: the same lines, `build(lib, *args)`, run on both."""
+    return dict.fromkeys(("pullback", "torch"), lambda lib: build(lib, *args))
+
+
+def value_and_grad(
+    function: Callable[..., Any], arrays: Sequence[np.ndarray], constants: Sequence[np.ndarray] = ()
+) -> Build:
+    """`function(lib, *arrays, *constants)` and its gradients by `arrays`, on pullback and PyTorch."""
+    return both(_by_backward, function, arrays, constants)
+
+
+def _by_backward(lib: Any, function: Callable[..., Any], arrays: Any, constants: Any) -> Run:
+    # Copies: the libraries share one process, and a tensor shares the memory of its array.
+    leaves = [lib.from_numpy(array.copy()).requires_grad_() for array in arrays]
+    constants = [lib.from_numpy(array.copy()) for array in constants]
+
+    def run() -> Any:
+        for leaf in leaves:
+            leaf.grad = None
+        value = function(lib, *leaves, *constants)
+        value.backward()
+        return value, *(leaf.grad for leaf in leaves)
+
+    return run
+
+
+def value_and_grad_everywhere(
+    function: Callable[..., Any], arrays: Sequence[np.ndarray], constants: Sequence[np.ndarray] = ()
+) -> Build:
+    """The same where `function` uses NumPy's names alone: on HIPS autograd and JAX too."""
+    hips = partial(_by_hips, function=function, arrays=arrays, constants=constants)
+    jax = partial(_by_jax, function=function, arrays=arrays, constants=constants)
+    return value_and_grad(function, arrays, constants) | {"autograd": hips, "jax": jax}
+
+
+def _by_hips(lib: Any, *, function: Any, arrays: Any, constants: Any) -> Run:
+    import autograd.numpy as anp
+
+    transformed = lib.value_and_grad(lambda inputs: function(anp, *inputs, *constants))
+
+    def run() -> Any:
+        value, grads = transformed(tuple(arrays))
+        return value, *grads
+
+    return run
+
+
+def _by_jax(lib: Any, *, function: Any, arrays: Any, constants: Any) -> Run:
+    import jax.numpy as jnp
+
+    transformed = lib.jit(lib.value_and_grad(partial(function, jnp), tuple(range(len(arrays)))))
+    inputs = [jnp.asarray(array) for array in (*arrays, *constants)]
+
+    def run() -> Any:
+        value, grads = lib.block_until_ready(transformed(*inputs))
+        return value, *grads
+
+    return run

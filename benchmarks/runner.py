@@ -1,4 +1,4 @@
-"""Interleaved rounds: every contender once, then every contender again, so that drift of the machine hits all alike."""
+"""Starts the processes that measure, and gathers what they print."""
 
 from __future__ import annotations
 
@@ -6,82 +6,86 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-import numpy as np
+from benchmarks.case import Case, Goal, ProcessCase
 
-from benchmarks.case import Case, ProcessCase
-from benchmarks.worker import Worker
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure, and by which clock."""
+
+    clock: str = "wall"
+    rounds: int = 6
+    generations: int = 2
+    round_seconds: float = 0.05
 
 
 @dataclass
 class Result:
-    """Seconds a unit of work, one figure a round, for each contender; `extras` are what it measured besides."""
+    """What was measured of each contender: by figure (``seconds``, ...) and name, one number a round."""
 
     case: Case | ProcessCase
-    seconds: dict[str, list[float]] = field(default_factory=dict)
-    extras: dict[str, dict[str, float]] = field(default_factory=dict)
+    figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
-    def median(self, contender: str) -> float:
-        """The median over the rounds, in seconds a unit."""
-        return median(self.seconds[contender])
+    def add(self, what: str, contender: str, numbers: Sequence[float]) -> None:
+        """More rounds."""
+        per = self.case.per if what in {"seconds", "bytes"} else 1
+        self.figures.setdefault(what, {}).setdefault(contender, []).extend(number / per for number in numbers)
 
-    def ratio(self, contender: str) -> float:
-        """The median over the rounds of pullback's time over that contender's time in the same round."""
-        pairs = zip(self.seconds["pullback"], self.seconds[contender], strict=True)
-        return median(ours / theirs for ours, theirs in pairs)
+    def median(self, contender: str, what: str = "seconds") -> float:
+        """The median over the rounds, of a unit of work."""
+        return median(self.figures[what][contender])
+
+    def against(self, goal: Goal) -> float | None:
+        """The median over the rounds of what `goal` bounds, each round by itself; None if nobody measured it."""
+        figures = self.figures.get(goal.what, {})
+        if not {"pullback", goal.of or "pullback"} <= figures.keys():
+            return None
+        ours = figures["pullback"]
+        if goal.of is None:
+            return median(ours)
+        pairs = zip(ours, figures[goal.of], strict=True)
+        return median(mine - theirs if goal.above else mine / theirs for mine, theirs in pairs)
 
 
-def add_rounds(result: Result, workers: Mapping[str, Worker], rounds: int) -> None:
-    """Time the case of `result` on all workers, round by round.
+def measure_row(row: Sequence[Case], contenders: Sequence[str], effort: Effort) -> list[Result]:
+    """Time the cases of a row, in fresh processes several times.
 
-    Called for several generations of workers: how a process's heap happens to lie can make work on large arrays
-    take half as long again, in every round of that process.
+    How a process's heap happens to lie can make work on large arrays take half as long again, in every round of it.
     """
-    case = result.case
-    check_answers(case, {name: worker.ask("prepare", case.name) for name, worker in workers.items()})
-    for _ in range(rounds):
-        for name, worker in workers.items():
-            result.seconds.setdefault(name, []).append(worker.ask("round") / case.per)
+    results = {case.name: Result(case) for case in row}
+    present = [name for name in contenders if any(name in case.build for case in row)]
+    if not present:
+        return []
+    arguments = [effort.clock, str(effort.rounds), str(effort.round_seconds), ",".join(present), ",".join(results)]
+    for _ in range(effort.generations):
+        for case, seconds in run_python(["-m", "benchmarks.worker", *arguments]).items():
+            for name, numbers in seconds.items():
+                results[case].add("seconds", name, numbers)
+    return list(results.values())
 
 
-def check_answers(case: Case, answers: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse to compare libraries that compute different things."""
-    reference_name, reference = next(iter(answers.items()), ("", ()))
-    for name, answer in answers.items():
-        for part, (expected, got) in enumerate(zip(reference, answer, strict=True)):
-            where = f"{case.name}: part {part} of the answer of {name} differs from that of {reference_name}"
-            np.testing.assert_allclose(got, expected, rtol=case.rtol, atol=case.rtol, err_msg=where)
-
-
-def run_process_case(case: ProcessCase, contenders: Sequence[str], clock_name: str, rounds: int) -> Result:
-    """Time `case` in fresh interpreters, every contender in turn."""
-    commands = {name: case.command[name] for name in case.command if name in contenders}
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
-    extras: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
-    for _ in range(min(rounds, case.rounds)):
+def measure_processes(case: ProcessCase, contenders: Sequence[str], effort: Effort) -> list[Result]:
+    """Measure `case` in fresh interpreters, every contender in turn."""
+    result = Result(case)
+    commands = {name: command for name, command in case.command.items() if name in contenders}
+    for _ in range(min(effort.rounds * effort.generations, case.rounds)):
         for name, command in commands.items():
-            measured = run_script(command, clock_name)
-            seconds[name].append(measured.pop("seconds") / case.per)
-            extras[name].append(measured)
-    return Result(case, seconds, {name: medians(measured) for name, measured in extras.items()})
+            for what, number in run_python([*command, effort.clock]).items():
+                result.add(what, name, [number])
+    return [result] if commands else []
 
 
-def run_script(command: Sequence[str], clock_name: str) -> dict[str, float]:
+def run_python(arguments: Sequence[str]) -> Any:
     """What a fresh interpreter measures and prints."""
     # Bytecode is kept, as it is for an installed package: an import would else be timed with its compilation.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run(
-        [sys.executable, *command, clock_name], capture_output=True, text=True, check=False, env=environment
-    )
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        raise RuntimeError(f"{sys.executable} {' '.join(command)} failed:\n{done.stderr}")
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
     return json.loads(done.stdout)
-
-
-def medians(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Entry by entry."""
-    return {key: median(one[key] for one in measured) for key in measured[0]}

@@ -1,105 +1,85 @@
-"""A process for each library and case, which times what it is asked to.
+"""Times the cases of one row in this process, all libraries in turn; a script, which `runner` starts.
 
-Nothing shares a process because it would share the allocator: whether freed memory goes back to the system depends on
-what the process did before, and decides how long elementwise work on large arrays takes. docs/design/benchmarks.md has
-the figures.
+Its arguments: the clock, the number of rounds, the seconds of a round, the contenders and the cases (with commas).
+Prints seconds by case and contender as JSON. Cases do not share a process because they would share the allocator:
+docs/design/benchmarks.md has the figures.
 """
 
 from __future__ import annotations
 
 import gc
-import multiprocessing
-import traceback
-from collections.abc import Callable
-from multiprocessing.connection import Connection
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks import clock
+import numpy as np
 
-ROUND_SECONDS = 0.05  # a round repeats short work for about this long, far above the resolution of any clock
-
-
-class Worker:
-    """The side that asks: starts the process of `contender` and talks to it."""
-
-    def __init__(self, contender: str, clock_name: str, threads: int | None) -> None:
-        context = multiprocessing.get_context("spawn")  # a fresh interpreter: nothing inherited but the environment
-        self.contender = contender
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(contender, clock_name, threads, theirs), daemon=True)
-        self.process.start()
-        theirs.close()
-
-    def ask(self, verb: str, *arguments: Any) -> Any:
-        """Have `verb` done and wait for the answer."""
-        try:
-            self.connection.send((verb, *arguments))
-            status, answer = self.connection.recv()
-        except (EOFError, ConnectionError):
-            self.process.join()
-            raise RuntimeError(
-                f"The process of {self.contender} ended in {verb!r} with exit code {self.process.exitcode}."
-            ) from None
-        if status == "failed":
-            raise RuntimeError(f"{self.contender} failed in {verb}:\n{answer}")
-        return answer
-
-    def stop(self) -> None:
-        """End the process."""
-        self.connection.close()
-        self.process.join()
+from benchmarks import cases, clock, contenders
+from benchmarks.case import Case, Run
 
 
-def serve(contender: str, clock_name: str, threads: int | None, connection: Connection) -> None:
-    """The side that answers, until the other one closes the connection."""
-    from benchmarks import contenders
+def main(clock_name: str, rounds: str, round_seconds: str, names: str, case_names: str) -> None:
+    """Prepare every run, compare the answers, time round by round, print."""
+    threads = 1 if clock_name == "cpu" else None
+    libraries = {name: contenders.load(name, threads=threads) for name in names.split(",")}
+    timers = {}
+    for case in map(cases.named, case_names.split(",")):
+        runs = {name: case.build[name](lib) for name, lib in libraries.items() if name in case.build}
+        check_answers(case, {name: arrays(run()) for name, run in runs.items()})
+        timers[case.name] = {
+            name: Timer(run, clock.CLOCKS[clock_name], float(round_seconds)) for name, run in runs.items()
+        }
+    gc.freeze()  # else each collection in the rounds of one library would search the modules of all
+    seconds: dict[str, dict[str, list[float]]] = {
+        case: {name: [] for name in contestants} for case, contestants in timers.items()
+    }
+    for turn in range(int(rounds)):
+        for case, contestants in timers.items():
+            for name in sorted(contestants, reverse=turn % 2 == 1):  # nobody always comes first
+                seconds[case][name].append(contestants[name].round())
+    print(json.dumps(seconds))
 
-    desk = Desk(contenders.load(contender, threads=threads), contender, clock.CLOCKS[clock_name])
-    while True:
-        try:
-            verb, *arguments = connection.recv()
-        except EOFError:
-            return
-        try:
-            connection.send(("done", getattr(desk, verb)(*arguments)))
-        except Exception:  # noqa: BLE001  whatever it was, the asking side reports it
-            connection.send(("failed", traceback.format_exc()))
+
+def arrays(answer: Any) -> list[np.ndarray]:
+    """The parts of an answer as NumPy arrays."""
+    parts = answer if isinstance(answer, tuple | list) else (answer,)
+    return [np.asarray(part.detach() if hasattr(part, "detach") else part) for part in parts]
 
 
-class Desk:
-    """What a worker can be asked."""
+def check_answers(case: Case, answers: Mapping[str, Sequence[np.ndarray]]) -> None:
+    """Refuse to compare libraries that compute different things."""
+    reference_name, reference = next(iter(answers.items()), ("", ()))
+    for name, answer in answers.items():
+        for part, (expected, got) in enumerate(zip(reference, answer, strict=True)):
+            where = f"{case.name}: part {part} of the answer of {name} differs from that of {reference_name}"
+            largest = float(np.max(np.abs(expected), initial=0.0))
+            np.testing.assert_allclose(got, expected, rtol=0, atol=case.rtol * largest, err_msg=where)
 
-    def __init__(self, lib: Any, contender: str, now: Callable[[], float]) -> None:
-        self.lib, self.contender, self.now = lib, contender, now
 
-    def prepare(self, name: str) -> list[Any]:
-        """Build the case called `name`, run it once (which compiles, under jit), return its answer as arrays."""
-        import numpy as np
+class Timer:
+    """Repeats a run so often that a round takes about `round_seconds`, far above the resolution of any clock."""
 
-        from benchmarks import cases
-
-        self.run = cases.named(name).build[self.contender](self.lib)
-        answer = self.run()
-        arrays = [np.asarray(part) for part in (answer if isinstance(answer, tuple) else (answer,))]
-        self.repeats = self.calibrate()
-        return arrays
-
-    def calibrate(self) -> int:
-        """How often to repeat the work in one round."""
-        repeats = 1
-        while (elapsed := self.time(repeats)) < ROUND_SECONDS / 4:
-            repeats *= 2
-        return max(1, round(repeats * ROUND_SECONDS / elapsed))
+    def __init__(self, run: Run, now: Callable[[], float], round_seconds: float) -> None:
+        self.run, self.now = run, now
+        self.repeats = 1
+        while (elapsed := self.time()) < round_seconds / 4:
+            self.repeats *= 2
+        self.repeats = max(1, round(self.repeats * round_seconds / elapsed))
 
     def round(self) -> float:
         """Seconds that the work takes, once."""
         gc.collect()  # every round starts alike; the collector stays on, as users have it
-        return self.time(self.repeats) / self.repeats
+        return self.time() / self.repeats
 
-    def time(self, repeats: int) -> float:
-        """Seconds for `repeats` runs in a row."""
+    def time(self) -> float:
+        """Seconds for the runs of a round in a row."""
         run, now = self.run, self.now
         start = now()
-        for _ in range(repeats):
+        for _ in range(self.repeats):
             run()
         return now() - start
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

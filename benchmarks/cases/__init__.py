@@ -2,33 +2,35 @@
 
 from benchmarks.case import Case, Table
 from benchmarks.cases import (
-    digits_mlp,
+    calls,
+    chains,
     fused,
-    import_time,
-    large_mlp,
+    gmm,
     million_nodes,
+    networks,
     operators,
+    package,
     rosenbrock,
-    small_ops,
     spatial,
+    training,
 )
 
 ALL = [
-    *small_ops.CASES,
+    *chains.CASES,
     rosenbrock.CASE,
-    digits_mlp.CASE,
-    large_mlp.CASE,
+    *training.CASES,
+    gmm.CASE,
+    *networks.CASES,
     *fused.CASES,
+    *calls.TABLES,
+    *package.CASES,
     million_nodes.CASE,
-    import_time.CASE,
     operators.TABLE,
     spatial.TABLE,
 ]
 
 
 def named(name: str) -> Case:
-    """The case of that name, a line of a table included."""
-    cases = {one.name: one for one in ALL if isinstance(one, Case)}
-    tables = [one for one in ALL if isinstance(one, Table)]
-    cases |= {one.name: one for table in tables for pair in table.rows.values() for one in pair}
-    return cases[name]
+    """The case of that name, one of a table included."""
+    rows = [row for one in ALL for row in (one.rows if isinstance(one, Table) else [[one]])]
+    return {case.name: case for row in rows for case in row if isinstance(case, Case)}[name]

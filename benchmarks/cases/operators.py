@@ -3,6 +3,8 @@
 The shapes are those of use: matrices of 1000 rows where an operator works along a dimension, square factors for the
 product, a batch of 10,000 rows of 100 classes for the losses. The forward pass records its graph; the backward pass is
 `autograd.grad` of a graph that is kept, with a cotangent of random numbers.
+
+Too long for every run: ``--only operators`` asks for it, ``--only op-gelu`` for its lines on gelu.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Case, Run, Table
+from benchmarks.contenders import both
 
 GOAL = 1.3  # of the geometric mean over the table
 FLAT, MATRIX, ROWS = (1_000_000,), (1000, 1000), (10_000, 100)
@@ -115,8 +118,8 @@ OPERATORS = [
 ]  # fmt: skip
 
 
-def tensors(lib: Any, *, operator: Operator, backward: bool) -> Run:
-    """pullback and PyTorch: the same lines run on both."""
+def one_direction(lib: Any, operator: Operator, backward: bool) -> Run:
+    """The forward pass, or the backward pass through a graph that is kept."""
     inputs, constants = operator.data()
     inputs = [lib.from_numpy(array).requires_grad_() for array in inputs]
     forward = partial(operator.call, lib, *inputs, **{name: lib.from_numpy(a) for name, a in constants.items()})
@@ -128,26 +131,23 @@ def tensors(lib: Any, *, operator: Operator, backward: bool) -> Run:
     return lambda: lib.autograd.grad(out, inputs, cotangent, retain_graph=True)
 
 
-def case(operator: Operator, *, backward: bool) -> Case:
-    """One direction of one operator."""
-    direction = "backward" if backward else "forward"
-    build = partial(tensors, operator=operator, backward=backward)
-    return Case(
-        name=f"op-{operator.name}-{operator.dtype}-{direction}",
-        title=f"{operator.name}, {operator.dtype}, {direction}",
-        build={"pullback": build, "torch": build},
-        rtol=1e-3,
-    )
-
-
-def both_directions(operator: Operator) -> tuple[Case, Case]:
-    """What a line of a table shows."""
-    return case(operator, backward=False), case(operator, backward=True)
+def row(operator: Operator) -> list[Case]:
+    """Forward and backward of an operator."""
+    return [
+        Case(
+            name=f"op-{operator.name}-{operator.dtype}-{direction}",
+            title=f"{operator.name}, {operator.dtype}, {direction}",
+            build=both(one_direction, operator, direction == "backward"),
+            rtol=1e-3,
+        )
+        for direction in ("forward", "backward")
+    ]
 
 
 TABLE = Table(
     name="operators",
     title="40 operators on 1e6 elements, forward and backward",
-    rows={f"{operator.name} {operator.dtype}": both_directions(operator) for operator in OPERATORS},
+    rows=[row(operator) for operator in OPERATORS],
     goal=GOAL,
+    by_default=False,
 )

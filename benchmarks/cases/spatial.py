@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Table
-from benchmarks.cases.operators import Operator, both_directions
+from benchmarks.cases.operators import Operator, row
 
 MAPS, LARGE = (4, 64, 28, 28), (4, 32, 56, 56)  # feature maps: of the midst of a network, and nearer to its start
 PLACES = (4, 32, 32, 2)
@@ -78,6 +78,6 @@ OPERATORS = [
 TABLE = Table(
     name="spatial",
     title="convolution, pooling and resampling of float32, forward and backward",
-    rows={operator.name: both_directions(operator) for operator in OPERATORS},
+    rows=[row(operator) for operator in OPERATORS],
     by_default=False,
 )

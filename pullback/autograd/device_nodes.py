@@ -17,7 +17,7 @@ from pullback.core.devices import device_name
 from pullback.core.errors import OperatorError, type_name
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
-from pullback.dispatch.pipeline import lift
+from pullback.dispatch.steps import lift
 from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
 
 

@@ -20,6 +20,7 @@ from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending,
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
+from pullback.core import slots
 from pullback.core.array_type import table_for_graph
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
@@ -90,6 +91,8 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         except BaseException:  # a signal's, in the midst of it
             put_back(run)
             raise
+        if isinstance(error, Exception):
+            slots.formula_failed(error)
         for instrument in run.instruments:
             instrument.failed(getattr(run, "running", None), error)
         raise

@@ -22,10 +22,10 @@ from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
-from pullback.dispatch.pipeline import lift, wrap_result
+from pullback.dispatch.steps import lift, wrap_result
 from pullback.graph.inplace_nodes import rebase_history
 from pullback.graph.inplace_rules import check_inplace
-from pullback.graph.node import Edge, MultiNode, Port, Unpack, port
+from pullback.graph.node import Edge, MultiNode, Port, Unpack, begin, port
 from pullback.graph.packed import Packed
 from pullback.graph.saved import (
     Released,
@@ -57,9 +57,7 @@ class FunctionNode(MultiNode):
     _withheld: tuple[int, ...]  # inputs that need a gradient and for which backward returned None
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
-        # The first and the edges are found when forward has run.
-        self._sequence_nr = None  # type: ignore[assignment]
-        self._next0 = self._next1 = self._nexts = self._extra = self._shape = self._dtype = None  # type: ignore[assignment]
+        begin(self, None)  # type: ignore[arg-type]  # the number and the edges are found when forward has run
         self._ports = ()
         self._function = function
         self._level = level

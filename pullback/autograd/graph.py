@@ -69,7 +69,11 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
     if not given and not node.takes_undefined:
         return (None,) * len(node.edges())
     unpack = tensor_unpacker(max((g._level for g in given), default=0))
-    results = node.apply(TENSOR, grads[0] if len(grads) == 1 else list(grads), unpack)
+    try:
+        results = node.apply(TENSOR, grads[0] if len(grads) == 1 else list(grads), unpack)
+    except Exception as error:
+        slots.formula_failed(error)
+        raise
     return tuple(
         None if g is None or edge is None else validate_grad(g, edge, node, None)
         for g, edge in zip(results, node.edges(), strict=False)

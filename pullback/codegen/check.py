@@ -66,7 +66,7 @@ def load_third_party(
     Parameters
     ----------
     path_or_text : path, or the text itself (see `yaml_source.read`)
-    known : Registry, whose operators formulas may call too
+    known : Registry, whose operators and helpers formulas may call too, where the file has none of that name
     helper_names : mapping from the helper functions that formulas may call to their modules, or a function
         The function is called with each key of the file that names a module, that name, and the place for errors; it
         returns the mapping for the key `helpers`.
@@ -102,12 +102,15 @@ def load_third_party(
         helper_names = found.get("helpers", {})
     natives = read_natives(_listed_natives(source, root, modules["namespace"] or "custom"), known.natives)
     check_helper_names([*known.natives, *natives], helper_names)
-    vocabulary = Vocabulary(_callable([*known.natives, *natives]), frozenset(helper_names))
+    helpers = {**known.helper_modules, **helper_names}
+    vocabulary = Vocabulary(_callable([*known.natives, *natives]), frozenset(helpers))
     listed = root.items.get("derivatives", YamlText("", root.line))
     derivatives = read_derivatives(
         entries(listed, source, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
     )
-    registry = Registry(natives, derivatives, helper_names, **modules)
+    called = {name for derivative in derivatives.values() for formula in derivative.parsed for name in formula.helpers}
+    used = {name: module for name, module in helpers.items() if name in called or name in helper_names}
+    registry = Registry(natives, derivatives, used, **modules)
     check_node_names(registry)
     return registry
 

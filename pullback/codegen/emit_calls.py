@@ -43,14 +43,16 @@ from numpy import asarray, ndarray
 
 from pullback.core.cuts import WATCHED
 from pullback.core.array_type import NUMERIC, SCALARS
-from pullback.dispatch.pipeline import dispatch, explain, is_whole, note_cut
+from pullback.dispatch.pipeline import dispatch
+from pullback.dispatch.call_errors import explain
+from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
 from pullback.graph.node import MASKING, port
 from pullback.dispatch.operator import plain_node, saves_something
-from pullback.dispatch.out import write_out
+from pullback.dispatch.pipeline import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
-from pullback.graph.view import describe_view, make_view, shares_memory
+from pullback.graph.view import make_view, several_views, shares_memory
 
 FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers'''
 
@@ -207,13 +209,18 @@ def _several_results() -> str:
         "        if WATCHED:",
         "            note_cut(op, (input, *rest))",
         "        if view:",
-        "            for nr, out in enumerate(made):",
-        "                if shares_memory(out._array, input._array):",
-        "                    describe_view(make_view(out, input), input, op, (input, *rest), nr)",
+        "            for out in made:",
+        "                if out._array.base is input._array or shares_memory(out._array, input._array):",
+        "                    extra = make_view(out, input)._extra",
+        "                    if extra.made_by is None:",
+        "                        extra.made_by = origin",
         "        return made",
         "    return dispatch(op, (input, *rest))",
     ]
-    head = ["record, multi, view, floating = op.record, op.multi, op.view, op.floating"]
+    head = [
+        "record, multi, view, floating = op.record, op.multi, op.view, op.floating",
+        "origin = several_views(op.name)",
+    ]
     return _factory("several_results", "One tensor and any arguments more, several results.", head, lines)
 
 

@@ -12,13 +12,13 @@ from pullback.codegen.naming import CORE, gradient, local
 from pullback.codegen.node_layout import NodeLayout
 
 _BUILTINS = frozenset({"any", "len", "tuple", "type", "zip"})  # those that generated code calls
-_MATH = frozenset(CORE["math"])  # formulas read an argument of such a name as the argument
+_MATH = frozenset(CORE["pullback.ops.constants"])  # formulas read an argument of such a name as the argument
 _CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
 _OF_COMPOSITES = frozenset({
     "AN_INT", "A_NUMBER", "SOME_INTS", "TENSOR", "UNSET", "a_flag", "a_number", "an_int", "int_list",
     "missing_argument", "number_type", "run", "some_ints", "tensor_list", "type", "refuse_keyword",
 })  # fmt: skip
-_OF_PRIMITIVES = _CORE | _BUILTINS | {"kernels", "out", "run"}
+_OF_PRIMITIVES = _CORE | _BUILTINS | {"kernels", "node", "out", "run"}
 
 
 def check_emittable(natives: Sequence[NativeFunction], registry: Registry) -> None:
@@ -119,7 +119,8 @@ def reserved_names(natives: Sequence[NativeFunction], registry: Registry) -> fro
     composites = (f"composite_{native.area}" for native in natives)
     own = {"kernels", "CHOICES", "DOCS", "OPERATORS", "TANGENTS", "UNDERIVED", *registry.helper_modules, *composites}
     # pullback.any has the name of a builtin, in a module that calls no any()
-    return _CORE | _MATH | (_BUILTINS - {"any"}) | own
+    constants = {name for d in registry.derivatives.values() for formula in d.parsed for name in formula.constants}
+    return _CORE | _MATH | constants | (_BUILTINS - {"any"}) | own
 
 
 def definitions(native: NativeFunction, registry: Registry) -> Iterator[str]:

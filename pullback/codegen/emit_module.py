@@ -30,10 +30,11 @@ class Sources:
 
 @dataclass(frozen=True)
 class Parts:
-    """Pieces of a module's text, and the helpers that they call."""
+    """Pieces of a module's text, and the helpers and constants that their formulas name."""
 
     texts: list[str]
     helpers: frozenset[str]
+    constants: frozenset[str]
 
 
 def emit_module(title: str, parts: Parts, sources: Sources) -> str:
@@ -53,7 +54,8 @@ def operator_parts(natives: Sequence[NativeFunction], registry: Registry, source
     """
     check_emittable(natives, registry)
     nodes = [node for native in natives for node in _nodes(native, registry, sources)]
-    return Parts([*nodes, emit_rows(natives, registry)], _backward_helpers(natives, registry))
+    formulas = _backward_formulas(natives, registry)
+    return Parts([*nodes, emit_rows(natives, registry)], _helpers(formulas), _constants(formulas))
 
 
 def emit_docs(natives: Sequence[NativeFunction]) -> str:
@@ -69,11 +71,19 @@ def _doc(native: NativeFunction) -> str:
     )
 
 
-def _backward_helpers(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
-    """The helpers that nodes call."""
+def _backward_formulas(natives: Sequence[NativeFunction], registry: Registry) -> list[Formula]:
+    """The formulas of nodes."""
     derivatives = [registry.derivatives.get(native.schema.unique_name) for native in natives]
     formulas = [given.formula for derivative in derivatives if derivative is not None for given in derivative.formulas]
-    return frozenset().union(*(formula.helpers for formula in formulas if isinstance(formula, Formula)))
+    return [formula for formula in formulas if isinstance(formula, Formula)]
+
+
+def _helpers(formulas: Sequence[Formula]) -> frozenset[str]:
+    return frozenset().union(*(formula.helpers for formula in formulas))
+
+
+def _constants(formulas: Sequence[Formula]) -> frozenset[str]:
+    return frozenset().union(*(formula.constants for formula in formulas))
 
 
 def tangent_parts(registry: Registry) -> Parts:
@@ -84,8 +94,8 @@ def tangent_parts(registry: Registry) -> Parts:
     entries = [f'    "{space}{e.schema.full_name}": {e.schema.unique_name}_tangent,' for e in emitters]
     ignored = [f'    "{space}{e.schema.full_name}": {e.underived!r},' for e in emitters if e.underived]
     ends = ["\n".join(["TANGENTS = {", *entries, "}"]), "\n".join(["UNDERIVED = {", *ignored, "}"])]
-    helpers = frozenset().union(*(emitter.helpers for emitter in emitters))
-    return Parts([*(emitter.emit() for emitter in emitters), *ends], helpers)
+    formulas = [formula for emitter in emitters for formula in emitter.rendered]
+    return Parts([*(emitter.emit() for emitter in emitters), *ends], _helpers(formulas), _constants(formulas))
 
 
 def _nodes(native: NativeFunction, registry: Registry, sources: Sources) -> list[str]:
@@ -103,6 +113,7 @@ def _imports(parts: Parts, sources: Sources) -> list[str]:
     wanted: dict[str, list[str]] = {}
     for module, names in CORE.items():
         wanted[module] = [name for name in names if name in used]
+    wanted["pullback.ops.constants"] = sorted({*wanted["pullback.ops.constants"], *parts.constants})
     for helper in parts.helpers:
         wanted.setdefault(sources.helpers[helper], []).append(helper)
     lines = [_import_from(module, names) for module, names in sorted(wanted.items()) if names]

@@ -36,12 +36,11 @@ class TangentEmitter:
         self.formulas = [tangent for tangent in derivative.tangents.values() if isinstance(tangent, Formula)]
 
     @property
-    def helpers(self) -> frozenset[str]:
-        """The helper functions that the function calls."""
-        called = [formula.helpers for formula in self.formulas]
+    def rendered(self) -> list[Formula]:
+        """The formulas that the function computes."""
         if AUTO_ELEMENT_WISE in self.derivative.tangents.values():
-            called.append(self._backward(self.inputs[0]).helpers)
-        return frozenset().union(*called)
+            return [*self.formulas, self._backward(self.inputs[0])]
+        return self.formulas
 
     @property
     def has_formula(self) -> bool:

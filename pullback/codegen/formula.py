@@ -29,8 +29,8 @@ class Formula:
     """A checked formula.
 
     `uses` maps each name (of an argument, output, gradient, tangent) to how it is used: "value" and the attributes
-    "shape", "ndim", "dtype", "size". `operators` and `helpers` are the functions called, `constants` those of inf,
-    nan, pi that stand in it.
+    "shape", "ndim", "dtype", "size". `operators` and `helpers` are the functions called, `constants` those
+    that stand in it.
     """
 
     text: str

@@ -153,7 +153,8 @@ class Derivative:
     `formulas` cover `native.differentiable_args`. `tangents` has one item an output that is differentiable, None where
     the entry gives no tangent. `saved` is in the order of the arguments, then the outputs. `grad_names` maps the
     names by which formulas call a single gradient (grad, grad_values) to its position among the differentiable outputs.
-    `node` is the name of the node's class, where the entry gives one.
+    `written` has the line and the text of each formula and tangent, by its key. `node` is the name of the node's class,
+    where the entry gives one.
     """
 
     native: NativeFunction
@@ -163,6 +164,7 @@ class Derivative:
     saved: Mapping[str, Saved]
     grad_names: Mapping[str, int]
     line: int
+    written: Mapping[str, tuple[int, str]]
     file: str = ""
     node: str | None = None
 
@@ -170,6 +172,12 @@ class Derivative:
     def differentiable_outputs(self) -> tuple[int, ...]:
         """The indices, among the returns, of the outputs with a gradient: `grads[i]` belongs to the i-th of these."""
         return tuple(i for i, flag in enumerate(self.output_differentiability) if flag)
+
+    @property
+    def parsed(self) -> list[Formula]:
+        """The formulas that are expressions, of gradients and of tangents."""
+        given = [*(formula.formula for formula in self.formulas), *self.tangents.values()]
+        return [formula for formula in given if isinstance(formula, Formula)]
 
     def formula_for(self, arg: str) -> InputFormula:
         """Return the formula that covers the argument `arg`; KeyError if none does."""

@@ -12,7 +12,6 @@ SAVING_NODES = ("SavesForEachOther", "SavesPair", "SavesResult", "SavesSelf", "S
 
 # What generated code may use, and where it comes from. Only what a module names is imported.
 CORE: dict[str, tuple[str, ...]] = {
-    "math": ("inf", "nan", "pi"),
     "pullback.core.arguments": (
         "AN_INT", "A_NUMBER", "SOME_INTS", "UNSET", "a_flag", "a_number", "an_int", "given", "int_list", "is_array",
         "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool", "is_text", "missing_argument", "number_type",
@@ -26,6 +25,7 @@ CORE: dict[str, tuple[str, ...]] = {
     "pullback.graph.undifferentiable": (
         "derivative_not_implemented", "no_tangent", "sum_of_terms", "tangent_or_zeros", "tangents_or_zeros",
     ),
+    "pullback.ops.constants": ("inf", "nan", "pi"),  # may be defaults of arguments; the others stand in formulas alone
     "pullback.ops.declarations": ("composite", "creating", "primitive", "writing"),
     "pullback.ops.extension": ("enter",),
     "pullback.ops.generated.calls": CALLS,

@@ -7,8 +7,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from pullback.codegen.errors import Where, nearest, suggest
+from pullback.codegen.errors import Where, nearest, shorten, suggest
 from pullback.codegen.formula import ATTRIBUTES, Formula, parse_formula
+from pullback.codegen.linear_in import made_of, made_of_or_zero
 from pullback.codegen.model import (
     AUTO_ELEMENT_WISE,
     AUTO_LINEAR,
@@ -105,9 +106,16 @@ class _Reader:
             saved=self.saved(formulas),
             grad_names=self.grad_names,
             line=self.entry.fields.line,
+            written=self.written(),
             file=self.entry.file,
             node=self.node_name(),
         )
+
+    def written(self) -> dict[str, tuple[int, str]]:
+        """The line and the text of each formula, by its key."""
+        fields = self.entry.fields
+        keys = [key for key in fields.items if key not in _OWN_KEYS]
+        return {key: (fields.lines[key], " ".join((self.entry.text(key) or "").split())) for key in keys}
 
     def node_name(self) -> str | None:
         """The name of the node's class, where one is given under `node:`."""
@@ -199,13 +207,25 @@ class _Reader:
                 f"the formula is a tuple of {len(formula.tree.elts)} for {len(inputs)} inputs",
                 "Write one item an input",
             )
-        used = self.grads_of(formula, where)
-        if not used and not _is_zero(formula.tree):
-            raise where.error(
-                f"formula `{text}` does not name the incoming gradient, in which every backward is linear",
-                f"Multiply by it (`grad * ({text})`), or write zeros_like(...) where the gradient is zero",
-            )
-        return InputFormula(inputs, formula, used)
+        self.check_cotangent(formula, inputs, where)
+        return InputFormula(inputs, formula, self.grads_of(formula, where))
+
+    def check_cotangent(self, formula: Formula, inputs: tuple[str, ...], where: Where) -> None:
+        """Refuse a gradient that is not made of the incoming one."""
+        tree, grads = formula.tree, {*self.grad_names, "grads"}
+        parts = [(", ".join(inputs), tree)]
+        if len(inputs) > 1 and isinstance(tree, ast.Tuple):
+            parts = list(zip(inputs, tree.elts, strict=True))
+        for name, part in parts:
+            if not made_of(part, grads):
+                piece = shorten(formula.text[part.col_offset : part.end_col_offset])
+                slope = "`grads[i]`" if self.schema.returns_list else f"`grad * ({piece})` for a slope"
+                raise where.error(
+                    f"the gradient of {name!r}, `{piece}`, does not name the incoming gradient, in which every "
+                    "backward is linear, in each of its branches",
+                    f"Write {slope}, `zeros_like(grad)` for a slope of 0, `{name}: {NON_DIFFERENTIABLE.value}` for an "
+                    f"index, which has none, `{name}: {NOT_IMPLEMENTED.value}` for what nobody has derived",
+                )
 
     def backward_names(self) -> list[str]:
         """The names that a backward formula may use."""
@@ -318,7 +338,15 @@ class _Reader:
             return NOT_IMPLEMENTED
         names = [arg.name for arg in self.schema.args]
         names += [f"{arg.name}_p" for arg in self.native.differentiable_args] + [f"{name}_t" for name in inputs]
-        return self.parse(text, where, [*names, *self.outputs])
+        formula = self.parse(text, where, [*names, *self.outputs])
+        if not made_of_or_zero(formula.tree, [f"{name}_t" for name in inputs]):
+            raise where.error(
+                f"the tangent `{shorten(text)}` names no tangent of an input, in which it is linear, in each of its "
+                "branches",
+                f"Write one of: {', '.join(f'{name}_t' for name in inputs)}; or `zeros_like({key})` where the "
+                "output does not move",
+            )
+        return formula
 
 
 def _meant(text: str, names: Collection[str]) -> str | None:
@@ -326,15 +354,6 @@ def _meant(text: str, names: Collection[str]) -> str | None:
     if not text.isidentifier() or text in names or nearest(text, names) is not None:
         return None
     return nearest(text, (AUTO_ELEMENT_WISE, AUTO_LINEAR, NOT_IMPLEMENTED.value, NON_DIFFERENTIABLE.value))
-
-
-def _is_zero(tree: ast.expr) -> bool:
-    """Whether a formula is plainly zero, or a tuple of such."""
-    if isinstance(tree, ast.Tuple):
-        return all(map(_is_zero, tree.elts))
-    if isinstance(tree, ast.Call):
-        return isinstance(tree.func, ast.Name) and tree.func.id in ("zeros", "zeros_like")
-    return isinstance(tree, ast.Constant) and not tree.value
 
 
 def _needed(how: set[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """What a formula may hold. Whatever is not listed here is refused, with its column and what to write instead.
 
-Listed are names (of arguments, outputs, gradients, and inf, nan, pi), numbers of bounded size, strings where they are
-passed or compared, True, False, None, tuples and lists, + - * / // % ** @ and signs, comparisons, and/or/not,
+Listed are names (of arguments, outputs, gradients, constants), numbers of bounded size, strings where they are passed
+or compared, True, False, None, tuples and lists, + - * / // % ** @ and signs, comparisons, and/or/not,
 `a if c else b`, indexing, calls of operators and helpers by name, method calls of operators, and four attributes.
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pullback.codegen.constants_index import find_constants
 from pullback.codegen.errors import Where, nearest, shorten, suggest
 from pullback.codegen.expression import MAX_DEPTH
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 ATTRIBUTES: Final = ("shape", "ndim", "dtype", "size")
-CONSTANTS: Final = ("inf", "nan", "pi")
+CONSTANTS: Final = find_constants(Path(__file__).resolve().parent.parent / "ops" / "constants.py")
 MAX_INTEGER: Final = 2**63
 MAX_EXPONENT: Final = 64
 
@@ -112,6 +114,8 @@ class Checker:
             raise self.refuse(node, f"names the function {node.id!r} without calling it", f"Write {node.id}(...)")
         else:
             known = [*self.names, *(alias for alias in self.aliases if alias not in self.names)]
+            if nearest(node.id, known) is None and (near := nearest(node.id, CONSTANTS)) is not None:
+                known = [*known, near]
             raise self.refuse(node, f"names unknown argument {node.id!r}", suggest(node.id, known, limit=24))
 
     def constant(self, node: ast.Constant, text_allowed: bool) -> None:
@@ -180,6 +184,8 @@ class Checker:
         if name in self.operators:
             self.called_operators.add(name)
         elif name in self.helpers:
+            if name in CONSTANTS:
+                raise self.refuse(node, f"calls {name!r}, which is a constant too", "Rename the helper")
             self.called_helpers.add(name)
         elif name in self.names or name in self.aliases or name in CONSTANTS:
             raise self.refuse(node, f"calls {name!r}, which is no function", f"Write {name} * (...), or {name}[...]")

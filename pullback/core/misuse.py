@@ -253,7 +253,7 @@ def _explained(name: str, given: Given, error: Exception, takes_over: bool = Fal
     """
     if not isinstance(error, _BARE) and type(error) not in _OURS:
         return error
-    if isinstance(error, (FloatingPointError, Warning, ReadError)):
+    if isinstance(error, (FloatingPointError, Warning, ReadError)) or is_of_formula(error):
         return error
     frames = list(_frames(error.__traceback__))
     if any(module.partition(".")[0] not in _LIBRARIES for module, _ in frames) and not (
@@ -311,12 +311,24 @@ def _from(error: Exception, plain: str, text: str, kind: type[Exception]) -> Exc
     return made
 
 
+IN_FORMULA = "In the formula of "  # begins the note on an error that came out of a formula
+
+
+def is_of_formula(error: Exception) -> bool:
+    """Whether it was a formula that failed: no matter of the arguments, which the operator itself took."""
+    return any(str(note).startswith(IN_FORMULA) for note in getattr(error, "__notes__", ()))
+
+
+def raises_itself(step: TracebackType) -> bool:
+    """Whether it is a `raise` that this step of a traceback stopped at, and no call that failed."""
+    return step.tb_frame.f_code.co_code[step.tb_lasti] == _RAISE
+
+
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, bool]]:
     """The module of each frame, from that of the handler, and whether a `raise` of pullback's raised it there."""
     module = "pullback"  # the handler, which a third party's generated code has too
     while traceback is not None:
-        frame = traceback.tb_frame
-        yield module, module.startswith("pullback") and frame.f_code.co_code[traceback.tb_lasti] == _RAISE
+        yield module, module.startswith("pullback") and raises_itself(traceback)
         traceback = traceback.tb_next
         module = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "pullback")
 

@@ -23,5 +23,7 @@ show_saved: Callable[..., Any] = _unfilled
 raw_saved: Callable[..., Any] = _unfilled
 # (tensor): a computed tensor is about to lose its function or its memory; its views must keep theirs
 part_from_views: Callable[..., None] = _unfilled
+# (error): tells, with an error that came out of a formula, which formula it was
+formula_failed: Callable[[Exception], None] = _unfilled
 # () -> (the tangent functions, the inputs that they ignore), both by operator: see dispatch.tangent_rules
 tangents: Callable[[], Any] = _unfilled

@@ -61,8 +61,10 @@ class Extra:
     # Of a view without a place in memory: the view.ViewStep of every operator between its base and it.
     steps: tuple[Any, ...] | None = None
     view_version: int | None = None  # of a view: the version at which its grad_fn was made
-    # Of a base that does not require grad, or has views with steps: weak references to its views, by id.
-    views: dict[int, weakref.ref[Tensor]] | None = None
+    # Of a base that does not require grad, or has views with steps: weak references to its views.
+    views: list[weakref.ref[Tensor]] | None = None
+    many_views = 64  # from so many on it is asked which of them are gone
+    forgets = False  # whether that is being done
 
 
 def extra_of(tensor: Tensor) -> Extra:

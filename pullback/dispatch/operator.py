@@ -1,7 +1,7 @@
 """An operator: what is known of one primitive overload, and how its node is recorded.
 
 How it runs is written elsewhere, once for all: the common case in the closures of `pullback.ops.generated.calls`, one
-for each shape of operators; everything else in `dispatch.pipeline`, `dispatch.mutation` and `dispatch.out`.
+for each shape of operators; everything else in `dispatch.pipeline`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Operator:
     ) -> None:
         self.name, self.kernel, self.tensors, self.lists = name, kernel, tensors, lists
         self.shown = CALLED.get(name) or shown or name
-        self.inplace_name = "__setitem__" if name == "setitem" else f"{self.shown}_"
+        self.inplace_name = "__setitem__" if name == "setitem" else name if mutates else f"{self.shown}_"
         self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
         self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity

@@ -1,69 +1,78 @@
-"""Levels and kernel tables: how an operator finds the code that runs it.
+"""How an operator runs, always in the same steps, which stand in `dispatch.steps` and `dispatch.targets`.
 
-The generated function of an operator handles the common case itself (tensors of one level around ndarrays, grad modes
-plain). Everything else comes here: nested tensors, levels mixed, modes, constants of other types, lists of tensors.
+    prepare   what the array types among the arguments want; the highest level; the arrays inside
+    kernel    computes with these arrays
+    wrap      makes Tensors of what it returned; in place and with `out=`: writes it into those that are there
+    record    makes a node the function of the results
+    view      ties a result to the tensor whose memory it shares
+
+The closures of `pullback.ops.generated.calls` are the same for the common case: tensors of one level around ndarrays
+and no modes but grad modes. Everything else comes here: nested tensors, levels mixed, instruments, other shapes.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import LEVELLED, NUMPY, REGISTERED, is_constant, table_of, type_of
-from pullback.core.cuts import WATCHED, note_operator
-from pullback.core.devices import device_name
-from pullback.core.errors import tuple_advice, type_name
-from pullback.core.instruments import run_kernel as run_kernel_watched
-from pullback.core.instruments import run_operator
-from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
-from pullback.core.types import RawArray
-from pullback.core.version import counter_of
+from pullback.core.array_type import NUMPY, is_constant, memory_of, table_of
+from pullback.core.instruments import Instrument, run_operator
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.version import bump, counter_of
+from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
-from pullback.graph.view import describe_view, make_view, shares_memory
+from pullback.dispatch.outer_levels import apart_from, constant_part, hold_outer_levels
+from pullback.dispatch.steps import (
+    BARE,
+    flat_arguments,
+    floated,
+    kernel,
+    lower,
+    mark_inference,
+    may_be_none,
+    note_cut,
+    prepare,
+    record,
+    survey,
+    tie_views,
+    watched_kernel,
+    wrap_result,
+    wrapped,
+)
+from pullback.dispatch.targets import (
+    admit,
+    check_out,
+    check_writeable,
+    out_targets,
+    refuse_graph,
+    refuse_tangents,
+    replace,
+    values_before,
+    with_room,
+    write_result,
+)
+from pullback.graph.inplace_nodes import rebase_history
 
 
+# -- out of place -----------------------------------------------------------------------------------------------------
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:
-    """Run an operator on any mixture of arguments; the generated fast path is this, specialised."""
+    """Run an operator on any mixture of arguments."""
     state = modes.current()
     if op.quick and state.plain:
-        result = _dispatch_arrays(op, args)
+        result = _on_arrays(op, args, state)
         if result is not None:
             return result
     if state.instruments:
-        return run_operator(state.instruments, op.name, args, partial(_dispatch_any, op, args))
-    return _dispatch_any(op, args)
+        return run_operator(state.instruments, op.name, args, partial(_dispatch, op, args))
+    return _dispatch(op, args)
 
 
-def _dispatch_any(op: Operator, args: Sequence[Any]) -> Any:
-    if REGISTERED:
-        # Bare, in a formula: what comes is bare too. Beside Tensors an array of another storage is a constant.
-        bare = [x for _, x in _array_arguments(op, args)]
-        if any(type(x) in REGISTERED for x in bare) and type_of(bare).rank != LEVELLED:
-            return run_kernel(op, args, args)
-        args = prepared(op, args)
-    if op.view and type(args[0]) is ndarray and args[0].dtype.kind in "biu":
-        args = (args[0].copy(), *args[1:])  # a node may save the view, and must not save the caller's index or mask
-    level, tensors = survey(op, args)
-    raws, lifted = raw_arguments(op, args, level)
-    instruments = modes.current().instruments
-    if instruments:
-        result = run_kernel_watched(instruments, op.name, raws, partial(run_kernel, op, raws, args))
-    else:
-        result = run_kernel(op, raws, args)
-    if WATCHED:
-        note_cut(op, args)
-    if op.returns_value:
-        return result
-    return _finish(op, result, raws, lifted, max(level, 0), tensors)
-
-
-def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
-    """The result for tensors of one level around ndarrays, and None for everything else."""
+def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor | None:
+    """All steps at once for tensors of one level around ndarrays, with one result; None for everything else."""
     raws = list(args)
     level, needs = -1, False
     for position, name in op.tensors:
@@ -87,236 +96,154 @@ def _dispatch_arrays(op: Operator, args: Sequence[Any]) -> Tensor | None:
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explain(op, args, error)  # noqa: B904
     out = wrap_result(result, level)
-    if needs and op.record is not None and modes.current().records(level):
+    if needs and op.record is not None and state.records(level):
         op.record(out, *args)
-    elif WATCHED:
+    else:
         note_cut(op, args)
     return out
 
 
-def note_cut(op: Operator, args: Sequence[Any]) -> None:
-    """Note, for transforms, an operator whose results, or some of them (indices), have no derivative.
-
-    What only takes the shape of a tensor is none of these.
-    """
-    if (op.record is None or op.multi is not None) and not op.name.endswith("_like") and not op.name.startswith("new_"):
-        note_operator(op.name, *(x for _, x in _array_arguments(op, args)))
-
-
-def prepared(op: Operator, args: Sequence[Any]) -> Sequence[Any]:
-    """The arguments, as the array types that Tensors of the innermost level are around want them."""
-    tensors = [x for _, x in _array_arguments(op, args) if isinstance(x, Tensor)]
-    level = max((x._level for x in tensors), default=0)
-    for x in tensors:
-        if x._level == level and type(x._array) in REGISTERED:
-            return REGISTERED[type(x._array)].prepare(op, args, level)
-    return args
-
-
-def run_kernel(
-    op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None, called: str | None = None
-) -> Any:
-    """What the kernel for these raw arguments returns; its errors name the operator and what it was given.
-
-    `name` is that of another kernel than the operator's own, `called` what the user wrote if that is not its name.
-    """
-    if op.floating:
-        raws = floated(op, list(raws))
-    kernel = table_of(flat_arguments(op, raws)).kernels[name or op.kernel]
-    try:
-        return kernel(*raws)
-    except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        raise explain(op, args, error, called)  # noqa: B904
-
-
-def floated(op: Operator, raws: list[Any]) -> list[Any]:
-    """`raws` with its arrays in double precision if all are whole: of small ones NumPy makes half precision."""
-    if is_whole(*(raws[position] for position, _ in op.tensors)):
-        for position, _ in op.tensors:
-            if hasattr(raws[position], "dtype"):
-                raws[position] = raws[position].astype(np.float64)
-    return raws
-
-
-def is_whole(*raws: Any) -> bool:
-    """Whether all are bools or whole numbers, or arrays of them."""
-    return all(x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int) for x in raws)
-
-
-def raw_arguments(op: Operator, args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]:
-    """(arguments as a kernel at `level` takes them, arguments as a node there saves them)."""
-    raws, lifted = list(args), list(args)
-    for position, _ in op.tensors:
-        raws[position], lifted[position] = _lower(args[position], level)
-    for position, _ in op.lists:
-        pairs = [_lower(x, level) for x in args[position]]
-        raws[position], lifted[position] = [p[0] for p in pairs], tuple(p[1] for p in pairs)
-    return raws, lifted
-
-
-def survey(op: Operator, args: Sequence[Any], called: str | None = None) -> tuple[int, list[Tensor]]:
-    """(highest level among the tensor arguments or -1, those tensors); refuses what is no array.
-
-    `called` is what the user wrote if that is not the operator's name.
-    """
-    level, tensors = -1, []
-    for name, x in _array_arguments(op, args):
-        if isinstance(x, Tensor):
-            tensors.append(x)
-            level = max(level, x._level)
-        elif not (may_be_none(op, name) if x is None else is_constant(x)):
-            refuse_argument(called or op.shown, name, x)
-    return level, tensors
-
-
-def may_be_none(op: Operator, name: str) -> bool:
-    """Whether an argument is declared as Tensor?, or a list of these: NumPy would take None for an object."""
-    return name in op.optional
-
-
-def _array_arguments(op: Operator, args: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """Each argument that should be an array, those in lists too, with its name."""
-    for position, name in op.tensors:
-        yield name, args[position]
-    for position, name in op.lists:
-        for x in _sequence(op, name, args[position]):
-            yield name, x
-
-
-def _sequence(op: Operator, name: str, value: Any) -> Any:
-    if isinstance(value, (list, tuple)) or (isinstance(value, Tensor) and value.ndim):
-        return value
-    if type(value) is ndarray and value.ndim:
-        return value
-    raise TypeError(f"{op.shown}(): argument {name!r} must be a list or tuple of Tensors, got {type_name(value)}.")
-
-
-def results_class(name: str, fields: Sequence[str]) -> Any:
-    """The named tuple of several results, which says what to write where it is taken for a Tensor."""
-    kind: Any = namedtuple(name, fields)  # type: ignore[misc]
-    setattr(kind, "__getattr__", _not_in_tuple)  # noqa: B010 - not of a class that mypy knows
-    return kind
-
-
-def _not_in_tuple(results: Any, name: str) -> NoReturn:
-    """The `__getattr__` of named tuples of results: who writes `x.max(axis=1).sum()` means NumPy's max."""
-    kind = type(results).__name__
-    advice = tuple_advice(results) if hasattr(Tensor, name) else ""
-    raise AttributeError(f"{kind!r} object has no attribute {name!r}.{advice}", name=name, obj=results)
-
-
-def refuse_argument(called: str, name: str, x: object) -> NoReturn:
-    """Raise the TypeError for an argument that is no array."""
-    hint = ""
-    if isinstance(x, (list, tuple)):
-        hint = " Make a tensor of it first: pullback.tensor(...), or pullback.stack(...) if it holds Tensors."
-    given = type_name(x)
-    if hasattr(x, "_fields"):
-        given, hint = f"the named tuple {given}", tuple_advice(x)
-    if given.endswith(".Tensor"):
-        hint = " Convert it first: pullback.from_dlpack(t.detach())."
-    if type(x) is ndarray:
-        given, hint = f"an ndarray of dtype {x.dtype}", " Convert it first: x.astype(float)."
-    raise TypeError(f"{called}(): argument {name!r} must be a Tensor, an ndarray or a number, got {given}.{hint}")
-
-
-def flat_arguments(op: Operator, raws: Sequence[Any]) -> Iterator[Any]:
-    """The raw arrays among the arguments, those in lists too."""
-    for position, _ in op.tensors:
-        yield raws[position]
-    for position, _ in op.lists:
-        yield from raws[position]
-
-
-def _lower(x: Any, level: int) -> tuple[Any, Any]:
-    """(what a kernel at `level` computes with, what the node there saves) for one argument."""
-    if not isinstance(x, Tensor):
-        return x, x
-    if x._level == level:
-        return x._array, x
-    raw: RawArray = x
-    # A constant at its own level too: the kernel may as well see the array; not so one with rules of that level.
-    while isinstance(raw, Tensor) and not raw._requires_grad and type(raw._array) not in REGISTERED:
-        raw = raw._array
-    return raw, lift(x, level, raw)
-
-
-def lift(x: Tensor, level: int, raw: RawArray | None = None) -> Tensor:
-    """A tensor of a lower level as a constant of `level` around `raw` (default: `x`, still differentiable at its own).
-
-    Saving and checking it then work as for any other tensor: the counter is shared, so a modification is noticed.
-    """
-    lifted = wrap(x if raw is None else raw, level)
-    lifted._counter = counter_of(x)
-    return lifted
-
-
-def _finish(
-    op: Operator, result: Any, raws: Sequence[Any], lifted: Sequence[Any], level: int, tensors: Sequence[Tensor]
-) -> Any:
-    """Wrap what a kernel returned and record the node."""
-    state = modes.current()
-    outs: Any
-    wrapped: tuple[Tensor, ...]
-    if op.multi is None and not op.returns_list:
-        outs = wrap_result(result, level)
-        wrapped = (outs,)
-    else:
-        wrapped = tuple(wrap_result(r, level) for r in result)
-        outs = op.multi(*wrapped) if op.multi is not None else wrapped
-    if op.record is not None and state.records(level) and any(t._requires_grad and t._level == level for t in tensors):
-        op.record(outs, *lifted)
-        for instrument in state.instruments:
-            if made := [out._fn.node() for out in wrapped if out._fn is not None]:  # of whole numbers there is none
-                instrument.recorded(made[0], level)
+def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
+    given = prepare(op, args)
+    if given.level == BARE:
+        return kernel(op, args, args)  # what comes is bare too
+    result = watched_kernel(op, given.raws, given.args)
+    note_cut(op, given.args)
+    if op.returns_value:
+        return result
+    outs, each = wrapped(op, result, max(given.level, 0))
+    record(op, outs, each, given)
     if op.view:
-        source = lifted[op.tensors[0][0]]
-        for nr, out in enumerate(wrapped):
-            if isinstance(source, Tensor) and shares_memory(out._array, raws[op.tensors[0][0]]):
-                describe_view(make_view(out, source), source, op, lifted, nr)
-    if state.inference:
-        for out in wrapped:
-            if out._extra is None or out._extra.base is None:  # a view has it from its base
-                extra_of(out).inference = True
+        tie_views(op, each, given)
+    if modes.current().inference:
+        mark_inference(each)
     return outs
 
 
-def wrap_result(raw: Any, level: int) -> Tensor:
-    """A fresh tensor around what a kernel returned; NumPy's scalars become 0-d arrays."""
-    if type(raw) is not ndarray and not isinstance(raw, Tensor) and type(raw) not in REGISTERED:
-        raw = np.asarray(raw)
-    return wrap(raw, level)
-
-
-def explain(op: Operator, args: Sequence[Any], error: Exception, called: str | None = None) -> Exception:
-    """The error to raise instead of a kernel's: it has the name of what was called and what that was given."""
-    return explained(called or op.shown, op.signature, args, error, takes_over=True)
-
-
-def explained(
-    name: str, signature: str, args: Sequence[Any], error: Exception, *, takes_over: bool = False
-) -> Exception:
-    """`core.misuse.explained`, imported when the first call fails."""
-    from pullback.core import misuse
-
-    return misuse.explained(name, signature, args, error, takes_over)
-
-
-def explained_call(
-    name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
-) -> Exception:
-    """`core.misuse.explained_call`, imported when the first call fails."""
-    from pullback.core import misuse
-
-    return misuse.explained_call(name, function, args, kwargs, error)
-
-
-def created(out: Any, device: Any, requires_grad: bool) -> Tensor:
-    """A freshly made tensor with the options that every creation function takes."""
-    device_name(device)
+# -- in place ---------------------------------------------------------------------------------------------------------
+def inplace(op: Operator, args: Sequence[Any]) -> Any:
+    """Run an operator and write its result into its first argument, which is returned."""
     state = modes.current()
-    if not isinstance(out, Tensor):
-        out = wrap_result(out, 0)  # formulas of every level make constants this way
-    if state.inference:
-        extra_of(out).inference = True
-    return out if requires_grad is False else out.requires_grad_(requires_grad)  # type: ignore[no-any-return]
+    if op.quick and state.plain and not op.mutates and _inplace_unrecorded(op, args, state):
+        return args[0]
+    if state.instruments:
+        return _watched(state.instruments, op.inplace_name, args, partial(_inplace, op, args))
+    return _inplace(op, args)
+
+
+def _watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """Run what writes into the tensors that it returns, under the eyes of instruments."""
+    result = run_operator(instruments, name, args, run)
+    for target in result if isinstance(result, (tuple, list)) else (result,):
+        for instrument in instruments:
+            instrument.mutated(target)
+    return result
+
+
+def _inplace(op: Operator, args: Sequence[Any]) -> Tensor:
+    target, level, tensors, records = admit(op, args)
+    args = with_room(op, args, target, level, tensors)
+    if level:
+        hold_outer_levels(op, op.inplace_name, target, args)
+    raws, saved = lower(op, args, level)
+    if level and type(target._array) is ndarray:  # beside which tensors of lower levels are constants
+        for position, _ in op.tensors:
+            raws[position] = constant_part(raws[position])
+    elif level:
+        apart_from(target, op, args, raws)
+    given = values_before(op, target, saved) if records else saved
+    _write(op, target, raws, args)
+    bump(target, op.inplace_name)
+    if records:
+        _record_write(op, target, given)
+    return target
+
+
+def _write(op: Operator, target: Tensor, raws: Sequence[Any], args: Sequence[Any]) -> None:
+    """Compute, and let `target` hold the result."""
+    name = op.inplace_name
+    if isinstance(target._array, Tensor):
+        inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
+    elif op.mutates:
+        result = kernel(op, raws, args)
+        if memory_of(target) is None:
+            replace(target, result)
+    elif (
+        type(target._array) is ndarray
+        and f"{op.kernel}_" in NUMPY.kernels
+        and table_of(flat_arguments(op, raws)) is NUMPY
+    ):
+        check_writeable(name, target._array)
+        kernel(op, raws, args, f"{op.kernel}_", name)  # writes into the array itself
+    else:
+        write_result(op, target, kernel(op, raws, args, called=name))
+
+
+def _record_write(op: Operator, target: Tensor, given: Sequence[Any]) -> None:
+    """Make a node of the write the function of `target`."""
+    out = wrap(target._array, target._level)
+    out._counter = counter_of(target)
+    op.record(out, *given)  # type: ignore[misc]  # where there is none nothing is recorded
+    before = given[op.tensors[0][0]]
+    rebase_history(target, out._fn, before._fn, op.inplace_name)
+    for instrument in modes.current().instruments:  # last: one that raises must not leave a write that no node knows of
+        instrument.recorded(out._fn.node(), target._level)
+
+
+def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -> bool:
+    """The common case of an optimiser's update, a ufunc on arrays that records nothing; says whether it was one."""
+    kernel = NUMPY.kernels[op.kernel]
+    target = args[0]
+    if type(target) is not Tensor or (type(kernel) is not np.ufunc and kernel not in NUMPY.write_out):
+        return False
+    level, extra = target._level, target._extra
+    recording = state.records_all or state.records(level)
+    if extra is not None and (extra.inference or extra.no_view or (recording and extra.base is not None)):
+        return False
+    raws = list(args)
+    for position, _ in op.tensors:
+        x = args[position]
+        if type(x) is Tensor:
+            if x._level != level or (recording and x._requires_grad):
+                return False
+            raws[position] = x._array
+        elif not is_constant(x):
+            return False
+    data: Any = target._array
+    if not data.flags.writeable:
+        return False
+    try:
+        kernel(*raws, out=data)
+    except (TypeError, ValueError, OverflowError):
+        return False  # nothing was written; the general way says what is wrong
+    bump(target, op.inplace_name)
+    return True
+
+
+# -- out= -------------------------------------------------------------------------------------------------------------
+def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
+    """Run an operator and write its result into `out`, which is returned.
+
+    Nothing is recorded, so nothing there may require grad.
+    """
+    instruments = modes.current().instruments
+    if instruments:
+        return _watched(instruments, op.name, args, partial(_write_out, op, args, out))
+    return _write_out(op, args, out)
+
+
+def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
+    from_graph = any(a._requires_grad for a in survey(op, args, op.shown)[1])
+    targets = out_targets(op.shown, out)
+    refuse_graph(op.shown, from_graph, targets)
+    raws, _ = lower(op, args, 0)
+    refuse_tangents(op.shown, list(flat_arguments(op, raws)))
+    results = kernel(op, raws, args)
+    results = results if op.multi is not None or op.returns_list else (results,)
+    check_out(op.shown, targets, results, out)
+    for target, result in zip(targets, results, strict=True):
+        for instrument in modes.current().instruments:
+            instrument.mutating(target, op.name)
+        write_result(op, target, result)
+        bump(target, f"{op.shown}(out=...)")
+    return out

@@ -140,7 +140,7 @@ def _take_apart(output, level, forward, strict):
         dual = type(raw) is DualArray and raw.level.number >= forward.number
         if strict and not dual:
             raise GradientError(
-                f"jvp: with strict=True output {i} must depend on the primals, but it does not. Leave strict away for "
+                f"jvp: with strict=True output {i} must depend on the primals, but it does not. Omit strict for "
                 "a tangent of zeros."
             )
         depends = depends or dual

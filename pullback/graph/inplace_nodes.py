@@ -22,7 +22,7 @@ from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import Gradient, Version
 from pullback.core.version import counter_of
 from pullback.graph.inplace_rules import check_use
-from pullback.graph.node import MASKING, Edge, Node, Unpack, node_extra, port
+from pullback.graph.node import MASKING, Edge, Node, Unpack, begin, node_extra, port
 from pullback.graph.places import Places
 from pullback.graph.replay import Replay
 from pullback.graph.view import base_of, wake_views
@@ -127,9 +127,7 @@ def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -
         wake_views(target)
         return
     copy = new(CopySlices)
-    copy._sequence_nr = next_sequence_nr()
-    copy._next0 = copy._next1 = None
-    copy._shape, copy._dtype = base._array.shape, base._array.dtype
+    begin(copy, next_sequence_nr(), base._array.shape, base._array.dtype)
     node = node.node()
     copy.fn, copy.part = node, _part(base, target)
     copy._extra = MASKING if node.masking else None
@@ -233,10 +231,8 @@ def _follow_out_of_the_graph(view: Tensor) -> None:
 def _strided(view: Tensor, edge: Edge, places: Places) -> Edge:
     """The function of a view as a node of its own."""
     node = new(AsStridedBackward0)
-    node._sequence_nr = next_sequence_nr()
-    node._nexts = node._next1 = None
+    begin(node, next_sequence_nr(), view._array.shape, view._array.dtype)
     node._next0, node._extra = edge, MASKING
-    node._shape, node._dtype = view._array.shape, view._array.dtype
     node.places = places
     return node
 

@@ -115,10 +115,7 @@ class Node:
     def __init__(
         self, edges: Iterable[Edge | None] = (), shape: Shape | None = None, dtype: DType | None = None
     ) -> None:
-        self._sequence_nr = next_sequence_nr()
-        self._next0 = self._next1 = self._extra = None
-        self._nexts = tuple(edges)
-        self._shape, self._dtype = shape, dtype
+        begin(self, next_sequence_nr(), shape, dtype, tuple(edges))
 
     def save(self, out: Any, *args: Any) -> None:
         """Keep what `apply` will need of an operator's result (or results) and arguments."""
@@ -252,10 +249,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor) -> None:
         data = variable._array
-        self._sequence_nr = next_leaf_nr()
-        self._next0 = self._next1 = None
-        self._nexts = ()
-        self._shape, self._dtype = data.shape, data.dtype
+        begin(self, next_leaf_nr(), data.shape, data.dtype, ())
         self._extra = LEAF
         self.variable = variable
 
@@ -266,14 +260,25 @@ def saved_slots(cls: type[Node]) -> tuple[str, ...]:
     return tuple(name for name in names if name.startswith("saved_"))
 
 
+def begin(
+    node: Node,
+    nr: int,
+    shape: Shape | None = None,
+    dtype: DType | None = None,
+    edges: tuple[Edge | None, ...] | None = None,
+) -> None:
+    """Fill the slots that every node has. Closures that record write this out: see `codegen.emit_calls`."""
+    node._sequence_nr = nr
+    node._next0 = node._next1 = node._extra = None
+    node._nexts = edges
+    node._shape, node._dtype = shape, dtype
+
+
 def start_node(cls: type[_N], out: Tensor) -> _N:
     """A fresh node of this class, with what every node has, as the function of its only output."""
     node = new(cls)
-    node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
     data = out._array
-    node._shape = data.shape
-    node._dtype = data.dtype
+    begin(node, next_sequence_nr(), data.shape, data.dtype)
     out._fn = node
     out._requires_grad = True
     return node
@@ -282,9 +287,7 @@ def start_node(cls: type[_N], out: Tensor) -> _N:
 def start_multi(cls: type[_M], outs: Sequence[Tensor], differentiable: Sequence[bool]) -> _M:
     """The same for a node of several outputs; those that are not differentiable get no port."""
     node = new(cls)
-    node._sequence_nr = next_sequence_nr()
-    node._next0 = node._next1 = node._nexts = node._extra = None
-    node._shape = node._dtype = None
+    begin(node, next_sequence_nr())
     node._ports = tuple((out._array.shape, out._array.dtype) for out in outs)
     for nr, (out, wanted) in enumerate(zip(outs, differentiable, strict=True)):
         if wanted:

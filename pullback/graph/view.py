@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import modes
 from pullback.core.array_type import array_type, memory_of
+from pullback.core.lock import one_thread
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import counter_of
@@ -23,6 +24,13 @@ class Origin(NamedTuple):
 
 NO_GRAD = Origin("no_grad", "")
 INFERENCE = Origin("inference", "")
+FEW_VIEWS = 64  # references that a base may keep beside those to views that are alive
+_reference = weakref.ref
+
+
+def several_views(name: str) -> Origin:
+    """That of the views which one operator returns together."""
+    return Origin("multiple", name)
 
 
 class ViewStep(NamedTuple):
@@ -61,7 +69,7 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
     # base_of and extra_of written out, for a slice is often the smallest thing that a program does.
     if extra is not None and extra.base is not None and extra.base._counter is source._counter:
         base = extra.base
-    counter = source._counter = out._counter = counter_of(base)
+    counter = source._counter = out._counter = base._counter or counter_of(base)
     made = out._extra
     if made is None:
         made = out._extra = Extra()
@@ -76,9 +84,7 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
             made.inference, out._fn, out._requires_grad = True, None, False
     if not base._requires_grad:
         _remember(base, out)
-        if made.inference:
-            pass
-        elif not modes.current().records(out._level):
+        if not (made.inference or (state := modes.current()).records_all or state.records(out._level)):
             _not_recorded(out)
     elif not out._requires_grad and not made.inference:
         _not_recorded(out)
@@ -87,16 +93,16 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
 
 def _not_recorded(view: Tensor) -> None:
     """Note in which mode a view was made that no graph knows of."""
-    if view._extra.made_by is None:  # type: ignore[union-attr]  # here and below: every view has an Extra
-        kind = "inference" if modes.current().inference else "no_grad"
-        view._extra.made_by = Origin(kind, "")  # type: ignore[union-attr]
+    extra: Any = view._extra
+    if extra.made_by is None:
+        extra.made_by = INFERENCE if modes.current().inference else NO_GRAD
 
 
 def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr: int) -> None:
     """Note by which operator a view was made, where that is not plain from its place in memory."""
     extra: Any = view._extra
     if op.returns_list and extra.made_by is None:
-        extra.made_by = Origin("multiple", op.name)
+        extra.made_by = several_views(op.name)
     if not _replayed(view):
         return
     before = () if extra.base is source else source._extra.steps  # type: ignore[union-attr]  # a view has an Extra
@@ -117,12 +123,37 @@ def _replayed(view: Tensor) -> bool:
 
 def _remember(base: Tensor, view: Tensor) -> None:
     """Let the base find its view: should an in-place operation make the base require grad, the view does too."""
-    extra = extra_of(base)
-    views, key = extra.views, id(view)
+    extra = base._extra or extra_of(base)
+    views = extra.views
     if views is None:
-        made: dict[int, weakref.ref[Tensor]] = {}
+        made: list[weakref.ref[Tensor]] = []
         extra.views = views = made if extra.views is None else extra.views  # one line, as in core.version
-    views[key] = weakref.ref(view, lambda _: views.pop(key, None))
+    views.append(_reference(view))  # without callback, which would cost more than all of this
+    if len(views) > extra.many_views:
+        _forget(extra, _is_alive)
+        extra.many_views = 2 * len(views) + FEW_VIEWS  # so that asking costs little for each
+
+
+def _forget(extra: Extra, keeps: Callable[[Tensor | None], bool]) -> None:
+    """Keep those references to views alone that `keeps` wants; it is asked about None where a view is gone."""
+    with one_thread:
+        if extra.forgets:
+            return  # in a finaliser, in the midst of this
+        extra.forgets = True
+        try:
+            views: Any = extra.views
+            n = len(views)  # what others append meanwhile stands behind these
+            views[:n] = [reference for reference in views[:n] if keeps(reference())]
+        finally:
+            extra.forgets = False
+
+
+def _is_alive(view: Tensor | None) -> bool:
+    return view is not None
+
+
+def _has_steps(view: Tensor | None) -> bool:
+    return view is not None and view._extra.steps is not None  # type: ignore[union-attr]  # every view has an Extra
 
 
 def live_views(base: Tensor) -> list[Tensor]:
@@ -130,7 +161,7 @@ def live_views(base: Tensor) -> list[Tensor]:
     extra = base._extra
     if extra is None or not extra.views:
         return []
-    return [view for reference in list(extra.views.values()) if (view := reference()) is not None]
+    return list({id(view): view for reference in list(extra.views) if (view := reference()) is not None}.values())
 
 
 def wake_views(base: Tensor) -> None:
@@ -139,8 +170,6 @@ def wake_views(base: Tensor) -> None:
     if extra is None or not extra.views:
         return
     for view in live_views(base):
-        mine: Any = view._extra
         view._requires_grad = True
-        mine.view_version = -1
-        if mine.steps is None:  # the others are to be found again whenever the base changes
-            extra.views.pop(id(view), None)
+        view._extra.view_version = -1  # type: ignore[union-attr]  # every view has an Extra
+    _forget(extra, _has_steps)  # these are to be found again whenever the base changes

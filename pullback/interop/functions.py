@@ -1,7 +1,7 @@
 """`__array_function__`: what NumPy calls when one of its functions (not a ufunc) meets a Tensor."""
 
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
-from pullback.dispatch.pipeline import explained_call
+from pullback.dispatch.call_errors import explained_call
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
 from pullback.interop.suggest import unsupported
 

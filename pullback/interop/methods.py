@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
-from pullback.dispatch.pipeline import explained_call
+from pullback.dispatch.call_errors import explained_call
 
 
 @named("Tensor.copy", "Tensor self, str order='C'")

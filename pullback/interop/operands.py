@@ -100,7 +100,7 @@ def refuse(name, argument, instead):
     return UnsupportedError(f"np.{name}: argument {argument!r} is not supported on a Tensor: {instead}.")
 
 
-def only(name, argument, value, allowed, instead="leave it away"):
+def only(name, argument, value, allowed, instead="omit it"):
     """Refuse an argument of np.`name` unless its value is among those `allowed`."""
     if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
         raise refuse(name, argument, f"got {value!r}; {instead}")

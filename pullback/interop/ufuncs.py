@@ -3,7 +3,7 @@
 import numpy as np
 
 from pullback.core.tensor import Tensor, ndarray
-from pullback.dispatch.pipeline import explained_call
+from pullback.dispatch.call_errors import explained_call
 from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
@@ -97,7 +97,7 @@ def _call(
     """A call with lists among the inputs or with keywords."""
     name = ufunc.__name__
     for argument in others:
-        raise refuse(name, argument, "leave it away")
+        raise refuse(name, argument, "omit it")
     if where is not True:
         raise refuse(
             name,
@@ -105,7 +105,7 @@ def _call(
             "elements where it is False keep what the memory holds; write np.where(where, result, otherwise)",
         )
     if order not in ("K", "A", "C"):
-        raise refuse(name, "order", "a Tensor's memory layout is its own affair; leave it away")
+        raise refuse(name, "order", "a Tensor's memory layout is its own affair; omit it")
     inputs = [operand(x) for x in inputs]
     if dtype is not None:
         inputs = [cast(array(x), dtype, name, casting) for x in inputs]
@@ -134,7 +134,7 @@ def _reduce(ufunc, a, axis=0, dtype=None, out=None, keepdims=False, **limits):
 
 def _logsumexp(a, axis, keepdims, dtype, limits):
     for argument in (*limits, *(["dtype"] if dtype is not None else [])):
-        raise refuse("logaddexp.reduce", argument, "leave it away")
+        raise refuse("logaddexp.reduce", argument, "omit it")
     return ops.logsumexp(a, tuple(range(a.ndim)) if axis is None else axis, keepdims)
 
 

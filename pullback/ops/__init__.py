@@ -31,6 +31,16 @@ def _tangents():
 slots.tangents = _tangents
 
 
+def _formula_failed(error):
+    """`ops.failed_formulas.tell`, imported when the first formula fails."""
+    from pullback.ops.failed_formulas import tell
+
+    tell(error)
+
+
+slots.formula_failed = _formula_failed
+
+
 def __getattr__(name):
     if name == "load":  # the generator and the YAML reader come with it, so only when it is wanted
         from pullback.ops.loading import load

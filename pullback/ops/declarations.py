@@ -8,10 +8,10 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 import functools
 
 from pullback.core.array_type import NUMPY, TENSOR
-from pullback.dispatch.mutation import assign, inplace, mutate
+from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
-from pullback.dispatch.out import assign_out, write_out
-from pullback.dispatch.pipeline import created, dispatch, explain, explained, results_class
+from pullback.dispatch.pipeline import dispatch, inplace, write_out
+from pullback.dispatch.results import assign, assign_out, created
 from pullback.graph.inplace_views import become_view
 
 
@@ -19,12 +19,13 @@ class Overload:
     """One call form of an operator.
 
     `function` takes Tensors, `raw` ndarrays, `inplace` (or None) writes into its first argument. `operator` is None
-    for a composite. The rest says under which names the operator is public.
+    for a composite. `run` is `function` with every argument by position. The rest says under which names the operator
+    is public.
     """
 
     __slots__ = (
         "aliases", "called", "full_name", "function", "function_form", "home", "inplace", "internal", "method_form",
-        "name", "numpy", "operator", "params", "raw", "refuses", "schema", "shown",
+        "name", "numpy", "operator", "params", "raw", "refuses", "run", "schema", "shown",
     )  # fmt: skip
 
     def __init__(
@@ -101,11 +102,12 @@ def primitive(
     row.operator = op = Operator(
         *qualified, tensors, shown=shown, lists=lists, node=node, underived=underived, takes_dtype=takes_dtype,
         multi=None if outputs is None else results_class(row.name, outputs), returns_list=returns == "list",
-        returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), along=along, arity=arity,
-        optional=optional.split(),
+        returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), along=along,
+        arity=arity, optional=optional.split(),
     )  # fmt: skip
     run = runner((call or in_general)(op, kernel), row.called)
-    row.raw, row.function = kernel, row.named(run if signature is None else signature(run))
+    row.raw, row.run = kernel, run
+    row.function = row.named(run if signature is None else signature(run))
     if inplace:
         row.inplace = row.named(_inplace(row, signature), "_")
     return row
@@ -172,7 +174,7 @@ def writing(op, kernel):
     """The kernel itself writes into the first argument."""
 
     def run(*args):
-        return mutate(op, args)
+        return inplace(op, args)
 
     return run
 

@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str]) -> types.ModuleType:
     text = emit_third_party(party)
     _check_modules(party)  # the first thing that imports any of them
     module = types.ModuleType(f"{_PACKAGE}.{party.namespace}")
-    file = f"<operators of {party.source}>"
+    file = f"<operators {party.namespace} of {party.source}>"
     module.__file__ = file
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # tracebacks show its lines
     sys.modules[module.__name__] = module  # so that what it defines can be pickled

@@ -10,7 +10,7 @@ from pullback.core.devices import device_name, names_device
 from pullback.core.errors import GradientError
 from pullback.core.named import named
 from pullback.core.tensor import Tensor
-from pullback.dispatch.pipeline import explained
+from pullback.dispatch.call_errors import explained
 from pullback.graph.node import Node
 from pullback.graph.tensor_hooks import (
     register_hook,
@@ -84,7 +84,7 @@ def _round(self, ndigits=None):
 _setitem = OPERATORS["setitem"][0].inplace
 
 
-slice_view = _plain("slice_view")
+slice_view = OPERATORS["slice_view"][0].run
 
 
 def getitem(self, index):

@@ -69,9 +69,7 @@ class RefusingType(ArrayType):
 
 
 # Where an array lies in memory is no secret: in C order.
-KERNELS = Kernels(
-    is_contiguous=lambda x: True, storage_geometry=lambda x: NUMPY.kernels["storage_geometry"](bare(x))
-)
+KERNELS = Kernels(is_contiguous=lambda x: True, storage_geometry=lambda x: NUMPY.kernels["storage_geometry"](bare(x)))
 register_array_type(Refusing, RefusingType(MixedTable("refusing", KERNELS)))
 
 

@@ -82,7 +82,7 @@ def test_no_formula_looks_at_numbers(info):
                 np.testing.assert_allclose(shown(a), b.numpy(force=True), rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("info", [info for info in OPINFOS if info.name in READERS], ids=name_of)
+@pytest.mark.parametrize("info", [info for info in OPINFOS if info.name in READERS], ids=lambda info: info.full_name)
 def test_what_reads_numbers_is_refused_where_there_are_none(info):
     with pytest.raises(UnsupportedError):
         list(found_and_expected(info))

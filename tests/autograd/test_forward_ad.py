@@ -177,7 +177,7 @@ def test_numpy_does_not_take_a_tensor_with_a_tangent():
 def test_out_arguments_are_refused():
     with (
         dual_level(),
-        pytest.raises(RuntimeError, match=r"add\(\): functions with out=.*forward-mode.*Leave out= away"),
+        pytest.raises(RuntimeError, match=r"add\(\): functions with out=.*forward-mode.*Omit out="),
     ):
         pb.add(make_dual(pb.tensor(X), pb.tensor(V)), 1, out=pb.empty(3))
 

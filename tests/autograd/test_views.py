@@ -384,3 +384,19 @@ def test_one_write_into_a_view_of_a_large_base_costs_no_pass_over_it():
     assert time.perf_counter() - begin < 0.05  # twenty passes take 0.1 s or more
     (g,) = pb.autograd.grad(t[:3].sum(), w)
     assert g.item() == 4
+
+
+def test_a_base_forgets_views_that_are_gone_and_finds_those_that_are_not():
+    base = pb.zeros(500)
+    kept = []
+    for i in range(20_000):
+        view = base[i % 500]
+        if i % 50 == 0:
+            kept.append((i % 500, view))
+    assert len(base._extra.views) < 3 * len(kept)
+    x = pb.tensor(2.0, requires_grad=True)
+    base.mul_(0).add_(x)
+    for _, view in kept:
+        assert view.requires_grad
+    kept[7][1].backward()
+    assert x.grad.item() == 1

@@ -56,12 +56,12 @@ def changed(change):
 
 
 def shape(text):
-    """What the generated text does: its syntax, the docstrings and the table of documentation left out."""
+    """What the generated text does: its syntax, the docstrings and the tables of texts for people left out."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "DOCS":
-            assert isinstance(node.value, ast.Dict)
-            assert all(isinstance(doc, ast.Constant) for doc in node.value.values)
+        named = node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else ""
+        if named in ("DOCS", "FORMULAS"):
+            assert isinstance(ast.literal_eval(node.value), dict)
             node.value.values = []
         if (
             isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
@@ -133,7 +133,7 @@ PLACES = {
     "a key": lambda c, text: c["derivatives"][0].update({text: "grad"}),
 }
 IMPORTED = ("math", "numpy", "pullback.core.", "pullback.graph.", "pullback.ops.declarations", "pullback.ops.extension",
-            "pullback.ops.generated.calls", "scipy")  # fmt: skip
+            "pullback.ops.constants", "pullback.ops.formulas", "pullback.ops.generated.calls", "scipy")  # fmt: skip
 
 
 def check_harmless(code, text):
@@ -278,11 +278,117 @@ def test_a_numpy_name_that_numpy_does_not_have_is_refused(name, hint):
         emitted(FILE.replace("spacing", name))
 
 
-@pytest.mark.parametrize("formula", ["0.5", "log(self)", "other_of(self, self)"])
+def test_an_argument_that_has_the_name_of_what_generated_code_uses_is_refused():
+    text = FILE.replace("str mode", "str node").replace("if mode", "if node")
+    with pytest.raises(DeclarationError, match=r"the name 'node' means something else in generated code\. Rename it"):
+        emitted(text)
+
+
+WITHOUT_GRADIENT = [
+    "0.5", "log(self)", "other_of(self, self)", "0", "None", "zeros_like(self)", "zeros(self.shape)",
+    "self if True else grad", "grad if self.ndim else self", "self if grad.ndim else self",  # dead branches
+    "grad.shape", "self * grad.ndim", "other_of(self, other=grad.dtype)",  # an attribute
+    "where(grad > 0, self, 0)", "grad == 0", "not grad", "grad and self", "self[grad]", "(grad, self)[1]",
+    "'grad'", "other_of(self, 'grad')", "grad_input_mask[0] * self",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", WITHOUT_GRADIENT)
 def test_a_formula_that_does_not_name_its_gradient_is_refused(formula):
-    with pytest.raises(DeclarationError, match="does not name the incoming gradient"):
+    with pytest.raises(DeclarationError) as raised:
         emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
-    emitted(changed(lambda content: content["derivatives"][0].update(self="zeros_like(self)")))
+    assert "does not name the incoming gradient" in raised.value.problem or formula == "'grad'"
+    assert "`zeros_like(grad)` for a slope of 0" in raised.value.remedy or formula == "'grad'"
+    assert raised.value.line == 15
+
+
+WITH_GRADIENT = [
+    "zeros_like(grad)", "-grad", "grad[..., None][0]", "grad if self.ndim else zeros_like(grad)", "self - self * grad",
+    "where(self > 0, grad, 0)", "other_of(self, other=(1, [grad]))", "(2 * grad).sum()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", WITH_GRADIENT)
+def test_a_formula_that_names_its_gradient_is_taken(formula):
+    assert emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
+
+
+def test_each_gradient_of_a_tuple_names_the_incoming_one():
+    entry = {"name": PLAIN["derivatives"][1]["name"], "self, other": "(grad * other, log(self))"}
+    with pytest.raises(DeclarationError, match="the gradient of 'other', `log\\(self\\)`, does not name"):
+        emitted(changed(lambda content: content["derivatives"].__setitem__(1, entry)))
+    entry["self, other"] = "(grad * other, grad)"
+    assert emitted(changed(lambda content: content["derivatives"].__setitem__(1, entry)))
+
+
+@pytest.mark.parametrize("tangent", ["self_p", "result * 2", "self_t.shape", "self_t if self_p.ndim else self_p", "0"])
+def test_a_tangent_that_names_no_tangent_is_refused(tangent):
+    with pytest.raises(DeclarationError, match="names no tangent of an input") as raised:
+        emitted(changed(lambda content: content["derivatives"][0].update(result=tangent)))
+    assert "Write one of: self_t; or `zeros_like(result)`" in raised.value.remedy
+    assert raised.value.line == 16
+    emitted(
+        changed(
+            lambda content: content["derivatives"][0].update(result="self_t if self_p.ndim else zeros_like(result)")
+        )
+    )
+
+
+OF_HELPERS = """\
+namespace: of_helpers
+kernels: of_helpers_kernels
+helpers: of_helpers_helpers
+native_functions:
+- func: total(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
+  kernel: total
+derivatives:
+- name: total(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor
+  self: expand_reduced(grad, self.shape, dim, keepdim)
+  result: auto_linear
+"""
+SUM = "import numpy as np\ndef total(x, dim=None, keepdim=False): return np.sum(x, dim, keepdims=keepdim)\n"
+
+
+@pytest.fixture
+def of_helpers(tmp_path, monkeypatch):
+    """A function (text, source of its helpers) -> the loaded operators; every text has modules of its own."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def loaded(text, helpers="", number=iter(range(100))):  # noqa: B008 - one for all calls of a test
+        name = f"of_helpers_{tmp_path.name.rstrip('_0')}_{next(number)}"
+        (tmp_path / f"{name}_kernels.py").write_text(SUM)
+        (tmp_path / f"{name}_helpers.py").write_text(helpers)
+        return pb.ops.load(text.replace("of_helpers", name))
+
+    return loaded
+
+
+def test_a_file_may_call_pullbacks_helpers(of_helpers):
+    x = pb.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    total = of_helpers(OF_HELPERS).total
+    assert pb.autograd.gradcheck(lambda x: total(x, 1), x, check_forward_ad=True)
+    assert pb.autograd.gradgradcheck(lambda x: total(x, 0, True) ** 2, x)
+
+
+def test_a_helper_of_the_files_own_is_called_before_pullbacks(of_helpers):
+    helpers = "def expand_reduced(grad, shape, dim, keepdim, *, ops):\n    return 7 * ops.expand(grad, shape)\n"
+    x = pb.ones(2, requires_grad=True)
+    of_helpers(OF_HELPERS, helpers).total(x).backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+
+
+def test_an_operator_of_the_files_is_called_before_a_helper_of_pullbacks(of_helpers):
+    text = OF_HELPERS.replace("total(Tensor self", "scaled(Tensor self")
+    text = text.replace("self.shape, dim, keepdim)", "self.shape, dim, keepdim) * scaled(self)")
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    of_helpers(text).scaled(x).backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_an_argument_may_have_the_name_of_a_helper_of_pullbacks_that_is_not_called(of_helpers):
+    assert of_helpers(OF_HELPERS.replace("bool keepdim", "bool scaled").replace("keepdim)\n", "scaled)\n"))
+    with pytest.raises(DeclarationError, match=r"'expand_reduced' means something else in generated code\. Rename it"):
+        of_helpers(OF_HELPERS.replace("bool keepdim", "bool expand_reduced").replace("keepdim)\n", "False)\n"))
 
 
 def test_the_namespace_is_the_files_name_where_it_has_none(tmp_path):

@@ -6,7 +6,8 @@ import pytest
 import pullback as pb
 from pullback.core.misuse import declared
 from pullback.dispatch.operator import OPERATORS
-from pullback.dispatch.pipeline import dispatch, may_be_none
+from pullback.dispatch.pipeline import dispatch
+from pullback.dispatch.steps import may_be_none
 
 X = np.array([3.0, 1.0, 2.0])
 

@@ -116,7 +116,7 @@ def test_a_traceback_shows_the_generated_line():
     with pytest.raises(ArithmeticError) as raised:
         ops.cubed(leaf(1, 2, 3, 4)).sum().backward()
     shown = "".join(traceback.format_exception(raised.value))
-    assert 'File "<operators of <text>>"' in shown
+    assert 'File "<operators loading of <text>>"' in shown
     assert "return (grad * threefold(self_, ops=ops),)" in shown
 
 

@@ -139,6 +139,26 @@ TANGENTS = {
 UNDERIVED = {}
 
 
+FORMULAS = {
+    "langevin": {
+        "self": ("paramagnet.yaml:33", "grad * langevin(self, order + 1)"),
+        "result": ("paramagnet.yaml:34", "auto_element_wise"),
+    },
+    "inverse_langevin": {
+        "self": ("paramagnet.yaml:38", "grad / langevin(result, 1)"),
+        "result": ("paramagnet.yaml:39", "auto_element_wise"),
+    },
+    "brillouin": {
+        "self": ("paramagnet.yaml:42", "grad * brillouin_slope(self, spin)"),
+        "spin": ("paramagnet.yaml:43", "grad * brillouin_spin_slope(self, spin)"),
+        "result": (
+            "paramagnet.yaml:44",
+            "self_t * brillouin_slope(self_p, spin_p) + spin_t * brillouin_spin_slope(self_p, spin_p)",
+        ),
+    },
+}
+
+
 PUBLIC = enter(
     OPERATORS,
     CHOICES,

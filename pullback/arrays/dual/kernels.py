@@ -17,6 +17,7 @@ from pullback.arrays.dual.errors import MixedCotangentsError, no_forward_derivat
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, relate, still, written
 from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.core import slots
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import NUMBERS, OperatorTable, table_of
 from pullback.core.tensor import Tensor, ndarray
@@ -162,6 +163,9 @@ def _tangents(
         if masks is None:
             return _push(rule, primals, tangents, outputs, ops)
         return pushed(rule, primals, tangents, masks, outputs, partial(_push, rule), ops)
+    except Exception as error:
+        slots.formula_failed(error)
+        raise
     finally:
         restore(before)
 

@@ -12,8 +12,8 @@ from pullback.core.array_type import array_type, table_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.mixed import on_wrapped
-from pullback.dispatch.mutation import write_array
 from pullback.dispatch.outer_levels import constant_part
+from pullback.dispatch.targets import write_array
 
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul",

@@ -217,14 +217,14 @@ def max_dim(self, dim, keepdim=False):
     """(largest elements along dim, where they are)."""
     ordered_only("max", self)
     _not_empty("max", self, dim)
-    return np.maximum.reduce(self, axis=dim, keepdims=keepdim), np.argmax(self, axis=dim, keepdims=keepdim)
+    return np.maximum.reduce(self, axis=dim, keepdims=keepdim), self.argmax(axis=dim, keepdims=keepdim)
 
 
 def min_dim(self, dim, keepdim=False):
     """(smallest elements along dim, where they are)."""
     ordered_only("min", self)
     _not_empty("min", self, dim)
-    return np.minimum.reduce(self, axis=dim, keepdims=keepdim), np.argmin(self, axis=dim, keepdims=keepdim)
+    return np.minimum.reduce(self, axis=dim, keepdims=keepdim), self.argmin(axis=dim, keepdims=keepdim)
 
 
 def value_selecting_reduction_backward(grad, dim, indices, shape, keepdim):

@@ -60,9 +60,13 @@ def relu(self):
 
 def where(condition, self, other):
     """self where condition holds, other elsewhere."""
-    dtype = condition.dtype if type(condition) is np.ndarray else np.asarray(condition).dtype
+    if type(condition) is not np.ndarray:
+        condition = np.asarray(condition)
+    dtype = condition.dtype
     if dtype.kind != "b":
         raise ValueError(f"condition must be boolean, but its dtype is {dtype}; write where(condition != 0, ...).")
+    if condition.size <= SMALL:
+        return np.where(condition, self, other)
     if type(other) is int and other == 0 and maskable(condition, self):
         return masked(self, np.negative(condition.view(np.int8)))
     if type(self) is int and self == 0 and maskable(condition, other):

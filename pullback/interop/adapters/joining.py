@@ -124,4 +124,4 @@ def _pad_constant(a, widths, constants, options):
 
 def _no_more(name, options):
     for argument in options:
-        raise refuse(name, argument, "leave it away")
+        raise refuse(name, argument, "omit it")

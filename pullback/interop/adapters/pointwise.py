@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pullback.dispatch.pipeline import is_whole
+from pullback.dispatch.steps import is_whole
 from pullback.interop.operands import array, cast, deliver, floating, frozen, operand, ops, refuse, tensor_of
 from pullback.interop.registry import rule
 
@@ -61,7 +61,7 @@ def heaviside(x1, x2, /):
 def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **others):
     """np.clip."""
     for argument in others:
-        raise refuse("clip", argument, "leave it away")
+        raise refuse("clip", argument, "omit it")
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     low, high = (None if v is None or v is np._NoValue else operand(v) for v in (low, high))
     a = array(a)

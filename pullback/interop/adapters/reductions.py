@@ -72,7 +72,7 @@ def _spread(name, a, axis, dtype, ddof, keepdims, where, mean, correction):
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, name, "unsafe")
     dim = tuple(range(a.ndim)) if axis is None else axis
     if is_empty(dim):
-        raise refuse(name, "axis", "an empty axis has no spread; leave it away")
+        raise refuse(name, "axis", "an empty axis has no spread; omit it")
     return getattr(ops, name)(a, dim, correction=ddof, keepdim=bool(keepdims))
 
 

@@ -35,7 +35,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     owner = ops.expand(ops.reshape(owner, (*shape[: axis + 1], *(1,) * (data.ndim - axis - 1))), shape)
     if not unsafe:
         return reduced(data, reduce, axis, owner, segments, initial, ops)
-    # What no segment owns goes into one more, which is left away.
+    # What no segment owns goes into one more, which is dropped.
     return ops.narrow(reduced(data, reduce, axis, owner, segments + 1, initial, ops), axis, 0, segments)
 
 

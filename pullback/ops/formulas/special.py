@@ -2,6 +2,8 @@
 
 import math
 
+from pullback.ops.constants import one_over_sqrt_2, sqrt_2
+
 __all__ = ["beta_density_slope", "degree", "log1p_argument", "log1p_divisor", "mills_decay"]
 
 
@@ -18,8 +20,8 @@ def log1p_divisor(self, other, *, ops):
 def mills_decay(x, mills, *, ops):
     """x + mills, the rate at which the inverse Mills ratio falls; by integrals of erfc where that cancels."""
     positive = ops.gt(x, 0)
-    z = ops.where(positive, 0.0, x) * -0.7071067811865476
-    below = 1.4142135623730951 * ops.scaled_repeated_erfc(z, 1) / ops.special_erfcx(z)
+    z = ops.where(positive, 0.0, x) * -one_over_sqrt_2
+    below = sqrt_2 * ops.scaled_repeated_erfc(z, 1) / ops.special_erfcx(z)
     return ops.where(positive, ops.where(ops.isinf(x), 0, x) + mills, below)
 
 

@@ -946,7 +946,7 @@ OPERATORS = [
     composite("embedding", composite_nn.embedding, like_embedding, forms="function", home="nn.functional"),
     composite("layer_norm", composite_nn.layer_norm, like_layer_norm, forms="function", home="nn.functional"),
     primitive("_layer_norm", kernels._layer_norm, LayerNormBackward0, None, like__layer_norm,
-        outputs=('output', 'mean', 'inverse'), tensors=((0, "input"), (1, "weight"), (2, "bias")), tags="rows",
+        outputs=('output', 'mean', 'inverse'), tensors=((0, "input"), (1, "weight"), (2, "bias")),
         optional="weight bias", forms="function", internal=True),
     composite("_layer_norm_backward", composite_nn._layer_norm_backward, like__layer_norm_backward, forms="function",
         internal=True),

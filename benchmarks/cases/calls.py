@@ -1,0 +1,96 @@
+"""Single operators on 3x3 arrays: what a call costs above NumPy's, and with a tangent (forward mode)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.case import Case, Goal, Run, Table
+from benchmarks.contenders import Build, both
+
+Call = Callable[..., Any]  # of (library, x, y), with a mask where x > 0 behind them
+DUAL_GOAL = 7e-6
+REPEATS = 100  # in a level of forward mode, so that entering it does not count
+
+CALLS: dict[str, tuple[Call, Call, float]] = {  # name: (on tensors, on ndarrays, seconds above NumPy)
+    "max": (lambda lib, x, y, m: lib.max(x, 0), lambda x, y, m: (x.max(0), x.argmax(0)), 2.0e-6),
+    "add-alpha": (lambda lib, x, y, m: lib.add(x, y, alpha=2), lambda x, y, m: np.add(x, 2 * y), 1.0e-6),
+    "stack": (lambda lib, x, y, m: lib.stack([x, y]), lambda x, y, m: np.stack([x, y]), 1.5e-6),
+    "split": (lambda lib, x, y, m: lib.split(x, 1), lambda x, y, m: np.split(x, 3), 2.0e-6),
+    "where": (lambda lib, x, y, m: lib.where(m, x, y), lambda x, y, m: np.where(m, x, y), 0.8e-6),
+    "first-row": (lambda lib, x, y, m: x[0], lambda x, y, m: x[0], 0.7e-6),
+}
+DUALS: dict[str, Call] = {
+    "sin": lambda lib, x, y: lib.sin(x),
+    "exp": lambda lib, x, y: lib.exp(x),
+    "add": lambda lib, x, y: x + y,
+    "mul": lambda lib, x, y: x * y,
+    "matmul": lambda lib, x, y: x @ y,
+    "sum": lambda lib, x, y: lib.sum(x, 0),
+    "first-row": lambda lib, x, y: x[0],
+    "max": lambda lib, x, y: lib.max(x, 0)[0],
+}
+
+
+def numbers() -> tuple[np.ndarray, np.ndarray]:
+    """Two matrices."""
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((3, 3)), rng.uniform(0.5, 2.0, (3, 3))
+
+
+def on_tensors(lib: Any, call: Call, recording: bool) -> Run:
+    """One call."""
+    x, y = map(lib.from_numpy, numbers())
+    return partial(call, lib, x.requires_grad_(recording), y, x.detach() > 0)
+
+
+def on_arrays(_: Any, *, call: Call) -> Run:
+    """NumPy's way to the same."""
+    x, y = numbers()
+    return partial(call, x, y, x > 0)
+
+
+def on_duals(lib: Any, call: Call) -> Run:
+    """Calls on duals: PyTorch is 50 times as slow where one operand has no tangent, which would say nothing."""
+    forward_ad = lib.autograd.forward_ad
+    x, y = map(lib.from_numpy, numbers())
+
+    def run() -> Any:
+        with forward_ad.dual_level():
+            duals = forward_ad.make_dual(x, y), forward_ad.make_dual(y, x)
+            for _ in range(REPEATS):
+                out = call(lib, *duals)
+            return tuple(forward_ad.unpack_dual(out))
+
+    return run
+
+
+def call_case(name: str, recording: bool) -> Case:
+    """One operator of `CALLS`."""
+    on_tensor, on_array, most = CALLS[name]
+    build: Build = both(on_tensors, on_tensor, recording) | {"numpy": partial(on_arrays, call=on_array)}
+    suffix = "-recorded" if recording else ""
+    goals = [Goal(None if recording else most, of="numpy", above=True)]
+    return Case(f"call-{name}{suffix}", f"{name} of 3x3 arrays", build, goals=goals)
+
+
+TABLES = [
+    Table(
+        name="calls",
+        title="operators on 3x3 arrays, time above that of NumPy's lines for the same; goals where nothing is recorded",
+        rows=[[call_case(name, recording) for recording in (False, True) for name in CALLS]],
+    ),
+    Table(
+        name="duals",
+        title="operators on 3x3 arrays with tangents (forward mode), per operator",
+        rows=[
+            [
+                Case(f"dual-{name}", f"{name} of duals", both(on_duals, call), REPEATS, [Goal(DUAL_GOAL, of=None)])
+                for name, call in DUALS.items()
+            ]
+        ],
+    ),
+]

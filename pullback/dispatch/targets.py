@@ -1,0 +1,205 @@
+"""What an operator writes into: whether that is allowed, what was there before, and the write itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.core import modes
+from pullback.core.array_type import array_type, carries_derivative, has_table, memory_of, read, type_of
+from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, type_name
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.types import Shape
+from pullback.core.version import counter_of
+from pullback.dispatch.operator import Operator
+from pullback.dispatch.steps import adapt, survey
+from pullback.graph.inplace_rules import check_inplace
+from pullback.graph.node import port
+from pullback.graph.replay import spread_write
+
+
+# -- in place ---------------------------------------------------------------------------------------------------------
+def admit(op: Operator, args: Sequence[Any]) -> tuple[Tensor, int, list[Tensor], bool]:
+    """(target, level, the tensors of the arguments, whether a node is recorded) after all checks."""
+    name, target = op.inplace_name, args[op.tensors[0][0]]
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{name}() writes into argument 'input', which must be a Tensor, got {type_name(target)}.")
+    level, tensors = survey(op, args, name)
+    if target._level != level:
+        raise InplaceError(
+            f"{name} would write a value that is being differentiated (level {level}) into a tensor of level "
+            f"{target._level}, which cannot hold its derivative. Use the out-of-place form."
+        )
+    wanted = any(t._requires_grad and t._level == level for t in tensors)
+    wanted = wanted and target._array.dtype.kind in "fc"  # whole numbers have no derivative
+    records = op.record is not None and wanted and modes.current().records(level)
+    check_inplace(target, name, records)
+    for instrument in modes.current().instruments:
+        instrument.mutating(target, op.name)
+    return target, level, tensors, records
+
+
+def with_room(
+    op: Operator, args: Sequence[Any], target: Tensor, level: int, tensors: Sequence[Tensor]
+) -> Sequence[Any]:
+    """The arguments, with a target that can hold what the array types among them compute."""
+    kind = type_of([x._array for x in tensors if x._level == level])
+    return adapt(op, args, level, tensors) if kind.make_room(op.inplace_name, target, args, level) else args
+
+
+def values_before(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any]:
+    """The arguments as the node saves them: the target, and what shares its memory, with the values they had before."""
+    given = list(args)
+    before = None
+    counter = counter_of(target)
+    for place, (position, _) in enumerate(op.tensors):
+        x = args[position]
+        if x is target:
+            if before is None:
+                others = op.tensors[1:]
+                before = _as_it_was(target, copy=op.saves_self or any(args[p] is target for p, _ in others))
+            given[position] = before
+        elif place and isinstance(x, Tensor) and x._counter is counter:
+            given[position] = _as_it_was(x, copy=True)
+        else:
+            port(x)  # raises for a view that is of no use any more: now, and not when something was written
+    for position, _ in op.lists:
+        for x in args[position]:
+            port(x)
+    return given
+
+
+def _as_it_was(target: Tensor, copy: bool) -> Tensor:
+    """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
+    data = target._array
+    before = wrap(array_type(data).copy(data) if copy else data, target._level)
+    before._fn = port(target)
+    before._requires_grad = before._fn is not None
+    return before
+
+
+def write_result(op: Operator, target: Tensor, result: Any) -> None:
+    """Write what `op` has computed into the array of `target`."""
+    data = target._array
+    if not isinstance(data, ndarray):
+        if np.shape(result) != data.shape:
+            raise shape_error(op.inplace_name, data, np.shape(result))
+        replace(target, array_type(data).assign(op.inplace_name, data, result))
+        return
+    write_array(op.inplace_name, data, result)
+
+
+def replace(target: Tensor, now: Any) -> None:
+    """Let `target` be around its array after a write: another one, where the type has no memory (a tracer)."""
+    if now is not target._array:
+        target._array = now
+        spread_write(target)
+
+
+def write_array(name: str, data: ndarray, result: Any) -> None:
+    """Write what the in-place operator of that name has computed into an ndarray."""
+    if has_table(type(result)):
+        result = array_type(result).values(result)  # into whole numbers, which have no derivative
+    if isinstance(result, Tensor):
+        raise InplaceError(
+            f"{name} would write a value that an outer transform is differentiating into an array, which cannot hold "
+            "its derivative. Use the out-of-place form."
+        )
+    if has_table(type(result)):
+        result = read(result, f"{name}, which writes into an ndarray,")
+    check_writeable(name, data)
+    if np.shape(result) != data.shape:
+        raise shape_error(name, data, np.shape(result))
+    dtype = np.asarray(result).dtype
+    if not np.can_cast(dtype, data.dtype, casting="same_kind"):
+        raise dtype_error(name, dtype, data.dtype)
+    np.copyto(data, result, casting="same_kind")
+
+
+def check_writeable(name: str, data: ndarray) -> None:
+    """Refuse to write into a read-only array."""
+    if not data.flags.writeable:
+        raise InplaceError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location: "
+            f"{name} cannot write into a read-only array, such as expand() gives, where one place in memory stands for "
+            "many elements: call clone() first, as in x.expand(...).clone(), and take slices of that."
+        )
+
+
+def shape_error(name: str, data: Any, shape: Shape) -> OperatorError:
+    """The error for a result whose shape is not that of the target."""
+    return OperatorError(
+        f"{name}: output with shape {tuple(data.shape)} doesn't match the broadcast shape {tuple(shape)}; an "
+        "in-place operator cannot change the shape."
+    )
+
+
+def dtype_error(name: str, dtype: Any, held: Any) -> DtypeError:
+    """The error for a result that the dtype of the target cannot hold."""
+    return DtypeError(
+        f"{name}: result type {dtype} can't be cast to the desired output type {held}, the tensor's dtype; use the "
+        "out-of-place form."
+    )
+
+
+# -- out= --------------------------------------------------------------------------------------------------------------
+def out_targets(name: str, out: Any) -> Sequence[Any]:
+    """The Tensors given as `out`."""
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    for target in targets:
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{name}(out=...) must be a Tensor, got {type_name(target)}.")
+    return targets
+
+
+def refuse_graph(name: str, from_graph: bool, targets: Sequence[Tensor]) -> None:
+    """Refuse a write that would have to be recorded."""
+    if modes.current().records(0) and (from_graph or any(map(_in_graph, targets))):
+        raise GradientError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad. Omit out=, or call it under no_grad()."
+        )
+
+
+def _in_graph(target: Tensor) -> bool:
+    """Whether a change of the target would have to be recorded."""
+    return target._requires_grad or (target._base is not None and target._base._requires_grad)
+
+
+def refuse_tangents(name: str, arrays: Sequence[Any]) -> None:
+    """Refuse arguments whose tangent would be lost."""
+    if any(map(carries_derivative, arrays)):
+        raise GradientError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
+            f"{name}(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
+            "arguments has a tangent. Omit out=, or write t.detach()."
+        )
+
+
+def check_out(name: str, targets: Sequence[Tensor], results: Sequence[Any], out: Any) -> None:
+    """Refuse, before anything is written, what cannot hold the results: in number, shape, dtype or memory."""
+    if len(targets) != len(results):
+        given = f"a tuple of {len(out)} Tensors" if isinstance(out, (tuple, list)) else "one Tensor"
+        wanted = f"a tuple of {len(results)} Tensors" if len(results) > 1 else "one Tensor"
+        raise TypeError(f"{name}(out=...) must be {wanted}, got {given}.")
+    for target, result in zip(targets, results, strict=True):
+        memory = memory_of(target)
+        strides = () if memory is None else memory.strides
+        if target.size and any(step == 0 and n > 1 for step, n in zip(strides, target.shape, strict=False)):
+            raise OperatorError(
+                f"{name}(out=...): several elements of out (shape {tuple(target.shape)}) share one place in memory; "
+                "give a clone() of it."
+            )
+        shape, dtype = np.shape(result), getattr(result, "dtype", None) or np.asarray(result).dtype
+        if shape != target.shape:
+            raise OperatorError(
+                f"{name}(out=...): the result has shape {tuple(shape)}, but out has {tuple(target.shape)}, and the "
+                f"memory of an array has a fixed size; give out=pullback.empty({tuple(shape)})."
+            )
+        if not np.can_cast(dtype, target.dtype, casting="same_kind"):
+            raise OperatorError(
+                f"{name}(out=...): result type {dtype} can't be cast to the dtype {target.dtype} of out; give out a "
+                f"dtype that can hold it, such as {dtype}."
+            )

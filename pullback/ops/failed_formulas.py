@@ -1,0 +1,198 @@
+"""What is told of a formula that fails when it runs: the operator, file and line of the declaration, the names' shapes.
+
+Nothing is kept for it while formulas succeed. The traceback of the error has the frame in which the formula ran, with
+what its names stood for; which formula it was shows in the line that failed. Our own declarations are then read as
+text, and a third party's module has a table of its formulas.
+"""
+
+import ast
+import functools
+import inspect
+import linecache
+import re
+import textwrap
+import tokenize
+from pathlib import Path
+
+from pullback.core.misuse import IN_FORMULA, described, raises_itself
+from pullback.dispatch.operator import OPERATORS
+from pullback.graph.node import Node
+
+_DECLARATIONS = Path(__file__).with_name("derivatives.yaml")
+_AUTOMATIC = ("auto_element_wise", "auto_linear")
+_NO_FORMULA = ("non_differentiable", "not_implemented")
+# Helpers that refuse what has no derivative, and say so: an answer to the user, not a failure.
+_ANSWERING = ("pullback.ops.formulas", "pullback.graph.undifferentiable")
+_RENAMED = frozenset(
+    {"node", "ops", "out", "result", "self", "unpack"}
+)  # locals of generated code have `self_` for these
+
+
+def tell(error):
+    """Add a note to an error that came out of a formula; once, however many frames it comes through."""
+    steps = []
+    step = error.__traceback__
+    while step is not None:
+        steps.append(step)
+        step = step.tb_next
+    module = steps[-1].tb_frame.f_globals.get("__name__", "")
+    if module.startswith(_ANSWERING) and raises_itself(steps[-1]) and not isinstance(error, AssertionError):
+        return
+    text = next((text for step in reversed(steps) if (text := _told(step)) is not None), None)
+    if text is not None and text not in getattr(error, "__notes__", ()):
+        error.add_note(text)
+
+
+def _told(step):
+    """The note, if a formula was running in this step of a traceback; innermost first, only one is looked for."""
+    frame = step.tb_frame
+    if frame.f_code.co_name == "apply":
+        node = frame.f_locals.get("self")
+        op = next((op for op in OPERATORS.values() if op.node is type(node)), None) if isinstance(node, Node) else None
+        if op is None or type(node).apply.__code__ is not frame.f_code:
+            return None
+        key, names = _gradient(step, _entry(op, frame)), functools.partial(_in_node, node, frame.f_locals)
+    elif frame.f_code.co_name.endswith("_tangent"):
+        functions = frame.f_globals.get("TANGENTS", {})
+        name = next((name for name, f in functions.items() if f.__code__ is frame.f_code), None)
+        op = OPERATORS.get(name)
+        if op is None:
+            return None
+        key, names = _output(step, op, _entry(op, frame)), functools.partial(_in_tangent, frame.f_locals)
+    else:
+        return None
+    return None if key is None else _text(op, key, _entry(op, frame), names, frame)
+
+
+def _text(op, key, entry, names, frame):
+    place, formula = entry[key]
+    shown, words = f"`{formula}`", _words(formula)
+    if formula in _AUTOMATIC:
+        words = [name.removesuffix("_p") for name in frame.f_code.co_varnames[: frame.f_code.co_argcount]]
+        if formula == "auto_element_wise":
+            shown = f"`{entry[_only_gradient(entry)][1]}`, by auto_element_wise, in which grad is the tangent"
+    values = [(word, names(word)) for word in words]
+    given = ", ".join(f"{word}: {_described(value[0])}" for word, value in values if value)
+    what = "tangent of" if names.func is _in_tangent else "gradient of"
+    return f"{IN_FORMULA}{op.shown} for the {what} {key!r} ({place}): {shown}{given and f', with {given}'}"
+
+
+def _words(formula):
+    """The names in a formula, in the order in which they stand there."""
+    if formula in _AUTOMATIC:
+        return []
+    found = [n for n in ast.walk(ast.parse(formula, mode="eval")) if isinstance(n, ast.Name)]
+    return list(dict.fromkeys(n.id for n in sorted(found, key=lambda n: n.col_offset)))
+
+
+def _described(value):
+    try:
+        return described(value)
+    except Exception:  # noqa: BLE001 - the repr of an object of the user's, which is not what failed here
+        return type(value).__name__
+
+
+# -- where a name's value is, as a tuple of one; () for that of a function or a constant -----------------------------
+def _in_node(node, variables, name):
+    local = f"{name}_" if name in _RENAMED else name
+    if local in variables:
+        return (variables[local],)
+    if hasattr(node, f"arg_{name}"):
+        return (getattr(node, f"arg_{name}"),)
+    slots = {how: f"{name}_{how}" for how in ("shape", "ndim", "dtype", "size")}
+    kept = {how: getattr(node, slot) for how, slot in slots.items() if hasattr(node, slot)}
+    return (_Kept(kept),) if kept else ()
+
+
+class _Kept:
+    """The attributes that a node kept of a tensor."""
+
+    def __init__(self, attributes):
+        self.attributes = attributes
+
+    def __repr__(self):
+        return " and ".join(f"{how} {value}" for how, value in self.attributes.items())
+
+
+def _in_tangent(variables, name):
+    found = next((n for n in (name, f"{name}_p") if n in variables and n != "ops"), None)
+    return () if found is None else (variables[found],)
+
+
+# -- which formula of an entry a step was in -------------------------------------------------------------------------
+def _statement(step):
+    """The assignment or return that a step stopped at, as syntax; None without source."""
+    code = step.tb_frame.f_code
+    lines = linecache.getlines(code.co_filename, step.tb_frame.f_globals)[code.co_firstlineno - 1 :]
+    if not lines:
+        return None
+    try:
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
+    except (SyntaxError, tokenize.TokenError):  # the file is no longer what was imported
+        return None
+    line = step.tb_lineno - code.co_firstlineno + 1
+    statements = [s for s in ast.walk(tree) if isinstance(s, (ast.Assign, ast.Return))]
+    return next((s for s in statements if s.lineno <= line <= s.end_lineno), None)
+
+
+def _gradient(step, entry):
+    """The key of the gradient that a node was computing; None if that was not what failed."""
+    statement = _statement(step)
+    if isinstance(statement, ast.Return):
+        return _only_gradient(entry)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    names = [n.id for n in getattr(target, "elts", [target]) if isinstance(n, ast.Name)]
+    inputs = [name.removeprefix("grad_of_") for name in names if name.startswith("grad_of_")]
+    return next((key for key in entry if inputs and inputs[0] in map(str.strip, key.split(","))), None)
+
+
+def _only_gradient(entry):
+    """The key of the first gradient that has a formula: what a node of one formula returns."""
+    return next((key for key, (_, formula) in entry.items() if formula not in _NO_FORMULA), None)
+
+
+def _output(step, op, entry):
+    """The key of the tangent that was computed."""
+    statement = _statement(step)
+    if not isinstance(statement, ast.Return) or not isinstance(statement.value, ast.Tuple):
+        return None
+    outputs = op.multi._fields if op.multi is not None else ()
+    flags = getattr(op.node, "differentiable_outputs", ()) or (True,) * len(outputs)
+    moving = [i for i, moves in enumerate(flags) if moves] or [0]
+    number = 0
+    if len(moving) > 1:
+        line, _, column, _ = list(step.tb_frame.f_code.co_positions())[step.tb_lasti // 2]
+        at = (line - step.tb_frame.f_code.co_firstlineno + 1, column)
+        parts = statement.value.elts
+        number = max(i for i, part in enumerate(parts) if i == 0 or (part.lineno, part.col_offset) <= at)
+    place = moving[number]
+    keys = [*(outputs[place : place + 1]), f"result{place}", "result"]
+    return next((key for key in keys if key in entry), None)
+
+
+# -- what stands in the declarations ---------------------------------------------------------------------------------
+def _entry(op, frame):
+    """The formulas of an operator: place ("file:line") and text by key, those of gradients first."""
+    of_module = frame.f_globals.get("FORMULAS")  # a third party's
+    return own_formulas().get(op.name, {}) if of_module is None else of_module[op.name.partition(".")[2]]
+
+
+@functools.cache
+def own_formulas():
+    """The entries of derivatives.yaml by the operators' names."""
+    found, written = {}, []
+    for number, line in enumerate(_DECLARATIONS.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("- name: "):
+            entry = found[line.removeprefix("- name: ").partition("(")[0]] = {}
+        elif key := re.match(r"  (\w[\w, ]*): ", line):
+            written = [line[key.end() :]]
+            if key[1] not in ("node", "output_differentiability"):
+                entry[key[1]] = (f"{_DECLARATIONS}:{number}", written)
+        elif line.startswith("    "):
+            written.append(line.strip())
+    return {name: {key: (place, _joined(text)) for key, (place, text) in e.items()} for name, e in found.items()}
+
+
+def _joined(written):
+    text = re.sub(r"^>-? ", "", " ".join(written)).partition(" #")[0].strip()
+    return text[1:-1] if text[:1] == text[-1:] == '"' else text
