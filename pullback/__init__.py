@@ -17,7 +17,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
     masked      reductions and scans of the elements that a mask names
     random      the default generator: seeding, saving its state
     ops         ops.load: operators of your own, from your YAML
-    utils       utils.checkpoint: memory for compute
+    utils       utils.checkpoint: memory for compute; utils.pytree: trees of arrays
     viz         pictures of the graph
     testing     OpInfo, check_operator, make_tensor, assert_close
     extend      everything that other packages may build on, in one place
@@ -28,6 +28,7 @@ from importlib import import_module as _import_module
 
 import numpy as np
 
+from pullback.arrays.numpy.freed_memory import keep_freed_memory
 from pullback.core import printing
 from pullback.core.absent import absent as _absent
 from pullback.core.absent import announce as _announce_absent
@@ -97,7 +98,7 @@ __all__ = [  # noqa: RUF022 - by kind
     "can_cast", "device", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-    "default_generator", "get_rng_state", "manual_seed", "set_rng_state",
+    "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
     "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "random", "signal", "special",
     "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "float", "half", "complex128", "complex64", "cdouble", "cfloat",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.autograd import node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
+from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
@@ -25,7 +27,7 @@ from pullback.core.array_type import table_for_graph
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
-from pullback.ops.formulas.spectra_in_use import in_use, put_aside, take_up
+from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
 # Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
@@ -76,6 +78,8 @@ def execute(
             PARTIAL.set(partial)
         if in_use or noted is not None:
             take_up(noted)
+    if perf_counter() >= looks.due:
+        looks.look(awaited)
     return run.captured
 
 

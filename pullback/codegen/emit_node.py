@@ -13,6 +13,13 @@ from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring, tuple_of
 from pullback.codegen.signature import Arg
 
+# x * x has one gradient twice. Not None: another thread may release the node.
+_SAME_FACTORS = (
+    "if grad_of_self is not None and self.saved_self is self.saved_other is not None:",
+    "    grad_of_other = grad_of_self",
+    "else:",
+)
+
 
 class NodeEmitter:
     """Writes the class of one derivative's node.
@@ -90,9 +97,23 @@ class NodeEmitter:
                 if name not in shared and layout.users(name) == [formula]
             ]
             body.append(self._assign(formula))
+            if formula is layout.formulas[-1] and self._is_symmetric():
+                body = [*_SAME_FACTORS, *(f"    {line}" for line in body)]
             lines.append(f"if {' or '.join(layout.needed(arg) for arg in args)}:")
             lines += [f"    {line}" for line in body]
         return [*lines, self._return()]
+
+    def _is_symmetric(self) -> bool:
+        """Whether `self` and `other`, kept for each other, have the same formula, each with the other's name."""
+        if saving_pattern(self.layout) != "SavesForEachOther":
+            return False
+        first, second = (f.formula for f in self.layout.formulas)
+        assert isinstance(first, Formula)
+        assert isinstance(second, Formula)
+        exchanged = {"self": "other", "other": "self"}
+        return first.render(lambda name, how: exchanged.get(name) if how == "value" else None) == second.render(
+            lambda *_: None
+        )
 
     def _gradients(self) -> list[str]:
         """Of several outputs: their gradients, zeros where undefined (None with that tag), by the names of formulas."""

@@ -330,6 +330,12 @@ def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:
     check(examine, wrong)
 
 
+def is_writable_apart(data: Any, other: Any) -> bool:
+    """Whether `data` may be written into, and `other` does not see it."""
+    memory = memory_of(data)
+    return memory is None or (bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other)))
+
+
 def attribute(x: Any, name: str) -> Any:
     """The shape, ndim, dtype or size of an argument that may be a number."""
     return getattr(x if type(x) in ARRAY_TYPES and type(x) not in NUMBERS else np.asarray(x), name)

@@ -18,6 +18,8 @@ def _index_of(edge: Edge, node: Node) -> int | str:
 def sum_to_shape(g: Gradient, shape: Shape, node: Node, edge: Edge, ops: Any) -> Gradient:
     """The transpose of broadcasting `shape` to `g.shape`: sums over what was repeated."""
     lead = g.ndim - len(shape)
+    if lead > 0 and g.shape[lead:] == shape:  # a bias, say
+        return ops.sum(g, 0 if lead == 1 else tuple(range(lead)))
     if lead < 0 or any(
         have not in (want, want if want != 1 else have) for have, want in zip(g.shape[lead:], shape, strict=True)
     ):

@@ -3,9 +3,9 @@
 import sys as _sys
 from functools import cache
 
-from pullback.arrays import numpy as kernels
-from pullback.arrays.numpy.in_formulas import IN_FORMULAS
-from pullback.arrays.numpy.updates import WRITE_OUT
+from pullback.arrays.numpy import KERNELS
+from pullback.arrays.numpy.fast.updates import WRITE_OUT
+from pullback.arrays.numpy.formula_kernels import IN_FORMULAS
 from pullback.core import slots
 from pullback.core.absent import absent as _absent
 from pullback.core.array_type import NUMPY
@@ -13,7 +13,7 @@ from pullback.ops import late
 from pullback.ops.tables import PUBLIC as _HOMES
 
 NUMPY.write_out = WRITE_OUT
-NUMPY.kernels.update({name: getattr(kernels, name) for name in kernels.__all__})
+NUMPY.kernels.update(KERNELS)
 for _area in ("pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation"):
     late.enter_area(_area)
 late.announce()

@@ -5,7 +5,7 @@ import numpy as np
 from pullback.core.array_type import innermost, numbers_of
 from pullback.core.errors import ReadError, with_article
 from pullback.core.tensor import Tensor
-from pullback.ops.formulas.indexing import is_basic_index
+from pullback.ops.formulas.indexing.by_index import is_basic_index
 
 _READY = frozenset([int, slice, type(None), type(Ellipsis)])
 

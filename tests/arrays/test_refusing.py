@@ -11,9 +11,9 @@ import pytest
 import pullback as pb
 from pullback.core.errors import LinAlgError, ReadError, UnsupportedError
 from pullback.core.tensor import Tensor, wrap
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import flat_tensors, function_of, seeded, to_tensors, twins
 from tests.arrays.refusing import Refusing, RefusingType, hidden, shown
+from tests.opinfo.records import OPINFOS
 
 # What looks at numbers by its nature, and refuses to where there are none.
 READERS = {

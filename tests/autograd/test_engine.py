@@ -1,11 +1,14 @@
 """The engine: order, depth, nesting, exceptions, undefined gradients, and the shapes it makes fit."""
 
+import math
 import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from pullback.core.dispatch import NUMPY
+from pullback.core.saved import unpack_raw
 
 import pullback as pb
 
@@ -148,6 +151,29 @@ def test_gradients_of_broadcast_arguments_are_summed(a, b):
     assert y.grad.shape == b
     assert np.allclose(x.grad.numpy(), 2 * times / max(x.numel(), 1) if x.numel() else 0)
     assert np.allclose(y.grad.numpy(), times / y.numel() if y.numel() else 0)
+
+
+def test_a_square_has_one_gradient_twice():
+    x, y = (pb.tensor([1.0, -2.0, math.inf], requires_grad=True) for _ in range(2))
+    first, second = (x * x).grad_fn.apply(NUMPY, np.ones(3), unpack_raw)
+    assert first is second  # one product
+    first, second = (x * y).grad_fn.apply(NUMPY, np.ones(3), unpack_raw)
+    assert first is not second
+
+
+def test_gradients_of_a_square_are_doubled_at_every_order():
+    x = pb.tensor([1.0 + 2j, -3j], requires_grad=True)
+    (grad,) = pb.autograd.grad((x * x).real.sum(), x, create_graph=True)
+    assert grad.tolist() == [2 - 4j, 6j]
+    (second,) = pb.autograd.grad(grad.real.sum(), x)
+    assert second.tolist() == [2, 2]
+    masked = pb.tensor([0.0, 2.0], requires_grad=True)
+    pb.where(masked > 0, pb.sqrt(masked) * pb.sqrt(masked), 0.0).sum().backward()
+    assert masked.grad.tolist() == pytest.approx([0, 1])
+    z = masked * masked
+    z.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        z.sum().backward()
 
 
 def test_a_custom_gradient_is_summed_to_the_shape_of_its_input():

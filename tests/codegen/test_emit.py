@@ -128,8 +128,11 @@ def test_each_input_is_saved_only_for_the_gradient_that_needs_it():
                     other = unpack(self.saved_other, self.version_other, self)
                     grad_of_self = grad * other
                 if self._next1 is not None:
-                    self_ = unpack(self.saved_self, self.version_self, self)
-                    grad_of_other = grad * self_
+                    if grad_of_self is not None and self.saved_self is self.saved_other is not None:
+                        grad_of_other = grad_of_self
+                    else:
+                        self_ = unpack(self.saved_self, self.version_self, self)
+                        grad_of_other = grad * self_
                 return (grad_of_self, grad_of_other)
         """
     )
@@ -137,6 +140,12 @@ def test_each_input_is_saved_only_for_the_gradient_that_needs_it():
     node = pb.ops.load(text).product(x, y).grad_fn
     assert node.saved_other is y
     assert not hasattr(node, "saved_self")
+
+
+def test_only_formulas_that_mirror_each_other_share_a_gradient():
+    for formulas in ("self: grad * other\nother: -grad * self", "self: grad * other\nother: grad * self * other"):
+        text = declared("product(Tensor self, Tensor other) -> Tensor", formulas, "kernel: product")
+        assert "grad_of_other = grad_of_self\n" not in definition("ProductBackward0", text)
 
 
 def test_a_shape_is_saved_instead_of_the_tensor():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import basic_indices, integer_array_indices
 
 import pullback as pb
-from pullback.arrays.numpy import indexing
+from pullback.arrays.numpy.indexing import subscripts
 
 SHAPE = (3, 4, 2)
 X = np.arange(24.0).reshape(SHAPE)
@@ -56,11 +56,11 @@ def test_writing_gives_numpys_result_and_gradients_of_what_is_left(index):
 @given(integer_array_indices(SHAPE) | integer_array_indices(SHAPE[:2]) | MIXED)
 def test_flat_positions_add_up_as_numpy_does(index):
     grad = np.ones(np.shape(X[index]))
-    places = indexing.flat_positions(SHAPE, index)
+    places = subscripts.flat_positions(SHAPE, index)
     assert np.array_equal(places, np.arange(24).reshape(SHAPE)[index])
     expected = np.zeros(SHAPE)
     np.add.at(expected, index, grad)
-    assert np.array_equal(indexing.index_accumulate(grad, SHAPE, index), expected)
+    assert np.array_equal(subscripts.index_accumulate(grad, SHAPE, index), expected)
 
 
 def test_a_position_written_twice_keeps_the_last_value_in_any_memory_order():

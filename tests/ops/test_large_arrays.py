@@ -7,11 +7,12 @@ import pytest
 import scipy.special
 
 import pullback as pb
-from pullback.arrays.numpy.by_blocks import BLOCK, MANY
-from pullback.arrays.numpy.contiguous_sums import LARGE, contiguous_sum
-from pullback.arrays.numpy.flat_places import add_rows, places_along
-from pullback.arrays.numpy.indexing import reduce_at
-from pullback.arrays.numpy.selecting import SMALL, blendable, blended
+from pullback.arrays.numpy.fast.blocks import BLOCK, MANY
+from pullback.arrays.numpy.fast.choices import SMALL, blendable, blended
+from pullback.arrays.numpy.fast.flat_indices import add_rows, places_along
+from pullback.arrays.numpy.fast.sums import LARGE, contiguous_sum
+from pullback.arrays.numpy.indexing.subscripts import reduce_at
+from pullback.arrays.numpy.linalg.products import small_in_order
 
 F = pb.nn.functional
 RNG = np.random.default_rng(0)
@@ -53,6 +54,33 @@ def test_erf_of_a_transposed_matrix():
     np.testing.assert_allclose(pb.erf(pb.from_numpy(x)).numpy(), scipy.special.erf(x), rtol=5e-7)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_and_its_slope_over_several_blocks(approximate, dtype):
+    x = RNG.uniform(-5, 6, BLOCK + 77).astype(dtype)
+    x[: BLOCK // 2] = 3  # so that the first block has nothing delicate, and the last one all of it
+    x[-9:] = math.inf, -math.inf, math.nan, 0, 1e-40, 6e4, -6e4, -30, 39
+    large, leaf = x.astype(float), pb.from_numpy(x).requires_grad_()
+    with np.errstate(all="ignore"):
+        if approximate == "none":
+            cdf, density = scipy.special.ndtr(large), np.exp(-0.5 * large**2) / math.sqrt(2 * math.pi)
+        else:
+            inner = math.sqrt(2 / math.pi) * (large + 0.044715 * large**3)
+            cdf = 1 / (1 + np.exp(-2 * inner))
+            density = 2 * cdf * (1 - cdf) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * large**2)
+        flat = np.abs(large) > 40
+        value = np.where(large < -40, 0, large * cdf)
+        slope = np.where(flat, large > 0, cdf + np.where(flat, 0, large * density))
+        slope[np.isnan(large)] = math.nan
+        y = F.gelu(leaf, approximate=approximate)
+        (grad,) = pb.autograd.grad(y, leaf, pb.from_numpy(np.full_like(x, 2)))
+        expected = value.astype(dtype)
+    assert y.dtype == grad.dtype == dtype
+    unit = float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=8 * unit, atol=unit)
+    np.testing.assert_allclose(grad.numpy(), 2 * slope, rtol=0, atol=100 * unit)
+
+
 # -- sums ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [LARGE, LARGE + 1, LARGE + 127, LARGE + 128, 100_003])
@@ -75,6 +103,44 @@ def test_row_sums_agree_with_numpy(dtype, length, dim):
         assert pb.sum(pb.from_numpy(x), dim, keepdim).shape == got.shape
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [
+        ((20, 100, 10), 1),
+        ((20, 100, 10), (0, 1)),
+        ((20, 100, 10), (-1, 0)),
+        ((200, 10, 10), (2, 1)),
+        ((20, 100, 10), (0, 1, 2)),
+        ((9000, 3), 0),
+        ((2, 8192, 3), -2),
+        ((2, 5000, 2, 4), (1,)),
+        ((40, 5, 9, 11), (0, 2, 3)),
+        ((40, 5, 9, 11), (0, 2)),
+        ((40, 5, 1, 111), (1, 2)),
+    ],
+)
+def test_sums_over_other_dimensions_are_as_exact_as_numpys(shape, dim, dtype):
+    x = RNG.random(shape).astype(dtype)
+    exact = x.astype(np.longdouble).sum(dim, keepdims=True)
+    for keepdim in (False, True):
+        got = contiguous_sum(x, dim, keepdim)
+        assert got.dtype == dtype
+        assert got.shape == x.sum(dim, keepdims=keepdim).shape
+        error, numpys = (np.abs(y.reshape(exact.shape) / exact - 1).max() for y in (got, x.sum(dim)))
+        assert error <= 2 * max(numpys, np.finfo(dtype).eps)
+        assert pb.sum(pb.from_numpy(x), dim, keepdim).shape == got.shape
+
+
+@pytest.mark.parametrize("parts", [[math.inf], [-math.inf], [math.nan], [math.inf, -math.inf]])
+def test_infinities_and_nan_stay_in_their_column(parts):
+    x = np.ones((30, 100, 10), np.float32)
+    x[3, [7, 90][: len(parts)], 4] = parts
+    with np.errstate(invalid="ignore"):
+        for dim in (1, 0, (0, 1), (1, 2)):
+            np.testing.assert_array_equal(contiguous_sum(x, dim), x.sum(dim))
+
+
 @pytest.mark.parametrize("parts", [[math.inf], [-math.inf], [math.nan], [math.inf, -math.inf], [math.inf, math.inf]])
 def test_sums_of_infinities_and_nan(parts):
     x = np.ones((20, 1000), np.float32)
@@ -89,11 +155,12 @@ def test_sums_of_infinities_and_nan(parts):
     [
         (np.ones((200, 200), np.int64), None),
         (np.ones((200, 200), np.float16), 1),
-        (np.ones((200, 200), np.float32), 0),
         (np.ones((200, 200), np.float32).T, 1),
         (np.ones((2, 20_000), np.float32), 1),
         (np.ones((20_000, 1), np.float32), 1),
-        (np.ones((200, 200)), (0, 1)),
+        (np.ones((20_000, 1), np.float32).T, 1),
+        (np.ones((1, 20_000)), 0),
+        (np.ones((2100, 1000)), 0),
     ],
 )
 def test_other_sums_are_left_to_numpy(x, axis):
@@ -104,6 +171,19 @@ def test_other_sums_are_left_to_numpy(x, axis):
 def test_a_wrong_dim_is_still_refused():
     with pytest.raises(IndexError):
         pb.sum(pb.ones(200, 200), 2)
+
+
+# -- products of matrices ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("product", [pb.matmul, pb.bmm])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int64"])
+def test_small_transposed_matrices_in_a_batch(product, dtype):
+    x, y = (RNG.integers(-9, 9, shape).astype(dtype) for shape in ((6, 100, 5), (6, 7, 5)))
+    got = product(pb.from_numpy(x), pb.from_numpy(y).transpose(1, 2)).numpy()
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, np.einsum("bij,bkj->bik", x, y))
+    assert (small_in_order(x, y.swapaxes(1, 2)).base is None) == (dtype[:5] == "float")
+    for tall, small in ((x[:, :9], y.swapaxes(1, 2)), (x, np.ones((1, 2000, 5)).swapaxes(1, 2)), (x, y)):
+        assert small_in_order(tall, small) is small  # few rows, not small, in order
 
 
 # -- gather and scatter_add ----------------------------------------------------------------------------------------
@@ -277,6 +357,27 @@ def test_softmax_agrees_with_scipy_on_both_sides_of_the_shift(top):
             np.testing.assert_allclose(got, scipy.special.log_softmax(sign * x, 1), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize("special", [0.0, 100.0, -200.0, -math.inf, math.nan])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(6, 100), (2, 3, 5, 40), (3, 1, 300), (600,), (600, 1), (2, 3)])
+def test_softmax_in_any_rank_along_any_dim(shape, order, special):
+    x, grad = (np.asarray(RNG.standard_normal(shape), order=order) for _ in range(2))
+    x[(1,) * x.ndim if min(shape) > 1 else -1] = special
+    for dim in range(-1, x.ndim):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            y, logs = scipy.special.softmax(x, dim), scipy.special.log_softmax(x, dim)
+        leaf = pb.from_numpy(x).requires_grad_()
+        for function, expected, slope in (
+            (F.softmax, y, y * (grad - (grad * y).sum(dim, keepdims=True))),
+            (F.log_softmax, logs, grad - y * grad.sum(dim, keepdims=True)),
+        ):
+            with np.errstate(invalid="ignore"):
+                out = function(leaf, dim)
+            np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-12, atol=1e-14)
+            (got,) = pb.autograd.grad(out, leaf, pb.from_numpy(grad))
+            np.testing.assert_allclose(got.numpy(), slope, rtol=1e-12, atol=1e-14)
+
+
 def test_softmax_of_half_precision_is_shifted():
     x = RNG.uniform(-15, 15, (50, 30)).astype(np.float16)
     expected = scipy.special.softmax(x.astype(np.float64), 1)
@@ -325,3 +426,19 @@ def test_distances_of_many_rows_are_differentiated_by_blocks_of_rows(p):
         results += [*slopes, *pb.autograd.grad(second, (a, b, grad)), pb.func.jvp(function, (a, b), tuple(moved))[1]]
     for one, other in zip(found, wanted, strict=True):
         pb.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+# -- what tests/arrays/test_fast.py found ----------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool"])
+def test_sigmoid_of_many_whole_numbers_is_that_of_few(dtype):
+    x = RNG.integers(0, 2, 3000).astype(dtype)
+    many, few = pb.sigmoid(pb.from_numpy(x)), pb.sigmoid(pb.from_numpy(x[:5]))
+    assert many.dtype == few.dtype
+    np.testing.assert_array_equal(many.numpy()[:5], few.numpy())
+
+
+def test_zero_times_infinity_is_added_in_place_too():
+    x, y = pb.ones(5000), pb.full((5000,), math.inf)
+    with np.errstate(invalid="ignore"):
+        assert x.clone().add_(y, alpha=0).isnan().all()
+        assert x.clone().sub_(y, alpha=0.0).isnan().all()

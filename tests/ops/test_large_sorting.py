@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.arrays.numpy import argsort, masked_fill, masked_select, masked_select_backward, median, topk
+from pullback.arrays.numpy.indexing import argsort, masked_fill, masked_select, masked_select_backward, topk
+from pullback.arrays.numpy.reductions import median
 
 RNG = np.random.default_rng(0)
 NUMBERS = {

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.arrays.numpy import cumsum, cumsum_backward, prod
-from pullback.arrays.numpy.contiguous_products import contiguous_prod, products_of_others
-from pullback.arrays.numpy.running_sums import running_sum
-from pullback.ops.composite.layers import _layer_norm_backward
+from pullback.arrays.numpy.fast.products import contiguous_prod, products_of_others
+from pullback.arrays.numpy.fast.running_sums import running_sum
+from pullback.arrays.numpy.reductions import cumsum, cumsum_backward, prod
+from pullback.ops.composite.nn.layers import _layer_norm_backward
 
 F = pb.nn.functional
 RNG = np.random.default_rng(0)

@@ -16,8 +16,8 @@ from pullback.core import modes
 from pullback.core.array_type import NUMPY
 from pullback.core.instruments import Instrument
 from pullback.dispatch.operator import OPERATORS
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import function_of, seeded, to_tensors, twins
+from tests.opinfo.records import OPINFOS
 
 
 class _Noting(Instrument):

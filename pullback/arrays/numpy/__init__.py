@@ -1,29 +1,33 @@
-"""Kernels on ndarrays: plain functions under the names that native_functions.yaml gives, one module a topic.
+"""Kernels on ndarrays: plain functions under the names that native_functions.yaml gives, one folder an area.
 
-The modules here are imported with the package; a folder holds the kernels of an area that is loaded when first used.
+An area imports its kernels by name. What several areas need stands beside the folders; `fast` has the special ways that
+are taken for speed. The areas of `KERNELS` come with the package, the others when one of their operators is used.
 """
 
 import importlib as _importlib
-import pkgutil as _pkgutil
+from types import ModuleType as _Module
+
+from pullback.arrays.numpy import creation, indexing, joining, linalg, nn, pointwise, random, reductions, shape
+from pullback.arrays.numpy.declarations import loops
 
 
-def kernels_in(package, path):
-    """The kernels of all modules of a package, by name."""
-    found = {}
-    for entry in _pkgutil.iter_modules(path):
-        if not entry.ispkg:
-            module = _importlib.import_module(f"{package}.{entry.name}")
-            found |= {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+@loops("arguments")
+def kernels_of(*areas):
+    """The kernels of some areas, by name; a name that two areas define is refused."""
+    found, homes = {}, {}
+    for area in areas:
+        for name, kernel in vars(area).items():
+            if name.startswith("__") or isinstance(kernel, _Module):
+                continue
+            if name in found:
+                raise ImportError(f"two kernels are called {name!r}: one in {homes[name]}, one in {area.__name__}.")
+            found[name], homes[name] = kernel, area.__name__
     return found
+
+
+KERNELS = kernels_of(creation, indexing, joining, linalg, nn, pointwise, random, reductions, shape)
 
 
 def load_kernels(area):
     """The kernels of an area that is loaded late, by name."""
-    return _importlib.import_module(f"{__name__}.{area}").KERNELS
-
-
-_found = kernels_in(__name__, __path__)
-globals().update(_found)
-__all__ = list(_found)
-
-globals()["heap"].keep_freed_memory()
+    return kernels_of(_importlib.import_module(f"{__name__}.{area}"))

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.arrays.numpy import random
+from pullback.arrays.numpy.random import draws
 from pullback.core.blocks import Block, Steps, several
 
-default_generator: Callable[[], np.random.Generator] = random.default_generator
+default_generator: Callable[[], np.random.Generator] = draws.default_generator
 States: TypeAlias = list[tuple[np.random.Generator, Any]]
 
 

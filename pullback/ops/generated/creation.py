@@ -17,7 +17,7 @@ from pullback.graph.node import Node
 from pullback.graph.saved import Released, watch_output
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import creating, primitive
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import creation as kernels
 
 class LinspaceBackward0(Node):
     """linspace(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None) -> Tensor"""

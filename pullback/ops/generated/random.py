@@ -16,7 +16,7 @@ from pullback.core.arguments import (
 from pullback.graph.node import Node
 from pullback.ops.declarations import creating, primitive, writing
 from pullback.ops.generated.calls import one_tensor_1, one_tensor_2, one_tensor_3, two_tensors_1
-from pullback.arrays import numpy as kernels
+from pullback.arrays.numpy import random as kernels
 
 class NormalBackward3(Node):
     """normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"""

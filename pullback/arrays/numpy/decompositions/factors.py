@@ -5,14 +5,10 @@ import math
 import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.decompositions.matrices import matrices_of, refuse_failures, require_matrices
 from pullback.arrays.numpy.decompositions.small import are_small, lu_factors
 from pullback.core.errors import OperatorError
-
-__all__ = [
-    "geqrf", "ldl_solve", "linalg_cholesky_ex", "linalg_ldl_factor_ex", "linalg_lu_factor_ex", "linalg_qr",
-    "lu_permutation",
-]  # fmt: skip
 
 
 def linalg_cholesky_ex(self, upper=False, check_errors=False):
@@ -34,6 +30,7 @@ def linalg_cholesky_ex(self, upper=False, check_errors=False):
     return np.stack([f[0] for f in found]).reshape(self.shape), info
 
 
+@loops("matrices")
 def linalg_lu_factor_ex(A, pivot=True, check_errors=False):
     """L (its unit diagonal left out) and U in one matrix, exchanges of rows from 1, 0 or a zero pivot's place."""
     require_matrices("linalg.lu_factor", A=A)
@@ -59,6 +56,7 @@ def linalg_lu_factor_ex(A, pivot=True, check_errors=False):
     return LU.reshape(A.shape), (pivots + 1).reshape(*batch, k), info
 
 
+@loops("columns")
 def lu_permutation(pivots, size):
     """Row i of L U is row result[i] of the matrix: exchanges of rows, done one after the other to 0, 1, 2, ..."""
     *batch, k = pivots.shape
@@ -77,6 +75,7 @@ def lu_permutation(pivots, size):
     return np.ascontiguousarray(rows.T).reshape(*batch, size)
 
 
+@loops("matrices")
 def _exchanged(rows, others):
     for i, other in enumerate(others):
         rows[i], rows[other] = rows[other], rows[i]
@@ -103,6 +102,7 @@ def geqrf(self):
     return h.swapaxes(-1, -2), tau
 
 
+@loops("matrices")
 def linalg_ldl_factor_ex(self, hermitian=False, check_errors=False):
     """L and D of self = L D L^T (or L D L^H) in one matrix, LAPACK's pivots, and 0 or the place of a zero in D."""
     require_matrices("linalg.ldl_factor", square=True, self=self)
@@ -121,6 +121,7 @@ def linalg_ldl_factor_ex(self, hermitian=False, check_errors=False):
     return LD.reshape(self.shape), pivots.reshape(*batch, n), info
 
 
+@loops("matrices")
 def ldl_solve(LD, pivots, B, hermitian=False):
     """X with A X = B, of the factors of A that ldl_factor gives."""
     require_matrices("linalg.ldl_solve", square=True, LD=LD)
@@ -141,6 +142,7 @@ def ldl_solve(LD, pivots, B, hermitian=False):
     return out.reshape(batch + B.shape[-2:])
 
 
+@loops("matrices")
 def _ldl_solve_one(LD, pivots, B, conjugate):
     """One matrix: exchange rows, then L, D with its blocks of two, and L again (LAPACK's xSYTRS, lower triangle)."""
     n, order = len(LD), np.arange(len(LD))

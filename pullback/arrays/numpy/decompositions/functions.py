@@ -8,11 +8,10 @@ segment, of f'' over the triangle of the values (Hermite and Genocchi), taken by
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.decompositions.matrices import adjoint, require_matrices
 from pullback.arrays.numpy.decompositions.spectra import linalg_eigh
 from pullback.core.errors import OperatorError
-
-__all__ = ["hermitian_map", "hermitian_map_curve", "hermitian_map_slope"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2  # on [0, 1]
@@ -31,6 +30,7 @@ def hermitian_map_slope(A, direction, values, vectors, function):
     return vectors @ (_first_differences(values, function) * inner) @ adjoint(vectors)
 
 
+@loops("columns")
 def hermitian_map_curve(A, direction, other, values, vectors, function):
     """The second derivative at A along two directions: a sum over k of f[w_i, w_k, w_j] (E_ik G_kj + G_ik E_kj).
 

@@ -11,14 +11,14 @@ import warnings
 import numpy as np
 import scipy.linalg
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.decompositions.matrices import require_matrices
 from pullback.core.errors import LinAlgError, OperatorError
-
-__all__ = ["lobpcg_pairs"]
 
 DEFAULT_STEPS = 1000
 
 
+@loops("matrices")
 def lobpcg_pairs(A, B, X, iK, k, niter, tol, largest):
     """(eigenvalues (..., k), eigenvectors (..., m, k)) of Hermitian A: the largest in falling order, or the smallest.
 
@@ -44,6 +44,7 @@ def lobpcg_pairs(A, B, X, iK, k, niter, tol, largest):
     return values, vectors
 
 
+@loops("arguments")
 def _check(A, B, X, iK, k):
     require_matrices("lobpcg", square=True, A=A)
     require_matrices("lobpcg", X=X)
@@ -57,6 +58,7 @@ def _check(A, B, X, iK, k):
         )
 
 
+@loops("matrices")
 def _search(A, B, X, iK, k, niter, tol, largest):
     """(values, vectors, whether the first k pairs have converged) of one matrix."""
     m, n = X.shape

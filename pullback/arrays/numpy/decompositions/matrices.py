@@ -8,9 +8,11 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.core.errors import LinAlgError, OperatorError
 
 
+@loops("arguments")
 def require_matrices(name, square=False, **operands):
     """Refuse operands that are not (batches of) floating-point matrices."""
     for argument, x in operands.items():
@@ -21,6 +23,7 @@ def require_matrices(name, square=False, **operands):
         require_floating(name, **{argument: x})
 
 
+@loops("arguments")
 def require_floating(name, **operands):
     """Refuse operands that LAPACK does not compute with."""
     for argument, x in operands.items():
@@ -31,6 +34,7 @@ def require_floating(name, **operands):
             )
 
 
+@loops("arguments")
 def matrices_of(*arrays):
     """The batch shape of arrays after broadcasting, and each as one stack of matrices."""
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))

@@ -5,11 +5,10 @@ import math
 import numpy as np
 import scipy.spatial.distance
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.decompositions.matrices import matrices_of
-from pullback.arrays.numpy.dims import wrap_dim
+from pullback.core.dims import wrap_dim
 from pullback.core.errors import OperatorError
-
-__all__ = ["cdist_rows", "linalg_vector_norm", "renorm"]
 
 _SCIPY = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}
 
@@ -112,6 +111,7 @@ def renorm(self, p, dim, maxnorm):
     return self * np.where(norms > maxnorm, maxnorm / (norms + 1e-7), np.ones_like(norms)).astype(norms.dtype)
 
 
+@loops("matrices")
 def cdist_rows(x1, x2, p=2.0):
     """Distances between all rows of two batches of matrices: row i of x1, row j of x2 at [i, j].
 
@@ -129,6 +129,7 @@ def cdist_rows(x1, x2, p=2.0):
     return out.reshape(*batch, *out.shape[1:])
 
 
+@loops("columns")
 def _small_distances(left, right, p, dtype):
     """The same of many small matrices at once: coordinate by coordinate, with the batch along the last dimension."""
     a, b = (np.ascontiguousarray(np.moveaxis(x, 0, -1), dtype) for x in (left, right))

@@ -6,7 +6,7 @@ along the last dimension each step is a few operations of NumPy on long rows.
 
 import numpy as np
 
-__all__ = ["are_small", "lu_factors", "substitute"]
+from pullback.arrays.numpy.declarations import loops
 
 
 def are_small(count, rows, columns):
@@ -17,6 +17,7 @@ def are_small(count, rows, columns):
     return count >= 12 * rows and rows * rows * columns <= 800
 
 
+@loops("columns")
 def substitute(A, B, lower, unit):
     """X with A X = B for stacks of triangular matrices; the other triangle is not looked at."""
     n = A.shape[-1]
@@ -31,6 +32,7 @@ def substitute(A, B, lower, unit):
     return np.ascontiguousarray(np.moveaxis(X, -1, 0))
 
 
+@loops("columns")
 def lu_factors(A):
     """LU in one matrix, exchanges of rows from 0, the place of the first zero pivot (from 1) or 0: as LAPACK has it."""
     LU = np.array(np.moveaxis(A, 0, -1), order="C")

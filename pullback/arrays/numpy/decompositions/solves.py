@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.decompositions.matrices import (
     matrices_of,
     refuse_failures,
@@ -12,9 +13,6 @@ from pullback.arrays.numpy.decompositions.matrices import (
 )
 from pullback.arrays.numpy.decompositions.small import are_small, substitute
 from pullback.core.errors import OperatorError
-
-__all__ = ["linalg_inv_ex", "linalg_lstsq_matrices", "linalg_pinv_matrices", "linalg_solve_matrices",
-           "linalg_solve_triangular"]  # fmt: skip
 
 _SINGULAR = "the matrix is singular: pivot {info} of its LU factorisation is zero"
 
@@ -56,6 +54,7 @@ def linalg_solve_matrices(A, B, check_errors=False):
     return np.where(singular, np.array(np.nan, X.dtype), X), info
 
 
+@loops("matrices")
 def linalg_solve_triangular(A, B, upper, left=True, unitriangular=False):
     """X with A X = B, or X A = B, of triangular A; its other triangle is not looked at."""
     require_matrices("linalg.solve_triangular", square=True, A=A)

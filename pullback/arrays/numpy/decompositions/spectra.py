@@ -6,11 +6,6 @@ import scipy.linalg
 from pullback.arrays.numpy.decompositions.matrices import require_matrices, svd
 from pullback.core.errors import LinAlgError, OperatorError
 
-__all__ = [
-    "adjugate", "adjugate_slope", "linalg_det", "linalg_eig", "linalg_eigh", "linalg_eigvals", "linalg_eigvalsh",
-    "linalg_matrix_exp", "linalg_slogdet", "linalg_svd", "linalg_svdvals",
-]  # fmt: skip
-
 
 def _converged(function, name, *args, **kwargs):
     try:

@@ -1,6 +1,3 @@
-"""Kernels of the area fft."""
+"""Kernels of the area fft: discrete Fourier transforms."""
 
-from pullback.arrays.numpy import kernels_in
-
-KERNELS = kernels_in(__name__, __path__)
-globals().update(KERNELS)
+from pullback.arrays.numpy.fft.transforms import fft_c2c, fft_c2r, fft_r2c, times_inner_points

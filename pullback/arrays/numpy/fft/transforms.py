@@ -6,7 +6,7 @@
 import numpy as np
 import scipy.fft
 
-__all__ = ["fft_c2c", "fft_c2r", "fft_r2c"]
+from pullback.arrays.numpy.declarations import loops
 
 _FORWARD = {"none": "backward", "root": "ortho", "full": "forward"}
 _INVERSE = {"none": "forward", "root": "ortho", "full": "backward"}
@@ -35,6 +35,16 @@ def fft_c2r(self, dim, scale, last_dim_size):
     return scipy.fft.irfftn(self, s=sizes, axes=dim, norm=_INVERSE[scale])
 
 
+def times_inner_points(self, factor, dim, size):
+    """Half a spectrum of `size` points with those that have a mirror image multiplied by `factor`."""
+    weights = np.full(self.shape[dim], factor, dtype="f4" if self.dtype == np.complex64 else "f8")
+    weights[:1] = 1
+    if size % 2 == 0 and size:
+        weights[-1] = 1
+    return self * weights.reshape((-1,) + (1,) * (-1 - dim if dim < 0 else self.ndim - 1 - dim))
+
+
+@loops("arguments")
 def _check(x, dim, kind):
     if x.dtype.kind != kind:
         raise RuntimeError(f"expected a {'complex' if kind == 'c' else 'real floating-point'} input, got {x.dtype}")

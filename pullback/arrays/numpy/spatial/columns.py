@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-__all__ = ["col2im", "constant_pad_nd", "im2col"]
+from pullback.arrays.numpy.declarations import loops
 
 
 def count_windows(size, kernel, stride, dilation):
@@ -53,6 +53,7 @@ def windows(x, kernel, stride, dilation):
     return np.lib.stride_tricks.as_strided(x, shape, (*x.strides[:lead], *inside, *between), writeable=False)
 
 
+@loops("window")
 def add_windows(total, columns, stride, dilation):
     """Add columns (..., *kernel, *out) to total (..., *size), where `windows` would have read them."""
     if columns.size == 0:

@@ -13,11 +13,10 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.columns import count_windows, widened, windows
 from pullback.arrays.numpy.spatial.depthwise import channelwise, channelwise_weight, is_channelwise
 from pullback.arrays.numpy.spatial.transposed import laid_down, pieces_of, turned
-
-__all__ = ["convolution", "convolution_input", "convolution_weight"]
 
 BLOCK = 1 << 22  # bytes of columns at a time: large enough for BLAS, small enough for the cache
 DEEP = 32  # rows of columns that make a product of its own worth while
@@ -52,6 +51,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return np.add(out, per_channel, out=out) if bias.dtype == out.dtype else out + per_channel
 
 
+@loops("blocks")
 def _correlated(x, weight, stride, dilation, groups):
     """convolution of what has its padding already."""
     if is_channelwise(weight.shape, stride, groups):
@@ -72,6 +72,7 @@ def _correlated(x, weight, stride, dilation, groups):
     return out
 
 
+@loops("blocks")
 @in_single
 def convolution_input(grad_output, weight, size, stride, padding, dilation, groups):
     """The adjoint of convolution in its input of that size, which is also transposed convolution."""
@@ -88,6 +89,7 @@ def convolution_input(grad_output, weight, size, stride, padding, dilation, grou
     return total
 
 
+@loops("blocks")
 @in_single
 def convolution_weight(grad_output, input, shape, stride, padding, dilation, groups):
     """The adjoint of convolution in its weight of that shape."""
@@ -123,6 +125,7 @@ def layers_of(weight, groups, count):
     return np.ascontiguousarray(np.moveaxis(apart, 3, 0)).reshape(count, groups, outputs // groups, rows)
 
 
+@loops("blocks")
 def blocks(x, shape, size, stride, dilation, groups, count):
     """Triples: slices of the batch and of the first dimension of out, and the columns of that block for each layer."""
     kernel = (shape[2] // count, *shape[3:])

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.columns import count_windows
 
 BLOCK = 1 << 21  # bytes of runs at a time
@@ -21,6 +22,7 @@ def is_channelwise(weight_shape, stride, groups):
     return weight_shape[1] == 1 and weight_shape[0] <= FEW * groups and groups > 1 and max(stride) == 1
 
 
+@loops("blocks")
 def channelwise(x, weight, dilation):
     """convolution of x (N, C, *size), which has its padding, and weight (C * outputs, 1, *kernel)."""
     count, channels, *size = x.shape
@@ -48,6 +50,7 @@ def channelwise(x, weight, dilation):
     return np.ascontiguousarray(out.reshape(count, len(weight), *size)[(..., *within)])
 
 
+@loops("window")
 def _add_lines(products, step, target):
     """The sum of what each line of the kernel (the dimension before the last) gives, each a step further on."""
     width = target.shape[-1]
@@ -75,6 +78,7 @@ def _runs(size, kernel, dilation):
     return starts, math.prod(size) - starts[-1]
 
 
+@loops("blocks")
 def _tiles(count, channels, bytes_a_plane):
     """Pairs of slices of items and channels, with about BLOCK bytes."""
     planes = max(BLOCK // max(bytes_a_plane, 1), 1)

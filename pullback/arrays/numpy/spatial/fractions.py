@@ -2,9 +2,10 @@
 
 import numpy as np
 
-__all__ = ["fractional_max_indices"]
+from pullback.arrays.numpy.declarations import loops
 
 
+@loops("arguments")
 def fractional_max_indices(self, kernel_size, output_size, samples):
     """Flat places of the maxima. `samples` (N, C, dims) are numbers of [0, 1), of two dimensions the last one first."""
     dims = len(kernel_size)

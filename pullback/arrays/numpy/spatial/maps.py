@@ -10,31 +10,10 @@ import math
 import numpy as np
 import scipy.sparse
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.columns import constant_pad_nd
 
-__all__ = ["separable_map"]
-
 LONG = 8  # from so many numbers a window, NumPy's sum is quicker than adding slices
-
-
-def separable_map(self, maps):
-    """self with one map applied along each of its last dimensions (None: left as it is)."""
-    if self.dtype == np.float16:
-        return separable_map(self.astype(np.float32), maps).astype(np.float16)
-    axes = [(m, axis) for axis, m in enumerate(maps, self.ndim - len(maps)) if m is not None]
-    out = self
-    for m, axis in sorted(axes, key=_growth):
-        if out.shape[axis] != m.size_in:
-            raise RuntimeError(f"dimension {axis} has size {out.shape[axis]}, but its map takes size {m.size_in}")
-        out = m.apply(out, axis)
-    return out.copy(order="C") if np.may_share_memory(out, self) else np.ascontiguousarray(out)
-
-
-def _growth(pair):
-    """The order of the maps: what shrinks the array first, and the last dimension, the slowest, while it is small."""
-    m, axis = pair
-    ratio = m.size_out / max(m.size_in, 1)
-    return ratio, -axis if ratio > 1 else axis
 
 
 class Pick:
@@ -127,6 +106,7 @@ class WindowSum:
         kernel, stride, padding = self.window
         return padding, (count - 1) * stride + kernel - padding - size
 
+    @loops("window")
     def _summed(self, x, axis):
         kernel, stride, _ = self.window
         margins = self._margins(self.size_in, self.size_out)
@@ -141,6 +121,7 @@ class WindowSum:
             out = out + part if i == 1 else np.add(out, part, out=out)
         return self._scaled(out, axis)
 
+    @loops("window")
     def _spread(self, x, axis):
         kernel, stride, padding = self.window
         x = self._scaled(x, axis)

@@ -8,7 +8,7 @@ y[n, c, p] * x[n, c, index[n, p, k]] * weight[n, p, k]. Shapes are x (N, C, S), 
 import numpy as np
 import scipy.sparse
 
-__all__ = ["dot_at", "sample_at", "spread_at"]
+from pullback.arrays.numpy.declarations import loops
 
 PAGE, MORE = 4096, 16  # bytes; numbers
 
@@ -26,6 +26,7 @@ def spread_at(self, index, weight, size):
     return _apart(found[:-1], (len(self), size, self.shape[1]), self.dtype, weight.dtype)
 
 
+@loops("window")
 def dot_at(self, other, index):
     """weight from y (self) and x (other): products of y at p and x at its places, summed over the channels."""
     rows, of_y = _rows(other), _rows(self)[:-1]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.columns import add_windows, padded
 
 BLOCK = 1 << 22  # bytes of columns at a time
@@ -44,6 +45,7 @@ def pieces_of(shape, size, stride, padding, dilation, groups):
     return list(itertools.product(*axes))
 
 
+@loops("window")
 def _residues(n, kernel, stride, padding, dilation):
     """out[q * stride + r - padding] = sum over m of x[q - m] w[r + m * stride]: an Axis for each r below the stride."""
     for r in range(min(stride, kernel)):
@@ -66,6 +68,7 @@ def turned(y, weight, piece, groups):
     return x, np.ascontiguousarray(np.flip(part, tuple(range(2, part.ndim))))  # BLAS takes no negative strides
 
 
+@loops("blocks")
 def laid_down(y, weight, size, stride, padding, dilation, groups):
     """Each number of y with the kernel around it, added up: products to columns, and columns to where they belong."""
     kernel, channels = weight.shape[2:], weight.shape[1] * groups
@@ -82,6 +85,7 @@ def laid_down(y, weight, size, stride, padding, dilation, groups):
     return total[(..., *(slice(p, p + n) for n, p in zip(size, padding, strict=True)))] if any(padding) else total
 
 
+@loops("blocks")
 def _blocks(count, lines, bytes_a_line):
     """Pairs of slices, of the batch and of the lines, whose columns have about BLOCK bytes."""
     items = max(BLOCK // max(bytes_a_line * lines, 1), 1)

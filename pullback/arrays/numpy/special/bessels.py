@@ -5,13 +5,8 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
+from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.special.reals import in_double, of_reals
-
-__all__ = [
-    "airy_ai", "airy_ai_prime", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "i0", "i0e", "i0e_derivative", "i1",
-    "i1_derivative", "i1e", "i1e_derivative", "iv", "jv", "k0", "k0e", "k0e_derivative", "k1", "k1e", "kv",
-    "spherical_bessel_j0", "spherical_jn", "yv",
-]  # fmt: skip
 
 
 def vanishing(function, at=np.isposinf):
@@ -141,6 +136,7 @@ def i1e_derivative(self):
     return np.where(x < _TINY, 0.5 - x, value).astype(dtype, copy=False)
 
 
+@loops("coefficients")
 def k0e_derivative(self, order):
     """The derivative of f(x) = exp(x) K_0(x) of that order.
 

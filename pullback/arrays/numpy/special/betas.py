@@ -5,11 +5,9 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
-from pullback.arrays.numpy.kinds import in_common
+from pullback.arrays.numpy.dtypes import in_common
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 from pullback.arrays.numpy.special.saddle_points import LARGE, excess, stirling_rest
-
-__all__ = ["beta_density", "betainc", "betaincinv"]
 
 betainc = of_reals(scipy_special.betainc)
 betaincinv = of_reals(scipy_special.betaincinv)

@@ -5,21 +5,9 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
-from pullback.arrays.numpy.normal import normal_cdf
+from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.fast.normal_distribution import normal_cdf
 from pullback.arrays.numpy.special.reals import in_double, of_reals
-
-__all__ = [
-    "entr",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "inverse_mills",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "scaled_repeated_erfc",
-    "xlog1py",
-]
 
 entr = of_reals(scipy_special.entr)
 erfcx = of_reals(scipy_special.erfcx)
@@ -60,6 +48,7 @@ def scaled_repeated_erfc(self, order):
     return value.astype(dtype, copy=False)
 
 
+@loops("coefficients")
 def _forward(x, order):
     before, value = 2 / math.sqrt(math.pi), scipy_special.erfcx(x)
     with np.errstate(over="ignore"):
@@ -68,6 +57,7 @@ def _forward(x, order):
     return value
 
 
+@loops("coefficients")
 def _backward(x, order):
     value = scipy_special.erfcx(x)
     with np.errstate(over="ignore"):

@@ -5,14 +5,10 @@ import math
 import numpy as np
 import scipy.special as scipy_special
 
-from pullback.arrays.numpy.kinds import in_common
+from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.dtypes import in_common
 from pullback.arrays.numpy.special.reals import in_double, of_reals
 from pullback.arrays.numpy.special.saddle_points import LARGE, excess, stirling_rest
-
-__all__ = [
-    "digamma", "digamma_derivative", "gamma_density", "gammainccinv", "gammaincinv", "igamma", "igammac", "lgamma",
-    "polygamma", "zeta",
-]  # fmt: skip
 
 digamma = of_reals(scipy_special.psi)
 igamma = of_reals(scipy_special.gammainc)
@@ -49,6 +45,7 @@ def polygamma(n, self):
     return zeta(float(n + 1), self) * float((-1) ** (n + 1) * factorial)
 
 
+@loops("coefficients")
 @of_reals
 def trigamma(x):
     """zeta(2, x); for positive x, ten times as fast, the first terms of its sum and Euler's expansion of the others."""

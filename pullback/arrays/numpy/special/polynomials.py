@@ -10,12 +10,6 @@ import scipy.special as scipy_special
 
 from pullback.arrays.numpy.special.reals import refuse_complex
 
-__all__ = [
-    "associated_laguerre", "chebyshev_t", "chebyshev_u", "gegenbauer", "hermite_h", "hermite_he", "laguerre_l",
-    "legendre_p",
-]  # fmt: skip
-
-
 MOST = 1_000_000  # steps, some 10 ms for each element
 
 

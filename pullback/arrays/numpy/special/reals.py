@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.kinds import in_common, is_complex
-
-__all__ = []
+from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.dtypes import in_common, is_complex
 
 _OTHER = np.dtype(object)  # stands for what has no dtype
 
@@ -15,6 +14,7 @@ def of_reals(function):
     Whole numbers are computed in double precision; half precision, which SciPy has not, is given back in its own dtype.
     """
 
+    @loops("arguments")
     def kernel(*args):
         for x in args:
             if getattr(x, "dtype", _OTHER).char not in "fd":

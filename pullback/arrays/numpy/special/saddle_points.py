@@ -6,12 +6,13 @@ it has the two parts below, and both are small where the density is not.
 
 import numpy as np
 
-__all__ = []
+from pullback.arrays.numpy.declarations import loops
 
 LARGE = 10.0
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
+@loops("coefficients")
 def stirling_rest(a):
     """log Gamma(a) - (a - 1/2) log(a) + a - log(2 pi) / 2, to 1e-16 from LARGE on."""
     series = 0.0
@@ -20,6 +21,7 @@ def stirling_rest(a):
     return series / a
 
 
+@loops("coefficients")
 def excess(x, a):
     """x / a - 1 - log(x / a), whose terms cancel near x = a; there by the series of the inverse hyperbolic tangent."""
     t = (x - a) / a

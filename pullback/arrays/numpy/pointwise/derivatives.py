@@ -1,0 +1,63 @@
+"""Kernels that derivative formulas call: slopes whose own derivatives would lose digits if they were composed."""
+
+import math
+
+import numpy as np
+
+from pullback.arrays.numpy.dtypes import is_complex
+from pullback.arrays.numpy.pointwise.exponentials import sigmoid
+from pullback.arrays.numpy.pointwise.powers import rsqrt
+
+logistic = sigmoid
+
+
+# Of complex numbers products of roots, and quotients one after the other: so no square overflows, nothing cancels near
+# 1 or 1j, and the branch is that of the function. Of real numbers (1 - x) (1 + x), because 1 - x**2 cancels near 1.
+def asin_slope(self):
+    """1 / sqrt(1 - x**2)."""
+    if is_complex(self):
+        return rsqrt(1 - self) * rsqrt(1 + self)
+    return rsqrt((1 - self) * (1 + self))
+
+
+def acosh_slope(self):
+    """1 / sqrt(x**2 - 1)."""
+    return rsqrt(self - 1) * rsqrt(self + 1)
+
+
+def asinh_slope(self):
+    """1 / sqrt(1 + x**2)."""
+    if is_complex(self):
+        return rsqrt(1 + 1j * self) * rsqrt(1 - 1j * self)
+    return 1 / np.hypot(self, 1)
+
+
+def atan_slope(self):
+    """1 / (1 + x**2)."""
+    if is_complex(self):
+        return 1 / (1 + 1j * self) / (1 - 1j * self)
+    with np.errstate(over="ignore"):
+        return 1 / (1 + self * self)
+
+
+def atanh_slope(self):
+    """1 / (1 - x**2)."""
+    if is_complex(self):
+        return 1 / (1 - self) / (1 + self)
+    with np.errstate(over="ignore"):
+        return 1 / ((1 - self) * (1 + self))
+
+
+def times_complement(self):
+    """x (1 - x)."""
+    return self * (1 - self)
+
+
+def hypot_slope(self, other, norm):
+    """self / norm, 0 where norm, the hypotenuse of self and other, is 0; 1 in modulus along an infinite side."""
+    slope = self / np.where(np.equal(norm, 0), np.inf, norm).astype(norm.dtype, copy=False)
+    if not np.isinf(norm).any():
+        return slope
+    along, beside = np.isinf(self), np.isinf(other)
+    limit = np.where(along, np.copysign(np.where(beside, math.sqrt(0.5), 1.0), self), 0.0)
+    return np.where(np.logical_or(along, beside), limit, slope).astype(norm.dtype, copy=False)
