@@ -143,7 +143,7 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
         if not given:
             return [(np.add, data, grad, data)]
         counter = counter_of(held)
-        if getattr(grad, "base", None) is not None or sys.getrefcount(grad) > _ALONE:  # it may be part of the bucket
+        if grad.base is not None or sys.getrefcount(grad) > _ALONE:  # it may be part of the bucket
             grad = grad.copy()
         moved = [(setattr, counter, "n", counter.n + 1), (setattr, counter, "culprit", "backward()")]
         return [(np.add, data, grad, data), *moved]

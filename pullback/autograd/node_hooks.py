@@ -125,8 +125,6 @@ def _as_list(node: Node, box: Box) -> list[Gradient]:
 
 
 def _copied(raw: Gradient) -> Gradient:
-    if type(raw) is ndarray or isinstance(raw, np.generic):
-        return np.array(raw)
     raw = leaving_gradient(raw)
     return array_type(raw).copy(raw)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import ARRAY_TYPES, NUMPY, array_type, parts_of, read
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.array_type import ARRAY_TYPES, NUMPY, array_type, is_array, parts_of, read
+from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import OPERATORS
 from pullback.graph.node import Node, saved_slots
 from pullback.graph.packed import Packed
@@ -118,7 +118,7 @@ def named_arguments(name: str, args: Sequence[Any]) -> dict[str, Any]:
     """The array arguments of an operator, or of a custom Function, by name."""
     op = OPERATORS.get(name) or OPERATORS.get(name.removesuffix("_"))
     if op is None:
-        return {f"argument {i}": x for i, x in enumerate(args) if isinstance(x, (Tensor, ndarray))}
+        return {f"argument {i}": x for i, x in enumerate(args) if is_array(x)}
     named = {argument: args[i] for i, argument in op.tensors if args[i] is not None}
     for i, argument in op.lists:
         named |= {f"{argument}[{j}]": x for j, x in enumerate(args[i])}

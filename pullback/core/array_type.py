@@ -222,6 +222,11 @@ def array_type(x: Any) -> ArrayType:
     return ARRAY_TYPES[type(x)]
 
 
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array that operators run on, or a Tensor; not so a number."""
+    return type(x) in ARRAY_TYPES and type(x) not in SCALARS
+
+
 def has_table(kind: type) -> bool:
     """Whether `kind` was registered: it is neither ndarray nor Tensor, and operators run on it."""
     return kind in REGISTERED

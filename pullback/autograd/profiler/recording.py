@@ -17,12 +17,12 @@ from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
 from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import is_array, memory_of
 from pullback.core.blocks import Steps, several
 from pullback.core.errors import UnsupportedError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import ndarray
 from pullback.core.types import Gradient, Shape
 from pullback.graph.node import Node
 
@@ -145,7 +145,7 @@ class profile(Instrument, ModeSwitch):
     def _shapes(self, args: Sequence[Any]) -> tuple[Shape, ...]:
         if not self.record_shapes:
             return ()
-        return tuple(tuple(x.shape) for x in spread_lists(args) if isinstance(x, (Tensor, ndarray)))
+        return tuple(tuple(x.shape) for x in spread_lists(args) if is_array(x))
 
     @property
     def function_events(self) -> EventList:
