@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pullback.codegen.emit_calls import call_name
 from pullback.codegen.emit_overloads import OverloadsEmitter
 from pullback.codegen.emit_signature import SignatureEmitter
-from pullback.codegen.model import NUMBER_TAGS, NativeFunction, Registry
+from pullback.codegen.model import ARRAY_TAGS, NUMBER_TAGS, NativeFunction, Registry
 from pullback.codegen.naming import function_name, is_overloaded, node_class, parameter, public_name
 from pullback.codegen.quoting import tuple_of
 from pullback.codegen.signature import REQUIRED, Arg
@@ -175,10 +175,7 @@ class RowEmitter:
         return facts
 
 
-# What operators, and array types, do by them.
-_KEPT_TAGS = frozenset({
-    "combines", "creation", "floating", "masking", "matrices", "pointwise", "rows", "structural", "value", "view",
-})  # fmt: skip
+_KEPT_TAGS = frozenset({*ARRAY_TAGS, "floating", "masking", "pointwise", "structural", "view"})  # asked at run time
 _OWN_SIGNATURES = [
     ("one_tensor_0", ["input", "*", "out=None"]),
     ("two_tensors_0", ["input", "other", "*", "out=None"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pullback.codegen.errors import Where, suggest
-from pullback.codegen.model import TAGS, VARIANTS, NativeFunction
+from pullback.codegen.model import ARRAY_TAGS, TAGS, VARIANTS, NativeFunction
 from pullback.codegen.naming import public_name
 from pullback.codegen.schema import Schema, is_dotted_name, parse_schema
 from pullback.codegen.yaml_source import Entry
@@ -57,6 +57,7 @@ def _native(area: str, entry: Entry) -> NativeFunction:
     )
     _check_view(native, entry)
     _check_internal(native, entry)
+    _check_array_tags(native, entry)
     return native
 
 
@@ -136,6 +137,16 @@ def _check_internal(native: NativeFunction, entry: Entry) -> None:
     if native.is_internal and ("method" in native.variants or native.aliases or native.numpy):
         raise entry.where("tags").error(
             "is tagged internal, but has a method, an alias or a NumPy function", "Remove them, or the tag"
+        )
+
+
+def _check_array_tags(native: NativeFunction, entry: Entry) -> None:
+    """What array types ask, they ask of kernels."""
+    key = "along" if native.along is not None else "tags"
+    if native.is_composite and (native.along is not None or native.tags & set(ARRAY_TAGS)):
+        raise entry.where(key).error(
+            f"tells array types by `{key}` how to run it, but is composite",
+            "Tell it of the operators that it calls, and remove it here",
         )
 
 
