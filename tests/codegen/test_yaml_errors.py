@@ -345,7 +345,7 @@ NATIVE_REFUSALS = {
     "along a tensor": (
         "- func: f(Tensor self, int dim) -> Tensor\n  kernel: f\n  along: self  #!",
         "names 'self', which is no argument of integers",
-        "'self'",
+        "Write one of: dim",
     ),
     "tag for kernels of a composite": (
         "- func: f(Tensor self) -> Tensor\n  tags: combines  #!",
