@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from pullback.arrays.numpy.random import manual_seed
+from pullback.random import manual_seed
 from pullback.codegen.schema import parse_schema
 from pullback.core import modes
 from pullback.core.array_type import NUMPY
