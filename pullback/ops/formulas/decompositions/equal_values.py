@@ -115,14 +115,21 @@ def refuse_parts(name, A, values, grad_values, *grads_of_vectors):
     The cotangent of the values is None in a loss of vectors alone, those of the vectors are left out, or None, in one
     of values alone. See `spectra_in_use`.
     """
+    plain = plain_of(values)
+    if is_known(plain) and not _equal_pairs(plain, _rounding_of(plain)).any():
+        return
     vectors = [grad for grad in grads_of_vectors if grad is not None]
     used = ([] if grad_values is None else [grad_values]) + vectors
     check(partial(_examine_parts, name, grad_values is not None), A, values, *map(sizes_of, used))
 
 
+def _equal_pairs(plain, near):
+    return (abs(plain[..., None, :] - plain[..., None]) <= near) & ~np.eye(plain.shape[-1], dtype=bool)
+
+
 def _examine_parts(name, of_values, A, plain, *sizes):
     near = _rounding_of(plain)
-    equal = (np.abs(plain[..., None, :] - plain[..., None]) <= near) & ~np.eye(plain.shape[-1], dtype=bool)
+    equal = _equal_pairs(plain, near)
     if not equal.any():
         return
     tied = equal.any(-1)
@@ -208,9 +215,11 @@ def _quotient(numerators, divisors, zero, ops):
 
 def _rounding_of(values):
     """What rounding may have added to differences of the values of each matrix."""
-    n = values.shape[-1]
+    n, eps = values.shape[-1], np.finfo(values.dtype).eps
+    if is_known(values):  # the same, without the way through the operator
+        return abs(values).max(-1, initial=0)[..., None, None] * (4 * n * eps)
     largest = table_of((values,)).amax(abs(values), -1) if n else np.zeros(values.shape[:-1])
-    return largest[..., None, None] * (4 * n * np.finfo(values.dtype).eps)
+    return largest[..., None, None] * (4 * n * eps)
 
 
 def _exceeds(x, scale, blur):
