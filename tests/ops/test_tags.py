@@ -10,12 +10,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from pullback.random import manual_seed
 from pullback.codegen.schema import parse_schema
 from pullback.core import modes
 from pullback.core.array_type import NUMPY
 from pullback.core.instruments import Instrument
 from pullback.dispatch.operator import OPERATORS
+from pullback.random import manual_seed
 from pullback.testing.opinfo.calls import function_of, seeded, to_tensors, twins
 from tests.opinfo.records import OPINFOS
 
