@@ -13,9 +13,11 @@ from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring, tuple_of
 from pullback.codegen.signature import Arg
 
-# x * x has one gradient twice. Not None: another thread may release the node.
+# x * x has one gradient twice. Not None: another thread may release the node. Where a hook is on one of the two saved
+# tensors alone, it stands in the place of the version.
 _SAME_FACTORS = (
-    "if grad_of_self is not None and self.saved_self is self.saved_other is not None:",
+    "twice = grad_of_self is not None and self.saved_self is self.saved_other is not None",
+    "if twice and self.version_self == self.version_other:",
     "    grad_of_other = grad_of_self",
     "else:",
 )

@@ -128,7 +128,8 @@ def test_each_input_is_saved_only_for_the_gradient_that_needs_it():
                     other = unpack(self.saved_other, self.version_other, self)
                     grad_of_self = grad * other
                 if self._next1 is not None:
-                    if grad_of_self is not None and self.saved_self is self.saved_other is not None:
+                    twice = grad_of_self is not None and self.saved_self is self.saved_other is not None
+                    if twice and self.version_self == self.version_other:
                         grad_of_other = grad_of_self
                     else:
                         self_ = unpack(self.saved_self, self.version_self, self)

@@ -49,7 +49,7 @@ def test_gradient_is_that_of_the_complete_decomposition():
 
 
 def test_a_loss_of_the_eigenvalues_alone_solves_no_system(monkeypatch):
-    from pullback.ops.formulas import eigenpairs
+    from pullback.ops.formulas.decompositions import eigenpairs
 
     monkeypatch.setattr(eigenpairs, "_solve_outside", None)
     A = pb.tensor(with_spectrum(1.0, 1.0, 1.0), requires_grad=True)

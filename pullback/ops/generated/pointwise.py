@@ -135,7 +135,8 @@ class MulBackward0(SavesForEachOther):
             other = unpack(self.saved_other, self.version_other, self)
             grad_of_self = grad * other.conjugate()
         if self._next1 is not None:
-            if grad_of_self is not None and self.saved_self is self.saved_other is not None:
+            twice = grad_of_self is not None and self.saved_self is self.saved_other is not None
+            if twice and self.version_self == self.version_other:
                 grad_of_other = grad_of_self
             else:
                 self_ = unpack(self.saved_self, self.version_self, self)
