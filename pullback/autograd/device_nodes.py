@@ -1,4 +1,4 @@
-"""Scatter and Gather: a tensor dealt out over devices, and collected again; each is the other's backward.
+"""Scatter and Gather: split a tensor over devices, and join it again; each is the other's backward.
 
 As in PyTorch, a node is named for what its backward does: the pieces that `scatter` gives are outputs of one `Gather`,
 the tensor that `gather` gives is the output of a `Scatter`. The devices are those of the array types: 'cpu' today. What

@@ -1,4 +1,4 @@
-"""What `Function.apply` is given, in the order of `forward`: keywords in their places, defaults where wanted."""
+"""Binds the arguments of `Function.apply` to the parameters of `forward`: keywords in position, defaults filled in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class _Known(NamedTuple):
-    """What is remembered of a `forward`: looking at a signature takes as long as a small operator."""
+    """A cached signature of a `forward`: reading a signature takes as long as a small operator."""
 
     forward: Any
     signature: inspect.Signature

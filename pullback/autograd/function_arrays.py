@@ -1,4 +1,4 @@
-"""What the forward of a custom Function returns and keeps as plain arrays and numbers, made Tensors of the graph.
+"""Wraps arrays and numbers that the forward of a custom Function returns or saves as Tensors of the graph.
 
 It is what one writes around SciPy: `return scipy.linalg.expm(x.detach().numpy())`. Passed on as it is, the result would
 leave the graph without a word.

@@ -73,7 +73,7 @@ def _tangents(
     outputs: Sequence[Any],
     state: modes.Modes,
 ) -> Sequence[Any]:
-    """What jvp gives, one for each output, checked."""
+    """Runs the user's jvp; returns its tangents, one for each output, checked."""
     before = modes.set_modes(state.with_recording(False, ctx._level))
     ctx._in_jvp = True
     try:

@@ -1,4 +1,4 @@
-"""NaN and inf that an operator made: which entries, out of which values, and how that is told."""
+"""Reports of NaN and inf that an operator produced: which entries, from which inputs, and the message."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ NOTHING = _Known(np.False_)
 
 
 class _Either(Mask):
-    """What one of two has touched."""
+    """The union of two masks: elements that either gradient has touched."""
 
     __slots__ = ()
 
@@ -126,7 +126,7 @@ class _Pulled(Mask):
 
 
 class _Taken(Mask):
-    """That of one input, of those of all."""
+    """The mask of one input, taken from the masks of all inputs."""
 
     __slots__ = ("nr",)
 
@@ -147,7 +147,7 @@ class Masked:
     """A gradient in flow, and the mask of what was touched. `dirty`: it may hold NaNs elsewhere; if not, zeros."""
 
     __slots__ = ("dirty", "dtype", "mask", "shape", "value")
-    __array_ufunc__ = None  # no array shall take it for a number
+    __array_ufunc__ = None  # an ndarray must not treat it as a number
 
     def __init__(self, value: Any, mask: Mask, dirty: bool) -> None:
         self.value, self.mask, self.dirty = value, mask, dirty
@@ -155,7 +155,7 @@ class Masked:
 
     @property
     def size(self) -> int:
-        """That of the gradient."""
+        """The number of elements of the gradient."""
         return self.value.size  # type: ignore[no-any-return]
 
     def cleaned(self) -> Gradient:
@@ -246,7 +246,7 @@ def _or(masks: Iterable[Any]) -> Any:
 
 # -- how nodes hand them on -------------------------------------------------------------------------------------------
 def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
-    """What a node makes of its gradient, where that is masked or the node masks."""
+    """Run a node on its gradient where that is masked, or the node itself masks."""
     if node.structural:
         return _run_structural(node, grad, ops, unpack)
     if not node.pointwise:

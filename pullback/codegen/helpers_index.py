@@ -25,7 +25,7 @@ def find_helpers(folder: str | os.PathLike[str], package: str = "pullback.ops.fo
     Raises
     ------
     DeclarationError
-        A module is no Python, or two modules have a helper of the same name.
+        A module is not valid Python, or two modules have a helper of the same name.
     """
     found: dict[str, str] = {}
     for path in sorted(Path(folder).glob("*.py")):
@@ -45,6 +45,6 @@ def helpers_in(path: Path) -> dict[str, int]:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 0
-        raise Where(str(path), line).error(f"the module is no Python: {error}", "Correct it") from None
+        raise Where(str(path), line).error(f"the module is not valid Python: {error}", "Correct it") from None
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     return {f.name: f.lineno for f in functions if any(parameter.arg == "ops" for parameter in f.args.kwonlyargs)}

@@ -1,4 +1,4 @@
-"""What the declarations say, checked: the front end's result, from which the emitters write code."""
+"""The checked declarations (Registry): the front end's result, from which the emitters write code."""
 
 from __future__ import annotations
 

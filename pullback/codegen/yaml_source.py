@@ -1,4 +1,4 @@
-"""Reads YAML into text, lists and maps that know their lines; nothing in a file becomes any other Python object.
+"""Reads YAML into strings, lists and maps that know their lines; no other Python object is ever made.
 
 Only the safe loader's scanner, parser and composer run: scalars stay the text that was written (an argument may be
 called `on`, a formula may read `0`), and a tag, an alias or a second document is refused.

@@ -46,7 +46,7 @@ def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str])
 
 
 def refuse_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> NoReturn:
-    """Raise that error."""
+    """Raise the error for an unknown keyword argument."""
     raise unknown_keyword(operator, given, known)
 
 
@@ -57,7 +57,7 @@ def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{operator}(): {dtype!r} is no dtype; write pullback.float64 or 'float64', say.") from error
+        raise TypeError(f"{operator}(): {dtype!r} is not a dtype; write pullback.float64 or 'float64', say.") from error
     if found.kind not in "biufc":
         raise TypeError(f"{operator}(): a Tensor cannot have dtype {found}: it holds numbers or bools.")
     return found

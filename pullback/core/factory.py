@@ -163,7 +163,7 @@ def _say_that_copies_are_detached(data: Tensor) -> None:
     tangent = hasattr(data._array, "carries_derivative")
     if data._level or (tangent and data._array.carries_derivative()):  # type: ignore[attr-defined]
         raise UnsupportedError(
-            "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. "
+            "pullback.tensor(t) copies numbers, which would silently lose the gradient that is being taken of t. "
             "Use t.clone() for a copy that is differentiated, t.detach().clone() for a constant."
         )
     if not data._requires_grad:
@@ -177,7 +177,7 @@ def _say_that_copies_are_detached(data: Tensor) -> None:
 
 def _only_cpu(name: str, device: Any) -> None:
     if str(device) != "cpu":
-        raise UnsupportedError(f"{name}(): device {device!r} is not available: this version computes on 'cpu' alone.")
+        raise UnsupportedError(f"{name}(): device {device!r} is not available: this version supports only 'cpu'.")
 
 
 def is_tensor(obj: object) -> bool:

@@ -1,4 +1,4 @@
-"""PyTorch's well-known phrases for what NumPy refuses in words of its own: people search and test for them."""
+"""Translates NumPy's error messages into PyTorch's well-known phrases, which people search and test for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instruments: what looks on while operators run, nodes are recorded and backward runs them.
+"""Observers, called when operators run, when nodes are recorded, and when a backward runs these nodes.
 
 Hooks for saved tensors, anomaly detection, the profiler and the search for NaNs are instruments. One is switched on
 for a thread or an asyncio task by `modes.Modes.with_instrument`; the state is then not `plain`, so that operators leave

@@ -1,4 +1,4 @@
-"""What a user is told of a call that failed: the function and the arguments, as they were written.
+"""Error messages for calls that failed: they name the function and the arguments as the user wrote them.
 
 Arguments are not checked before a call: what cannot be computed fails in a kernel, in NumPy or in Python, with an error
 that knows nothing of the function that was called. Every public function hands that error to `explained`, which only
@@ -194,7 +194,7 @@ def shown(value: object) -> str:
 
 
 def described(value: object, depth: int = 0) -> str:
-    """A value in the list of what was given."""
+    """Describes one value for the list of arguments in an error message."""
     if isinstance(value, (list, tuple)):
         if depth > _DEEPEST:
             return "[...]" if isinstance(value, list) else "(...)"
@@ -216,7 +216,7 @@ def _short(value: object) -> str:
 
 
 def _hint(argument: Declared, value: object) -> str:
-    """What to write instead, where that is plain."""
+    """The line to write instead, where there is an obvious one."""
     if argument.base != "Tensor" or argument.is_list:
         return ""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -422,7 +422,7 @@ _SENTENCES = {
     r"(?:not enough|too many) values to unpack \(expected (?:at least )?(\d+).*$": (
         r"one of the arguments needs \1 items"
     ),
-    r"mismatch in size of old and new data-descriptor": "one of the arguments is no dtype",
+    r"mismatch in size of old and new data-descriptor": "one of the arguments is not a dtype",
     r"(?:tuple|list) index out of range": "one of the arguments has too few items",
     r"The truth value of an (?:empty )?array .*|Boolean value of Tensor with more than one value is ambiguous.*": (
         "a single value is needed where a Tensor or array of several was given"

@@ -38,7 +38,7 @@ class _Like:
             return made
         made = copy.copy(self.tree)
         if type(made) is not kind:
-            raise TypeError(f"a {kind.__name__} cannot be made again with other parts; pass a dict, list or tuple.")
+            raise TypeError(f"a {kind.__name__} cannot be rebuilt with other leaves; pass a dict, list or tuple.")
         if isinstance(made, dict):
             dict.update(made, items)
         else:
@@ -57,7 +57,7 @@ def _kind(tree: Any) -> Any:
 def _take_apart(tree: Tree, leaves: list[Any], around: tuple[int, ...]) -> Structure:
     if isinstance(tree, (dict, list, tuple)):
         if id(tree) in around:
-            raise TypeError(f"a {type(tree).__name__} contains itself, so it is no tree of arrays.")
+            raise TypeError(f"a {type(tree).__name__} contains itself, so it is not a tree of arrays.")
         around = (*around, id(tree))
         if isinstance(tree, dict):
             return dict, _kind(tree), {key: _take_apart(value, leaves, around) for key, value in tree.items()}

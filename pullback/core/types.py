@@ -1,4 +1,4 @@
-"""Names for what the annotations of the core and of autograd speak of."""
+"""Type aliases that the annotations of the core and of autograd use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing what an outer transform differentiates into a tensor around a plain array, inside an inner transform.
+"""In-place writes, inside an inner transform, of values that an outer transform is differentiating.
 
     func.grad(lambda x: func.grad(g)(a)):  z = y * 2;  z[0] = x[0]
 

@@ -184,7 +184,7 @@ def floated(op: Operator, raws: list[Any]) -> list[Any]:
 
 
 def is_whole(*raws: Any) -> bool:
-    """Whether all are bools or whole numbers, or arrays of them."""
+    """True if all arguments are bools or integers, or arrays of them."""
     return all(x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int) for x in raws)
 
 

@@ -116,7 +116,7 @@ def _pair(i, primal, tangent):
         x = floating_argument(x, f"jvp: {name} {i} is")
         if x.dtype.kind not in "fc":
             raise TypeError(
-                f"jvp: {name} {i} has dtype {x.dtype}, along which nothing varies: convert it, for example with "
+                f"jvp: {name} {i} has dtype {x.dtype}, which has no tangents: convert it, for example with "
                 ".astype(float)."
             )
         parts.append(x)
@@ -150,7 +150,7 @@ def _take_apart(output, level, forward, strict):
 
 
 def _leave_all(aux, level, forward):
-    """What else the function returned, one level further out and without tangents."""
+    """The auxiliary results of the function, moved one level out and without tangents."""
     found, structure = flatten(aux)
     own = [x._array if isinstance(x, Tensor) and x._level == level else x for x in found]
     own = [primal_part(x, forward) if type(x) is DualArray else x for x in own]

@@ -57,7 +57,7 @@ def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
 
 
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
-    """What to keep of an input of any type, and its version.
+    """Save an input of any type: returns what to keep, and its version.
 
     An ndarray of whole numbers or truth values, or of one number, is copied; with `fixed`, any, because there can be no
     gradient for it.
@@ -68,7 +68,7 @@ def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
 
 
 def save_list(xs: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Version, ...]]:
-    """What to keep of a list of inputs, and their versions."""
+    """Save a list of inputs: returns what to keep, and their versions."""
     pairs = [save_other(x) for x in xs]
     return tuple(x for x, _ in pairs), tuple(version for _, version in pairs)
 
@@ -173,7 +173,7 @@ def checked(saved: Any, version: Version, node: Node) -> Any:
 
 
 def output_again(data: RawArray, version: Version, entrance: Edge | None, level: int) -> Tensor:
-    """A node's saved output as a Tensor, with that node (or its port) as its function."""
+    """A node's saved output as a Tensor, with the edge into that node as its function."""
     out = wrap(data, level)
     out._counter = version[0] if type(version) is tuple else version
     out._fn = entrance

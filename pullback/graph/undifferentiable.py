@@ -1,4 +1,4 @@
-"""What has no derivative says so: by its name, when backward or a tangent reaches it and not before."""
+"""Operators without a derivative: their nodes raise when a backward or a tangent reaches them, not in the forward."""
 
 from __future__ import annotations
 

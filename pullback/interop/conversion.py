@@ -1,4 +1,4 @@
-"""Where a Tensor leaves for plain arrays and numbers: never silently when a gradient would be lost."""
+"""Conversions from Tensor to plain arrays and numbers: they never lose a gradient silently."""
 
 import sys
 import warnings

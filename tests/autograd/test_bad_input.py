@@ -178,7 +178,7 @@ DTYPES = {
     "texts in a list": (lambda x: pb.cat([x, np.array(["a"])]), TypeError, "'tensors'.*dtype <U1"),
     "zeros of objects": (lambda x: pb.zeros(2, dtype=object), TypeError, r"zeros\(\).*dtype object"),
     "sum as objects": (lambda x: x.sum(dtype=object), TypeError, r"sum\(\).*dtype object"),
-    "no dtype": (lambda x: x.to("float33"), TypeError, "'float33' is no dtype"),
+    "no dtype": (lambda x: x.to("float33"), TypeError, "'float33' is not a dtype"),
     "float index": (lambda x: x[pb.tensor([0.0])], IndexError, "integer or bool.*float64"),
     "number as index": (lambda x: x[0.5], IndexError, "integers, slices"),
     "float classes": (lambda x: F.nll_loss(pb.ones(2, 3), pb.ones(2)), RuntimeError, "integer.*float64"),

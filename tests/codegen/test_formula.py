@@ -96,7 +96,7 @@ def test_the_message_reads_as_a_person_would_write_it():
         ("cos", "function 'cos' without calling it", "cos(...)"),
         ("consj(grad)", "unknown function 'consj' (column 1)", "Did you mean 'conj'?"),
         ("len(grad)", "unknown function 'len'", "declared operator"),
-        ("grad(1)", "calls 'grad', which is no function", "grad[...]"),
+        ("grad(1)", "calls 'grad', which is not a function", "grad[...]"),
         ("self.cso()", "unknown method '.cso'", "Did you mean 'cos'?"),
         ("self.T", "attribute '.T' in `self.T`", ".shape, .ndim, .dtype, .size"),
         ("self.shap", "attribute '.shap'", "Did you mean 'shape'?"),

@@ -1,4 +1,4 @@
-"""The border between plain and dual numbers, and how gradients cross it.
+"""Nodes at the border between plain and dual numbers: how gradients cross it.
 
 Three linear operators make a dual number and take one apart:
 

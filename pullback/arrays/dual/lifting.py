@@ -1,4 +1,4 @@
-"""What happens to Tensors before an operator runs on dual arrays: closed levels end, plain tensors become dual."""
+"""Prepares Tensors for an operator on dual arrays: tangents of closed levels are dropped, plain tensors become dual."""
 
 from __future__ import annotations
 

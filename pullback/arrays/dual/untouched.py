@@ -56,7 +56,7 @@ def _parts(x: Any) -> list[Any] | None:
 
 # -- how they go on ----------------------------------------------------------------------------------------------------
 def mask_at(x: Any, number: int) -> Mask:
-    """That of one argument of a kernel at a level, or a list of those of each in a list."""
+    """The mask of one argument of a kernel at a level; for a list of arguments, the list of their masks."""
     if type(x) is DualArray:
         return x.untouched if x.level.number == number and (x.kin is None or not x.kin.is_written()) else None
     return [mask_at(y, number) for y in x] if type(x) is list or type(x) is tuple else None

@@ -1,4 +1,4 @@
-"""How much freed memory the process keeps for the next arrays.
+"""Sets how much freed memory the allocator keeps for the next arrays.
 
 By default glibc gives the memory of large arrays back to the system as soon as it is freed, and the next arrays pay for
 fresh pages again: a chain of three adds on arrays of 1e5 doubles takes 1,200 us instead of 65. So the first large

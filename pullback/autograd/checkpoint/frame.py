@@ -1,4 +1,4 @@
-"""One call of a checkpointed function: its inputs, what its nodes would have saved, and running it again.
+"""Frame: one call of a checkpointed function: its inputs, what its nodes would have saved, and the recomputation.
 
 While the function runs, hooks give each node an empty `Holder` instead of what it saves. The first holder that backward
 opens runs the function again, under hooks that fill the holders in the same order. A holder gives its tensor away as
@@ -39,7 +39,7 @@ class CheckpointError(RuntimeError):
 
 
 class StopRecomputation(BaseException):
-    """Everything that backward needs is there again: no `except Exception` of the function shall stop this."""
+    """Everything that backward needs is there again: no `except Exception` in the function may stop this."""
 
 
 class PartOfCheckpoint(Instrument, ModeSwitch):
@@ -94,7 +94,7 @@ class Frame:
         self.complete = False  # whether the function has returned
 
     def name(self) -> str:
-        """What errors call it."""
+        """The name by which errors refer to it."""
         return f"checkpoint({getattr(self.function, '__name__', type(self.function).__name__)})"
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], inside: AbstractContextManager[Any]) -> Any:

@@ -36,7 +36,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the operator and its arguments.
+    """The context that a policy is given along with the operator and its arguments.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class _Replaying(PartOfCheckpoint):
         self.counts[name] += 1
         if nr >= len(self.results[name]):
             raise GradientError(
-                f"call {nr} of {name} was met in recomputation, but the function called it {nr} times at first. {WHY}"
+                f"the recomputation made call {nr} of {name}, but the forward made only {nr} (counted from 0). {WHY}"
             )
         result = self.results[name][nr]
         if result is None:

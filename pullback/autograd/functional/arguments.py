@@ -1,4 +1,4 @@
-"""What goes into these functions and what comes out: single or a tuple, arrays or Tensors, of which level."""
+"""Inputs and outputs of autograd.functional: one or a tuple, arrays or Tensors, at which level."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _without_history(x: Tensor) -> Tensor:
 
 
 def _outward(x: Tensor) -> Tensor:
-    """What a tensor of a transform is around, as a Tensor."""
+    """The value inside a tensor of a transform, as a Tensor of the level below."""
     return x._array if isinstance(x._array, Tensor) else wrap(x._array, 0)
 
 

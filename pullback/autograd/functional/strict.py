@@ -1,4 +1,4 @@
-"""What `strict=True` refuses, and the zeros that stand for it otherwise."""
+"""`strict=True`: refuses outputs that do not depend on an input; without it they get derivatives of zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is checked: a function, the inputs that require grad, and the memory of those inputs, which is perturbed."""
+"""Problem: what gradcheck checks: a function, the inputs that require grad, and their memory, which it perturbs."""
 
 import dataclasses
 import warnings

@@ -188,7 +188,7 @@ def _windows_of(name, kernel, dilation, padding, stride):
 
 
 def _count_columns(name, size, kernel, dilation, padding, stride):
-    """How many windows there are."""
+    """The number of windows along each dimension."""
     each = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)

@@ -25,7 +25,7 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
 
 
 def told(self, found, return_inverse, return_counts, dim, ops):
-    """The elements at the positions found, and what else was asked for."""
+    """The distinct elements, followed by the inverse indices and counts if they were asked for."""
     first, inverse, counts = found
     if dim is None:
         values = ops.index_select(ops.reshape(self, (-1,)), 0, first)

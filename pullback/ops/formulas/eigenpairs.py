@@ -132,7 +132,7 @@ def _refuse_unresolved(Z, sides, A, BU, D, U, ops):
     blur = (_lengths(residuals, ops) * 10 + rounding * unit) * unit
     if not bool(ops.all(ops.le(_lengths(Z, ops) * blur, _lengths(sides, ops)))):
         raise LinAlgError(
-            "lobpcg: one of the eigenvalues asked for is as good as equal to one that was not, so its vector, which "
+            "lobpcg: one of the eigenvalues asked for equals, up to rounding, one that was not, so its vector, which "
             "the loss depends on, is not determined. Ask for the whole group of equal eigenvalues (a larger k), or, if "
             "they are distinct, for smaller residuals (a smaller tol)."
         )

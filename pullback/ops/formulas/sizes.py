@@ -1,4 +1,4 @@
-"""What formulas ask of numbers in order to decide: plain arrays, of whatever flows."""
+"""Values on which formulas branch, as plain arrays, whatever type of array flows."""
 
 import numpy as np
 
