@@ -98,7 +98,7 @@ def _register(undo: list[Any]) -> None:
 
 
 def _leaving(undo: list[Any], leave: Callable[[Any], Any]) -> Iterator[Any]:
-    """Makes the `__exit__` of a block, in C: it leaves the block once, in the thread or task that entered it."""
+    """An iterator, in C, that leaves the block, only once and only in the thread or task that entered it."""
     # Blocks of generators may end in another order than they began, and in another thread: so it is looked for.
     blocks_here = chain.from_iterable(map(call, (_entered.get,)))
     return map(leave, map(list.pop, filter(partial(is_, undo), blocks_here)))

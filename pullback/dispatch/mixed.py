@@ -56,7 +56,7 @@ def _kinds(x: Any) -> Any:
 
 
 def on_wrapped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Makes a function of Tensors work on raw arrays: wraps the arguments, unwraps the result."""
+    """Call a function of Tensors on raw arrays: wrap the arguments, unwrap the result."""
     result = function(*map(_wrapped, args), **{name: _wrapped(x) for name, x in kwargs.items()})
     return _unwrapped(result)
 

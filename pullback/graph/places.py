@@ -91,7 +91,7 @@ class Places:
 
 
 def _misaligned(base: ndarray, view: ndarray) -> bool:
-    """True if the addresses of two arrays of one dtype do not differ by a multiple of the element size."""
+    """True if the elements of two arrays of one dtype are not a whole number of elements apart."""
     apart = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return any(n % base.itemsize for n in (apart, *base.strides, *view.strides))
 
