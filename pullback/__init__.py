@@ -17,7 +17,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
     masked      reductions and scans of the elements that a mask names
     random      the default generator: seeding, saving its state
     ops         ops.load: operators of your own, from your YAML
-    utils       utils.checkpoint: memory for compute
+    utils       utils.checkpoint: memory for compute; utils.pytree: trees of arrays
     viz         pictures of the graph
     testing     OpInfo, check_operator, make_tensor, assert_close
     extend      everything that other packages may build on, in one place

@@ -15,7 +15,7 @@ from pullback.codegen.generate import own_registry  # noqa: E402
 from pullback.codegen.model import AREAS, LATE_AREAS, Marker  # noqa: E402
 from pullback.codegen.naming import public_name  # noqa: E402
 from pullback.core.tensor import Tensor  # noqa: E402
-from pullback.testing.opinfo import OPINFOS  # noqa: E402
+from tests.opinfo.records import OPINFOS  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
 ABSENT = ROOT / "docs" / "operators_absent.yaml"

@@ -26,7 +26,7 @@ from pullback.core import slots
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
-from pullback.ops.formulas.spectra_in_use import in_use, put_aside, take_up
+from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
 
 Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
 # Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.

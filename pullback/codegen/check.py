@@ -110,7 +110,7 @@ def load_third_party(
     )
     called = {name for derivative in derivatives.values() for formula in derivative.parsed for name in formula.helpers}
     used = {name: module for name, module in helpers.items() if name in called or name in helper_names}
-    registry = Registry(natives, derivatives, used, **modules)
+    registry = Registry(natives, derivatives, used, {}, **modules)
     check_node_names(registry)
     return registry
 

@@ -77,7 +77,7 @@ def _check_parameters(native: NativeFunction, registry: Registry) -> None:
     parameters = [text.lstrip("*").partition("=")[0] for text in RowEmitter(native, registry).signature.parameters()]
     for name in filter(None, _repeated(parameters)):
         raise refuse(native, f"its function would have two parameters {name!r}", "Rename one of the two")
-    reserved = _OF_COMPOSITES | {f"composite_{native.area}"}
+    reserved = _OF_COMPOSITES | {registry.composite_home(native)}
     if not native.is_composite:
         reserved = _OF_PRIMITIVES
     for name in [*parameters, *native.schema.output_names]:
@@ -118,7 +118,7 @@ def _check_definitions(natives: Sequence[NativeFunction], registry: Registry) ->
 
 def reserved_names(natives: Sequence[NativeFunction], registry: Registry) -> frozenset[str]:
     """The names that a module may not define: it imports them, or calls them as Python's own."""
-    composites = (f"composite_{native.area}" for native in natives)
+    composites = (registry.composite_home(native) for native in natives)
     own = {"kernels", "CHOICES", "DOCS", "OPERATORS", "TANGENTS", "UNDERIVED", *registry.helper_modules, *composites}
     # pullback.any has the name of a builtin, in a module that calls no any()
     constants = {name for d in registry.derivatives.values() for formula in d.parsed for name in formula.constants}

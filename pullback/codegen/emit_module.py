@@ -20,8 +20,9 @@ from pullback.codegen.quoting import docstring
 
 @dataclass(frozen=True)
 class Sources:
-    """Where generated code imports kernels, composites (by area) and helpers from, and the file it sends readers to."""
+    """Where generated code imports kernels, composites and helpers from, and the file it sends readers to."""
 
+    # Composites by what generated code calls their module, helpers by their own name.
     kernels: str | None
     composites: Mapping[str, str]
     helpers: Mapping[str, str]
@@ -119,9 +120,7 @@ def _imports(parts: Parts, sources: Sources) -> list[str]:
     lines = [_import_from(module, names) for module, names in sorted(wanted.items()) if names]
     if "kernels" in used and sources.kernels is not None:
         lines.append(_import_as(sources.kernels, "kernels"))
-    for area, module in sorted(sources.composites.items()):
-        if f"composite_{area}" in used:
-            lines.append(_import_as(module, f"composite_{area}"))
+    lines += [_import_as(module, name) for name, module in sorted(sources.composites.items()) if name in used]
     return lines
 
 

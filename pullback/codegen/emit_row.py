@@ -66,7 +66,7 @@ class RowEmitter:
 
     # -- composites ------------------------------------------------------------------------------------------
     def _composite(self) -> list[str]:
-        function = f"composite_{self.native.area}.{self.native.composite}"
+        function = f"{self.registry.composite_home(self.native)}.{self.native.composite}"
         options = ["creates=True"] if self.is_creation else []
         if self.native.is_view and "inplace" in self.native.variants:
             options.append("view=True")

@@ -185,16 +185,23 @@ class Registry:
     """All declarations of one source.
 
     `natives` are in file order, `derivatives` by the unique name of their function, `helper_modules` says which module
-    each helper is in. The last four are what a third party's file names.
+    each helper is in, `composite_modules` likewise for composites, by area and name. The last four are what a third
+    party's file names.
     """
 
     natives: list[NativeFunction]
     derivatives: dict[str, Derivative]
     helper_modules: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    composite_modules: Mapping[tuple[str, str], str] = field(default_factory=lambda: MappingProxyType({}))
     kernels: str | None = None
     helpers: str | None = None
     composites: str | None = None
     namespace: str | None = None
+
+    def composite_home(self, native: NativeFunction) -> str:
+        """What generated code calls the module that a composite is in."""
+        module = self.composite_modules.get((native.area, native.composite or ""))
+        return f"composite_{native.area if module is None else module.rpartition('.')[2]}"
 
     @cached_property
     def operators(self) -> frozenset[str]:

@@ -64,10 +64,10 @@ def emit_third_party(party: ThirdParty) -> str:
         Names of the file would clash in the module.
     """
     registry = party.registry
-    composite = {native.area for native in registry.natives if native.is_composite}
+    composites = {registry.composite_home(native) for native in registry.natives if native.is_composite}
     sources = Sources(
         registry.kernels,
-        dict.fromkeys(composite, registry.composites or ""),
+        dict.fromkeys(composites, registry.composites or ""),
         registry.helper_modules,
         party.source,
     )

@@ -146,6 +146,11 @@ def _is_int(x: object) -> bool:
 
 
 # What decides among overloads that take different types at the same place.
+def as_array(value: Any, dtype: Any = None) -> Any:
+    """An argument that may also be given as numbers: itself if it is an array, else an ndarray of them."""
+    return value if hasattr(value, "dtype") else np.asarray(value, dtype)
+
+
 def is_array(x: object) -> bool:
     """A Tensor or an ndarray."""
     return isinstance(x, (Tensor, ndarray))

@@ -93,6 +93,12 @@ def memory_of(data: Any) -> Any:
     return data
 
 
+def is_writable_apart(data: Any, other: Any) -> bool:
+    """Whether `data` may be written into, and `other` does not see it."""
+    memory = memory_of(data)
+    return bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other))
+
+
 def attribute(x: Any, name: str) -> Any:
     """The shape, ndim, dtype or size of an argument that may be a number."""
     return getattr(x if isinstance(x, Tensor) else np.asarray(x), name)

@@ -43,7 +43,8 @@ def grad(function, argnums=0, has_aux=False):
     RuntimeError
         The function's value is no real scalar, or does not depend on anything differentiable (see the message).
     TypeError
-        An argument to differentiate is neither a floating-point array nor a tree (dict, list, tuple) of these.
+        An argument to differentiate is neither a floating-point array nor a tree (dict, list, tuple, registered
+        class: see docs/pytrees.md) of these.
 
     Examples
     --------
@@ -221,7 +222,10 @@ def floating_argument(x, refusal, otherwise=""):
     if isinstance(x, (bool, int)):
         instead = "pass a floating-point number (2.0 for 2)"
     elif dataclasses.is_dataclass(x):
-        instead = "pass its fields in a dict, such as dataclasses.asdict gives"
+        instead = (
+            "pass its fields in a dict, such as dataclasses.asdict gives, or make its class a container with "
+            "pullback.utils.pytree.register_pytree_node"
+        )
     elif type_name(x).endswith(".Tensor"):
         instead = "pass an array, such as t.detach().numpy()"
     else:

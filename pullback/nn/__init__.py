@@ -2,7 +2,7 @@
 
 from pullback.core.absent import getter as _getter
 from pullback.nn import functional
-from pullback.ops.composite.linear_losses import LinearCrossEntropyOptions
+from pullback.ops.composite.nn.linear_losses import LinearCrossEntropyOptions
 from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = ["LinearCrossEntropyOptions", "functional"]

@@ -4,7 +4,7 @@ import numpy as np
 
 from pullback.core.errors import UnsupportedError, with_article
 from pullback.core.tensor import Tensor
-from pullback.ops.formulas.indexing import is_basic_index
+from pullback.ops.formulas.indexing.by_index import is_basic_index
 
 _READY = frozenset([int, slice, type(None), type(Ellipsis)])
 

@@ -19,3 +19,8 @@ def broadcast_shapes(*shapes):
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
         raise RuntimeError(f"broadcast_shapes(): the shapes {shapes} do not broadcast.") from error
+
+
+def greedy_contractions(equation, shapes):
+    """Which operands of an einsum to contract, step by step, as NumPy's greedy search says."""
+    return np.einsum_path(equation, *(np.broadcast_to(0.0, shape) for shape in shapes), optimize="greedy")[0][1:]

@@ -1,9 +1,9 @@
-"""Names only, where PyTorch's users look for them: `utils.checkpoint`."""
+"""Names only, where PyTorch's users look for them: `utils.checkpoint`, `utils.pytree`."""
 
 from pullback.core.absent import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
-from pullback.utils import checkpoint
+from pullback.utils import checkpoint, pytree
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "pytree"]
 
 __getattr__ = _getter(__name__, _HOMES)

@@ -14,9 +14,9 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import REFUSALS, accepted, flat_tensors, function_of, replaced, to_tensors
 from pullback.testing.opinfo.core import Input, map_arrays
+from tests.opinfo.records import OPINFOS
 
 DIFFERENTIABLE = [info for info in OPINFOS if info.order and not info.random]
 COMPLEX = [info for info in DIFFERENTIABLE if np.complex128 in info.grad_dtypes]

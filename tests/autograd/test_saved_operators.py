@@ -7,10 +7,10 @@ import pullback as pb
 from pullback.autograd.graph import saved_tensors_hooks
 from pullback.graph.node import saved_slots
 from pullback.graph.packed import Packed
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import accepted, flat_tensors, sampling
 from pullback.testing.opinfo.derivative_checks import _of_inputs
 from pullback.utils.checkpoint import checkpoint
+from tests.opinfo.records import OPINFOS
 
 SAMPLES = 3  # of each operator
 

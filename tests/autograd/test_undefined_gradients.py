@@ -16,8 +16,8 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.core.errors import LinAlgError
 from pullback.graph.node import AccumulateGrad
 from pullback.testing import assert_close
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, seeded, to_tensors
+from tests.opinfo.records import OPINFOS
 
 DIFFERENTIABLE = [info for info in OPINFOS if info.order and np.float64 in info.grad_dtypes]
 MOST_OUTPUTS = 4  # beyond, only the first few and the last are left undefined

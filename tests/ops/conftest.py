@@ -6,8 +6,8 @@ A skip is listed in the record, with its reason.
 import numpy as np
 import pytest
 
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import inplace_method, takes_out
+from tests.opinfo.records import OPINFOS
 
 
 def applies(question, info):

@@ -28,9 +28,9 @@ from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import FUNCTIONS, load_adapters, numpy_object
 from pullback.ops.tables import OPERATORS
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import flat_tensors, function_of, seeded, to_tensors
 from pullback.testing.opinfo.core import Input, OpInfo, Plain, Sample
+from tests.opinfo.records import OPINFOS
 
 MEMORY = 1 << 30  # bytes beyond what the process has when it starts
 HUGE = (2**31, 2**40, 2**62, 2**63, 10**30, -(2**31), -(2**63))

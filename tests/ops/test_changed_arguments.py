@@ -11,9 +11,9 @@ import pullback as pb
 from pullback.core.errors import SavedTensorModifiedError
 from pullback.core.tensor import Tensor
 from pullback.testing import assert_close
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import REFUSALS, flat_tensors, function_of, sampling, seeded
 from pullback.testing.opinfo.core import Input, Plain, map_arrays
+from tests.opinfo.records import OPINFOS
 
 WAYS = ("tensors", "ndarrays", "lists", "numbers as ndarrays", "numbers as tensors")
 

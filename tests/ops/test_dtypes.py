@@ -10,9 +10,9 @@ import yaml
 import pullback as pb
 from pullback.autograd import forward_ad
 from pullback.core.array_type import TENSOR
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import REFUSALS, flat_tensors, function_of, to_tensors
 from pullback.testing.opinfo.core import Input, map_arrays
+from tests.opinfo.records import OPINFOS
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # log(0) and the like, of samples made whole
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pullback as pb
-from pullback.ops.composite.einsum import plan_of
+from pullback.ops.composite.linalg.einsum import plan_of
 
 SIZES = dict(zip("abcde", (2, 3, 1, 2, 3), strict=True))
 A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)

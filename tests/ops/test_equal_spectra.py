@@ -1,6 +1,7 @@
 """Derivatives where eigenvalues or singular values are equal or 0: right as far as they are determined, else refused.
 
-`pullback.ops.formulas.equal_values` says which are. Expected gradients are in closed form, by the matrix itself.
+`ops/formulas/decompositions/equal_values.py` says which are. Expected gradients are in closed form, by the matrix
+itself.
 """
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import pullback as pb
 from pullback.core.errors import LinAlgError
-from pullback.ops.formulas.spectra_in_use import in_use
+from pullback.ops.formulas.decompositions.spectra_in_use import in_use
 from pullback.testing import assert_close
 
 RNG = np.random.default_rng(3)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pullback.testing import assert_close
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import accepted, function_of, result_and_grads, sampling, to_tensors
 from pullback.testing.opinfo.checks import check_inplace
+from tests.opinfo.records import OPINFOS
 
 
 def has_keyword(info):

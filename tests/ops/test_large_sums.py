@@ -9,7 +9,7 @@ import pullback as pb
 from pullback.arrays.numpy.fast.products import contiguous_prod, products_of_others
 from pullback.arrays.numpy.fast.running_sums import running_sum
 from pullback.arrays.numpy.reductions import cumsum, cumsum_backward, prod
-from pullback.ops.composite.layers import _layer_norm_backward
+from pullback.ops.composite.nn.layers import _layer_norm_backward
 
 F = pb.nn.functional
 RNG = np.random.default_rng(0)

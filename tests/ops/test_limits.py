@@ -2,8 +2,8 @@
 
 import pytest
 
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.checks import check_limit
+from tests.opinfo.records import OPINFOS
 
 CASES = [
     pytest.param(info, limit, id=f"{info.full_name}-at{number}")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import flat_tensors, function_of, sampling, seeded, to_tensors
 from pullback.testing.opinfo.core import Input, Plain, map_arrays
+from tests.opinfo.records import OPINFOS
 
 # Views, besides those that test_no_copies.py finds; and what gives an input itself, or a view of it, as PyTorch does.
 VIEWS = {

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 import pullback as pb
-from pullback.testing.opinfo import OPINFOS
 from pullback.testing.opinfo.calls import accepted, flat_tensors, function_of, to_tensors
+from tests.opinfo.records import OPINFOS
 
 CONJUGATES = {"adjoint": lambda x: x.adjoint(), "mH": lambda x: x.mH, "matrix_H": lambda x: x.H}
 # Where the result cannot always be a view of the input, and why. Each of these must still be one in some sample.

@@ -5,7 +5,7 @@ import pytest
 
 import pullback as pb
 from pullback.arrays.numpy.spatial import convolutions, depthwise, maps, samples, transposed
-from pullback.testing.opinfo import spatial_references as reference
+from tests.opinfo.spatial import references as reference
 
 F = pb.nn.functional
 INF, NAN = np.inf, np.nan

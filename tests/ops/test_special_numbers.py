@@ -7,9 +7,11 @@ import pytest
 
 import pullback as pb
 from pullback.core.factory import from_numpy
-from pullback.testing.opinfo import elementary, nn, pointwise, special
 from pullback.testing.opinfo.calls import REFUSALS, accepted, flat_tensors, function_of, replaced
 from pullback.testing.opinfo.core import Input, Plain, map_arrays
+from tests.opinfo.nn import activations_and_losses
+from tests.opinfo.pointwise import elementary, functions
+from tests.opinfo.special import functions as special
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -86,7 +88,7 @@ def records():
 
     Nor exp(target) * input of kl_div: at input 0 and a target of 1e5 forward computes inf * 0, and backward need not.
     """
-    homes = [elementary.OPINFOS, pointwise.OPINFOS, special.OPINFOS, nn.OPINFOS]
+    homes = [elementary.OPINFOS, functions.OPINFOS, special.OPINFOS, activations_and_losses.OPINFOS]
     found = [info for home in homes for info in home if info.order and np.float64 in info.grad_dtypes]
     return [
         info

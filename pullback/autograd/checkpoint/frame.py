@@ -21,6 +21,7 @@ from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost
 from pullback.core import modes
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.pytree import tree_leaves, tree_map
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
 from pullback.core.version import counter_of
@@ -84,11 +85,8 @@ class Frame:
         self.explain = explain  # makes the most of an error
         self.state = modes.current()
         self.inputs: list[_Input] = []
-        self.arguments = _map(self._keep, (args, kwargs))
-        found: list[Any] = []
-        if preserve_rng_state:
-            _map(found.append, (args, kwargs))
-        self.randomness = generator_states(found) if preserve_rng_state else []
+        self.arguments = tree_map(self._keep, (args, kwargs))
+        self.randomness = generator_states(tree_leaves((args, kwargs))) if preserve_rng_state else []
         self.holders: list[weakref.ref[Holder]] = []
         self.metadata: list[tuple[Any, ...]] | None = [] if compare else None
         self.complete = False  # whether the function has returned
@@ -125,7 +123,7 @@ class Frame:
 
     def _recompute(self, wanted: Holder) -> Tensor:
         """Fill the holders that are still there, and return what belongs into the one that is wanted."""
-        args, kwargs = _map(lambda value: value.get(self) if isinstance(value, _Input) else value, self.arguments)
+        args, kwargs = tree_map(lambda value: value.get(self) if isinstance(value, _Input) else value, self.arguments)
         hooks = _Fill(self, wanted)
         before = modes.set_modes(_with_hooks(self.state, hooks))
         try:
@@ -305,17 +303,3 @@ def _metadata(tensor: Tensor) -> tuple[Any, ...]:
 
 def _in_words(metadata: tuple[Any, ...]) -> str:
     return "shape {}, dtype {}, device {!r}".format(*metadata)
-
-
-def _map(function: Callable[[Any], Any], tree: Any) -> Any:
-    """The tree of tuples, lists and dicts with function(x) for everything else in it. Other containers are leaves."""
-    kind = type(tree)
-    if kind is dict:
-        return {key: _map(function, value) for key, value in tree.items()}
-    if kind is list:
-        return [_map(function, value) for value in tree]
-    if kind is tuple:
-        return tuple(_map(function, value) for value in tree)
-    if isinstance(tree, tuple) and hasattr(kind, "_fields"):
-        return kind(*(_map(function, value) for value in tree))
-    return function(tree)

@@ -81,7 +81,7 @@ def _counted(columns, edges, moving, density, weights, dtype=int):
 def spanning(edges, a):
     """Edges that divide the range of `a`, which move with its extremes: the same numbers, with their derivative.
 
-    As in `ops.composite.histograms`: the outermost edges are the constants that stand against the extremes.
+    As in `ops.composite.reductions.histograms`: the outermost edges are the constants that stand against the extremes.
     """
     if not isinstance(a, Tensor) or not a.size or a.dtype.kind != "f":
         return edges

@@ -4,10 +4,11 @@ from pullback.core.arguments import AN_INT, SOME_INTS, UNSET, a_flag, an_int, so
 from pullback.graph.node import Node
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.fft import c2r_adjoint, r2c_adjoint
+from pullback.ops.formulas.fft.half_spectra import c2r_adjoint, r2c_adjoint
 from pullback.ops.generated.calls import one_tensor_3
 from pullback.arrays.numpy import fft as kernels
-from pullback.ops.composite import fft as composite_fft
+from pullback.ops.composite.fft import short_time as composite_short_time
+from pullback.ops.composite.fft import transforms as composite_transforms
 
 class FftC2CBackward0(Node):
     """fft_c2c(Tensor self, int[] dim, str scale, bool forward) -> Tensor"""
@@ -38,6 +39,20 @@ class FftR2CBackward0(Node):
     def apply(self, ops, grad, unpack):
         return (r2c_adjoint(grad, self.arg_dim, self.arg_scale, self.arg_onesided, self.self_shape, ops=ops),)
 
+class TimesInnerPointsBackward0(Node):
+    """times_inner_points(Tensor self, float factor, int dim, int size) -> Tensor"""
+
+    __slots__ = ("arg_dim", "arg_factor", "arg_size")
+    inputs = (0,)
+
+    def save(node, out, input, factor, dim, size):
+        node.arg_factor = factor if type(factor) in FIXED else snapshot(factor)
+        node.arg_dim = dim if type(dim) in FIXED else snapshot(dim)
+        node.arg_size = size if type(size) in FIXED else snapshot(size)
+
+    def apply(self, ops, grad, unpack):
+        return (ops.times_inner_points(grad, self.arg_factor, self.arg_dim, self.arg_size),)
+
 class FftC2RBackward0(Node):
     """fft_c2r(Tensor self, int[] dim, str scale, int last_dim_size) -> Tensor"""
 
@@ -66,41 +81,48 @@ like_istft = lambda run: lambda input, n_fft, hop_length=None, win_length=None, 
     input, n_fft if type(n_fft) in AN_INT else an_int(run.__name__, "n_fft", n_fft), hop_length if hop_length is None or type(hop_length) in AN_INT else an_int(run.__name__, "hop_length", hop_length), win_length if win_length is None or type(win_length) in AN_INT else an_int(run.__name__, "win_length", win_length), window, center if center is False or center is True else a_flag(run.__name__, "center", center), normalized if normalized is False or normalized is True else a_flag(run.__name__, "normalized", normalized), onesided if onesided is None or onesided is False or onesided is True else a_flag(run.__name__, "onesided", onesided), length if length is None or type(length) in AN_INT else an_int(run.__name__, "length", length), return_complex if return_complex is False or return_complex is True else a_flag(run.__name__, "return_complex", return_complex))
 like_fft_c2c = lambda run: lambda input, dim, scale, forward: run(input, dim, scale, forward)
 like_fft_r2c = lambda run: lambda input, dim, scale, onesided: run(input, dim, scale, onesided)
+like_times_inner_points = lambda run: lambda input, factor, dim, size: run(input, factor, dim, size)
 like_fft_c2r = lambda run: lambda input, dim, scale, last_dim_size: run(input, dim, scale, last_dim_size)
 
 OPERATORS = [
-    composite("fft_fft", composite_fft.fft_fft, like_fft_fft, forms="function", home="fft", shown="fft",
+    composite("fft_fft", composite_transforms.fft_fft, like_fft_fft, forms="function", home="fft", shown="fft",
         numpy="fft.fft"),
-    composite("fft_fft2", composite_fft.fft_fft2, like_fft_fft2, forms="function", home="fft", shown="fft2"),
-    composite("fft_fftn", composite_fft.fft_fftn, like_fft_fftn, forms="function", home="fft", shown="fftn"),
-    composite("fft_ifft", composite_fft.fft_ifft, like_fft_fft, forms="function", home="fft", shown="ifft",
+    composite("fft_fft2", composite_transforms.fft_fft2, like_fft_fft2, forms="function", home="fft", shown="fft2"),
+    composite("fft_fftn", composite_transforms.fft_fftn, like_fft_fftn, forms="function", home="fft", shown="fftn"),
+    composite("fft_ifft", composite_transforms.fft_ifft, like_fft_fft, forms="function", home="fft", shown="ifft",
         numpy="fft.ifft"),
-    composite("fft_ifft2", composite_fft.fft_ifft2, like_fft_fft2, forms="function", home="fft", shown="ifft2"),
-    composite("fft_ifftn", composite_fft.fft_ifftn, like_fft_fftn, forms="function", home="fft", shown="ifftn"),
-    composite("fft_rfft", composite_fft.fft_rfft, like_fft_fft, forms="function", home="fft", shown="rfft",
+    composite("fft_ifft2", composite_transforms.fft_ifft2, like_fft_fft2, forms="function", home="fft", shown="ifft2"),
+    composite("fft_ifftn", composite_transforms.fft_ifftn, like_fft_fftn, forms="function", home="fft", shown="ifftn"),
+    composite("fft_rfft", composite_transforms.fft_rfft, like_fft_fft, forms="function", home="fft", shown="rfft",
         numpy="fft.rfft"),
-    composite("fft_rfft2", composite_fft.fft_rfft2, like_fft_fft2, forms="function", home="fft", shown="rfft2"),
-    composite("fft_rfftn", composite_fft.fft_rfftn, like_fft_fftn, forms="function", home="fft", shown="rfftn"),
-    composite("fft_irfft", composite_fft.fft_irfft, like_fft_fft, forms="function", home="fft", shown="irfft",
+    composite("fft_rfft2", composite_transforms.fft_rfft2, like_fft_fft2, forms="function", home="fft", shown="rfft2"),
+    composite("fft_rfftn", composite_transforms.fft_rfftn, like_fft_fftn, forms="function", home="fft", shown="rfftn"),
+    composite("fft_irfft", composite_transforms.fft_irfft, like_fft_fft, forms="function", home="fft", shown="irfft",
         numpy="fft.irfft"),
-    composite("fft_irfft2", composite_fft.fft_irfft2, like_fft_fft2, forms="function", home="fft", shown="irfft2"),
-    composite("fft_irfftn", composite_fft.fft_irfftn, like_fft_fftn, forms="function", home="fft", shown="irfftn"),
-    composite("fft_hfft", composite_fft.fft_hfft, like_fft_fft, forms="function", home="fft", shown="hfft",
+    composite("fft_irfft2", composite_transforms.fft_irfft2, like_fft_fft2, forms="function", home="fft",
+        shown="irfft2"),
+    composite("fft_irfftn", composite_transforms.fft_irfftn, like_fft_fftn, forms="function", home="fft",
+        shown="irfftn"),
+    composite("fft_hfft", composite_transforms.fft_hfft, like_fft_fft, forms="function", home="fft", shown="hfft",
         numpy="fft.hfft"),
-    composite("fft_hfft2", composite_fft.fft_hfft2, like_fft_fft2, forms="function", home="fft", shown="hfft2"),
-    composite("fft_hfftn", composite_fft.fft_hfftn, like_fft_fftn, forms="function", home="fft", shown="hfftn"),
-    composite("fft_ihfft", composite_fft.fft_ihfft, like_fft_fft, forms="function", home="fft", shown="ihfft",
+    composite("fft_hfft2", composite_transforms.fft_hfft2, like_fft_fft2, forms="function", home="fft", shown="hfft2"),
+    composite("fft_hfftn", composite_transforms.fft_hfftn, like_fft_fftn, forms="function", home="fft", shown="hfftn"),
+    composite("fft_ihfft", composite_transforms.fft_ihfft, like_fft_fft, forms="function", home="fft", shown="ihfft",
         numpy="fft.ihfft"),
-    composite("fft_ihfft2", composite_fft.fft_ihfft2, like_fft_fft2, forms="function", home="fft", shown="ihfft2"),
-    composite("fft_ihfftn", composite_fft.fft_ihfftn, like_fft_fftn, forms="function", home="fft", shown="ihfftn"),
-    composite("fft_fftshift", composite_fft.fft_fftshift, like_fft_fftshift, forms="function", home="fft",
+    composite("fft_ihfft2", composite_transforms.fft_ihfft2, like_fft_fft2, forms="function", home="fft",
+        shown="ihfft2"),
+    composite("fft_ihfftn", composite_transforms.fft_ihfftn, like_fft_fftn, forms="function", home="fft",
+        shown="ihfftn"),
+    composite("fft_fftshift", composite_transforms.fft_fftshift, like_fft_fftshift, forms="function", home="fft",
         shown="fftshift"),
-    composite("fft_ifftshift", composite_fft.fft_ifftshift, like_fft_fftshift, forms="function", home="fft",
+    composite("fft_ifftshift", composite_transforms.fft_ifftshift, like_fft_fftshift, forms="function", home="fft",
         shown="ifftshift"),
-    composite("stft", composite_fft.stft, like_stft),
-    composite("istft", composite_fft.istft, like_istft),
+    composite("stft", composite_short_time.stft, like_stft),
+    composite("istft", composite_short_time.istft, like_istft),
     primitive("fft_c2c", kernels.fft_c2c, FftC2CBackward0, one_tensor_3, like_fft_c2c, forms="function", internal=True),
     primitive("fft_r2c", kernels.fft_r2c, FftR2CBackward0, one_tensor_3, like_fft_r2c, forms="function", internal=True),
+    primitive("times_inner_points", kernels.times_inner_points, TimesInnerPointsBackward0, one_tensor_3,
+        like_times_inner_points, forms="function", internal=True),
     primitive("fft_c2r", kernels.fft_c2r, FftC2RBackward0, one_tensor_3, like_fft_c2r, forms="function", internal=True),
 ]
 CHOICES = {}

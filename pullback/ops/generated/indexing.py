@@ -20,7 +20,7 @@ from pullback.graph.node import MultiNode, Node
 from pullback.graph.saved import Released, save_input, watch_output
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.indexing import (
+from pullback.ops.formulas.indexing.by_index import (
     index_copy_source,
     index_put_values,
     index_source_backward,
@@ -30,7 +30,7 @@ from pullback.ops.formulas.indexing import (
     scatter_src_backward,
     setitem_value,
 )
-from pullback.ops.formulas.scatter_reductions import (
+from pullback.ops.formulas.indexing.scatter_reductions import (
     index_reduce_self,
     index_reduce_source,
     scatter_reduce_self,
@@ -47,7 +47,9 @@ from pullback.ops.generated.calls import (
     two_tensors_0,
 )
 from pullback.arrays.numpy import indexing as kernels
-from pullback.ops.composite import indexing as composite_indexing
+from pullback.ops.composite.indexing import by_index as composite_by_index
+from pullback.ops.composite.indexing import searching as composite_searching
+from pullback.ops.composite.indexing import segments as composite_segments
 
 class SliceBackward0(Node):
     """slice_view(Tensor(a) self, any index) -> Tensor(a)"""
@@ -780,7 +782,7 @@ OPERATORS = [
         tags="structural", forms="function", internal=True),
     primitive("setitem", kernels.setitem, SetitemBackward0, None, like_setitem, tensors=((0, "input"), (2, "value")),
         tags="masking", forms="function", inplace=True, internal=True),
-    composite("index_put", composite_indexing.index_put, like_index_put, inplace=True),
+    composite("index_put", composite_by_index.index_put, like_index_put, inplace=True),
     primitive("_index_put", kernels.index_put, IndexPutBackward0, None, like__index_put,
         tensors=((0, "input"), (2, "values")), kernel_name="index_put", tags="masking", forms="function",
         internal=True),
@@ -788,7 +790,7 @@ OPERATORS = [
         tags="masking"),
     primitive("gather_backward", kernels.gather_backward, GatherBackwardBackward0, None, like_gather_backward,
         tensors=((0, "input"), (3, "index")), tags="structural", forms="function", internal=True),
-    composite("_placed_along", composite_indexing._placed_along, like_gather_backward, forms="function", internal=True),
+    composite("_placed_along", composite_by_index._placed_along, like_gather_backward, forms="function", internal=True),
     primitive("scatter", kernels.scatter, ScatterBackward0, None, like_scatter,
         tensors=((0, "input"), (2, "index"), (3, "src")), tags="masking", inplace=True,
         params=(("input", "Tensor", False, True, False), ("dim", "int", False, True, False), ("index", "Tensor", False, True, False), ("src", "Tensor", False, True, False))),
@@ -816,7 +818,7 @@ OPERATORS = [
         tensors=((0, "input"), (2, "index")), tags="structural", forms="function", internal=True),
     primitive("put", kernels.put, PutBackward0, three_tensors, like_put,
         tensors=((0, "input"), (1, "index"), (2, "source")), tags="masking", inplace=True),
-    composite("take_along_dim", composite_indexing.take_along_dim, like_take_along_dim),
+    composite("take_along_dim", composite_by_index.take_along_dim, like_take_along_dim),
     primitive("masked_fill", kernels.masked_fill, MaskedFillBackward0, three_tensors, like_masked_fill,
         tensors=((0, "input"), (1, "mask"), (2, "value")), tags="masking", inplace=True),
     primitive("masked_select", kernels.masked_select, MaskedSelectBackward0, two_tensors_0, like_masked_select,
@@ -826,39 +828,39 @@ OPERATORS = [
         internal=True),
     primitive("masked_scatter", kernels.masked_scatter, MaskedScatterBackward0, three_tensors, like_masked_scatter,
         tensors=((0, "input"), (1, "mask"), (2, "source")), tags="masking", inplace=True),
-    composite("select_scatter", composite_indexing.select_scatter, like_select_scatter),
-    composite("slice_scatter", composite_indexing.slice_scatter, like_slice_scatter),
+    composite("select_scatter", composite_by_index.select_scatter, like_select_scatter),
+    composite("slice_scatter", composite_by_index.slice_scatter, like_slice_scatter),
     primitive("diagonal_scatter", kernels.diagonal_scatter, DiagonalScatterBackward0, two_tensors,
         like_diagonal_scatter, tensors=((0, "input"), (1, "src")), tags="masking"),
-    composite("nonzero", composite_indexing.nonzero, like_nonzero),
+    composite("nonzero", composite_by_index.nonzero, like_nonzero),
     primitive("argwhere", kernels.argwhere, None, one_tensor_0, like_argwhere, numpy="argwhere"),
     primitive("sort", kernels.sort, SortBackward0, several_results, like_sort, outputs=('values', 'indices'),
         tags="structural"),
     primitive("argsort", kernels.argsort, None, one_tensor_3, like_argsort),
-    composite("msort", composite_indexing.msort, like_msort),
+    composite("msort", composite_by_index.msort, like_msort),
     primitive("topk", kernels.topk, TopkBackward0, several_results, like_topk, outputs=('values', 'indices'),
         tags="masking"),
-    composite("unique", composite_indexing.unique, like_unique),
-    composite("unique_consecutive", composite_indexing.unique_consecutive, like_unique_consecutive),
+    composite("unique", composite_searching.unique, like_unique),
+    composite("unique_consecutive", composite_searching.unique_consecutive, like_unique_consecutive),
     primitive("_unique", kernels.unique, None, several_results, like__unique, outputs=('first', 'inverse', 'counts'),
         kernel_name="unique", forms="function", internal=True),
     primitive("_consecutive", kernels.consecutive, None, several_results, like__unique,
         outputs=('first', 'inverse', 'counts'), kernel_name="consecutive", forms="function", internal=True),
-    composite("isin", composite_indexing.isin, like_isin, forms="function"),
+    composite("isin", composite_searching.isin, like_isin, forms="function"),
     primitive("_isin", kernels.isin, None, two_tensors, like__isin, tensors=((0, "elements"), (1, "test_elements")),
         kernel_name="isin", forms="function", internal=True),
-    composite("searchsorted", composite_indexing.searchsorted, like_searchsorted, forms="function"),
+    composite("searchsorted", composite_searching.searchsorted, like_searchsorted, forms="function"),
     primitive("_searchsorted", kernels.searchsorted, None, None, like__searchsorted,
         tensors=((0, "sorted_sequence"), (1, "input"), (3, "sorter")), kernel_name="searchsorted", optional="sorter",
         forms="function", internal=True),
-    composite("bucketize", composite_indexing.bucketize, like_bucketize, forms="function"),
-    composite("unravel_index", composite_indexing.unravel_index, like_unravel_index, forms="function"),
+    composite("bucketize", composite_searching.bucketize, like_bucketize, forms="function"),
+    composite("unravel_index", composite_searching.unravel_index, like_unravel_index, forms="function"),
     primitive("_unravel_index", kernels.unravel_index, None, several_results, like__unravel_index, returns="list",
         tensors=((0, "indices"),), kernel_name="unravel_index", forms="function", internal=True),
     primitive("nonzero_static", kernels.nonzero_static, None, one_tensor_2, like_nonzero_static),
-    composite("repeat_interleave", composite_indexing.repeat_interleave, like_repeat_interleave,
+    composite("repeat_interleave", composite_searching.repeat_interleave, like_repeat_interleave,
         params=(("input", "Tensor", False, True, False), ("repeats", "any", False, True, False), ("dim", "int", True, False, False), ("output_size", "int", True, False, True))),
-    composite("repeat_interleave.Tensor", composite_indexing.repeat_interleave_Tensor, like_repeat_interleave_Tensor,
+    composite("repeat_interleave.Tensor", composite_searching.repeat_interleave_Tensor, like_repeat_interleave_Tensor,
         forms="function",
         params=(("repeats", "Tensor", False, True, False), ("output_size", "int", True, False, True))),
     primitive("_repeat_positions", kernels.repeat_positions, None, one_tensor_1, like__repeat_positions,
@@ -867,8 +869,8 @@ OPERATORS = [
         tensors=((0, "input"), (2, "index"), (3, "src")), inplace=True),
     primitive("index_reduce", kernels.index_reduce, IndexReduceBackward0, None, like_index_reduce,
         tensors=((0, "input"), (2, "index"), (3, "source")), inplace=True),
-    composite("segment_reduce", composite_indexing.segment_reduce, like_segment_reduce, forms="function"),
-    composite("as_strided_scatter", composite_indexing.as_strided_scatter, like_as_strided_scatter),
+    composite("segment_reduce", composite_segments.segment_reduce, like_segment_reduce, forms="function"),
+    composite("as_strided_scatter", composite_segments.as_strided_scatter, like_as_strided_scatter),
 ]
 CHOICES = {":scatter": choose_scatter}
 # fmt: on

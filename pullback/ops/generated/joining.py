@@ -5,10 +5,11 @@ from pullback.core.array_type import attribute
 from pullback.graph.node import Node
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.joining import cat_backward
-from pullback.ops.generated.calls import list_of_tensors
+from pullback.ops.formulas.joining.cat import cat_backward
+from pullback.ops.generated.calls import list_of_tensors, one_tensor_2
 from pullback.arrays.numpy import joining as kernels
-from pullback.ops.composite import joining as composite_joining
+from pullback.ops.composite.joining import combinations as composite_combinations
+from pullback.ops.composite.joining import stacks as composite_stacks
 
 class CatBackward0(Node):
     """cat(Tensor[] tensors, int dim=0) -> Tensor"""
@@ -47,19 +48,22 @@ like_cartesian_prod = lambda run: lambda *tensors_, tensors=UNSET: run(
     tensor_list(run.__name__, "tensors", tensors_, tensors, UNSET))
 like_combinations = lambda run: lambda input, r=2, with_replacement=False: run(
     input, r if type(r) in AN_INT else an_int(run.__name__, "r", r), with_replacement if with_replacement is False or with_replacement is True else a_flag(run.__name__, "with_replacement", with_replacement))
+like_combination_places = lambda run: lambda input, r, with_replacement: run(input, r, with_replacement)
 
 OPERATORS = [
     primitive("cat", kernels.cat, CatBackward0, list_of_tensors, like_cat, tensors=(), lists=((0, "tensors"),),
         tags="structural", forms="function", aliases="concat concatenate", numpy="concatenate"),
     primitive("stack", kernels.stack, StackBackward0, list_of_tensors, like_cat, tensors=(), lists=((0, "tensors"),),
         tags="structural", forms="function", numpy="stack"),
-    composite("hstack", composite_joining.hstack, like_hstack, forms="function", numpy="hstack"),
-    composite("vstack", composite_joining.vstack, like_hstack, forms="function", aliases="row_stack", numpy="vstack"),
-    composite("dstack", composite_joining.dstack, like_hstack, forms="function", numpy="dstack"),
-    composite("column_stack", composite_joining.column_stack, like_hstack, forms="function", numpy="column_stack"),
-    composite("meshgrid", composite_joining.meshgrid, like_meshgrid, forms="function"),
-    composite("cartesian_prod", composite_joining.cartesian_prod, like_cartesian_prod, forms="function"),
-    composite("combinations", composite_joining.combinations, like_combinations, forms="function"),
+    composite("hstack", composite_stacks.hstack, like_hstack, forms="function", numpy="hstack"),
+    composite("vstack", composite_stacks.vstack, like_hstack, forms="function", aliases="row_stack", numpy="vstack"),
+    composite("dstack", composite_stacks.dstack, like_hstack, forms="function", numpy="dstack"),
+    composite("column_stack", composite_stacks.column_stack, like_hstack, forms="function", numpy="column_stack"),
+    composite("meshgrid", composite_combinations.meshgrid, like_meshgrid, forms="function"),
+    composite("cartesian_prod", composite_combinations.cartesian_prod, like_cartesian_prod, forms="function"),
+    composite("combinations", composite_combinations.combinations, like_combinations, forms="function"),
+    primitive("combination_places", kernels.combination_places, None, one_tensor_2, like_combination_places,
+        forms="function", internal=True),
 ]
 CHOICES = {}
 # fmt: on

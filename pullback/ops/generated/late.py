@@ -95,9 +95,9 @@ LATE = {
         "operators": (
             "fft_c2c fft_c2r fft_fft fft_fft2 fft_fftn fft_fftshift fft_hfft fft_hfft2 fft_hfftn fft_ifft "
             "fft_ifft2 fft_ifftn fft_ifftshift fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn "
-            "fft_r2c fft_rfft fft_rfft2 fft_rfftn istft stft"
+            "fft_r2c fft_rfft fft_rfft2 fft_rfftn istft stft times_inner_points"
         ).split(),
-        "kernels": ("fft_c2c fft_c2r fft_r2c").split(),
+        "kernels": ("fft_c2c fft_c2r fft_r2c times_inner_points").split(),
         "methods": ("istft stft").split(),
         "numpy": ("fft.fft fft.hfft fft.ifft fft.ihfft fft.irfft fft.rfft").split(),
         "public": {
@@ -111,19 +111,19 @@ LATE = {
     "spatial": {
         "operators": (
             "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d "
-            "adaptive_max_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle col2im "
-            "constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "
-            "convolution_input convolution_weight dot_at fractional_max_indices fractional_max_pool2d "
+            "adaptive_max_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d base_grid bilinear channel_shuffle "
+            "col2im constant_pad_nd conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+            "convolution convolution_input convolution_weight dot_at fractional_max_indices fractional_max_pool2d "
             "fractional_max_pool3d grid_places grid_sample grid_sampler grid_sampler_2d grid_sampler_3d im2col "
             "interpolate lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool2d max_pool3d max_unpool1d max_unpool2d "
             "max_unpool3d nn_functional_fold nn_functional_unfold pad pixel_shuffle pixel_unshuffle place_pooled "
-            "put_pooled region_max_indices roi_align roi_pool sample_at separable_map spread_at take_pooled "
-            "upsample upsample_bilinear upsample_nearest windowed_max"
+            "put_pooled region_maxima roi_align roi_pool sample_at sample_bins separable_map spread_at "
+            "spread_bins take_pooled upsample upsample_bilinear upsample_nearest windowed_max"
         ).split(),
         "kernels": (
-            "col2im constant_pad_nd convolution convolution_input convolution_weight dot_at "
-            "fractional_max_indices grid_places im2col place_pooled put_pooled region_max_indices sample_at "
-            "separable_map spread_at take_pooled windowed_max"
+            "base_grid col2im constant_pad_nd convolution convolution_input convolution_weight dot_at "
+            "fractional_max_indices grid_places im2col place_pooled put_pooled region_maxima sample_at "
+            "sample_bins separable_map spread_at spread_bins take_pooled windowed_max"
         ).split(),
         "methods": ("").split(),
         "numpy": ("").split(),

@@ -6,10 +6,18 @@ from pullback.graph.saved import Form, Released, save_input
 from pullback.graph.saving_nodes import SavesForEachOther
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.linalg import cross_dim, einsum_pair_backward, flip_pair, matmul_other, matmul_self, scaled
+from pullback.ops.formulas.linalg.products import (
+    cross_dim,
+    einsum_pair_backward,
+    flip_pair,
+    matmul_other,
+    matmul_self,
+    scaled,
+)
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_3, three_tensors, two_tensors_0, two_tensors_1
 from pullback.arrays.numpy import linalg as kernels
-from pullback.ops.composite import linalg as composite_linalg
+from pullback.ops.composite.linalg import einsum as composite_einsum
+from pullback.ops.composite.linalg import products as composite_products
 
 class MmBackward0(Node):
     """mm(Tensor self, Tensor mat2) -> Tensor"""
@@ -382,25 +390,25 @@ OPERATORS = [
     primitive("mv", kernels.mv, MvBackward0, two_tensors_0, like_mv, tensors=((0, "input"), (1, "vec"))),
     primitive("dot", kernels.dot, DotBackward0, two_tensors_0, like_dot, tensors=((0, "input"), (1, "tensor"))),
     primitive("vdot", kernels.vdot, VdotBackward0, two_tensors_0, tensors=((0, "input"), (1, "other")), numpy="vdot"),
-    composite("inner", composite_linalg.inner, like_inner, numpy="inner"),
+    composite("inner", composite_products.inner, like_inner, numpy="inner"),
     primitive("outer", kernels.outer, OuterBackward0, two_tensors_0, like_outer, tensors=((0, "input"), (1, "vec2")),
         aliases="ger"),
-    composite("einsum", composite_linalg.einsum, like_einsum, forms="function"),
+    composite("einsum", composite_einsum.einsum, like_einsum, forms="function"),
     primitive("_einsum_pair", kernels.einsum_pair, EinsumPairBackward0, two_tensors_1, like__einsum_pair,
         tensors=((0, "input"), (1, "other")), kernel_name="einsum_pair", forms="function", internal=True),
-    composite("tensordot", composite_linalg.tensordot, like_tensordot, forms="function"),
-    composite("kron", composite_linalg.kron, like_inner, numpy="kron"),
+    composite("tensordot", composite_products.tensordot, like_tensordot, forms="function"),
+    composite("kron", composite_products.kron, like_inner, numpy="kron"),
     primitive("addmm", kernels.addmm, AddmmBackward0, three_tensors, like_addmm,
         tensors=((0, "input"), (1, "mat1"), (2, "mat2")), inplace=True),
-    composite("addmv", composite_linalg.addmv, like_addmv, inplace=True),
-    composite("addr", composite_linalg.addr, like_addr, inplace=True),
-    composite("addbmm", composite_linalg.addbmm, like_addbmm, inplace=True),
+    composite("addmv", composite_products.addmv, like_addmv, inplace=True),
+    composite("addr", composite_products.addr, like_addr, inplace=True),
+    composite("addbmm", composite_products.addbmm, like_addbmm, inplace=True),
     primitive("baddbmm", kernels.baddbmm, BaddbmmBackward0, three_tensors, like_baddbmm,
         tensors=((0, "input"), (1, "batch1"), (2, "batch2")), inplace=True),
     primitive("trace", kernels.trace, TraceBackward0, one_tensor_0, like_trace, tags="masking"),
-    composite("diag", composite_linalg.diag, like_diag, numpy="diag"),
+    composite("diag", composite_products.diag, like_diag, numpy="diag"),
     primitive("diag_embed", kernels.diag_embed, DiagEmbedBackward0, one_tensor_3, like_diag_embed, tags="structural"),
-    composite("diagflat", composite_linalg.diagflat, like_diagflat, numpy="diagflat"),
+    composite("diagflat", composite_products.diagflat, like_diagflat, numpy="diagflat"),
     primitive("cross", kernels.cross, LinalgCrossBackward0, two_tensors_1, like_cross,
         tensors=((0, "input"), (1, "other"))),
 ]

@@ -7,8 +7,7 @@ from pullback.graph.saving_nodes import SavesForEachOther, SavesPair, SavesResul
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.constants import log_2, nan, one_over_log_10, one_over_log_2, pi, two_over_sqrt_pi
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.elementary import logit_slope
-from pullback.ops.formulas.pointwise import (
+from pullback.ops.formulas.pointwise.elementary import (
     above,
     angle_gradient,
     below,
@@ -25,6 +24,7 @@ from pullback.ops.formulas.pointwise import (
     xlogy_divisor,
     zero_at_infinity,
 )
+from pullback.ops.formulas.pointwise.logit import logit_slope
 from pullback.ops.generated.calls import (
     one_tensor_0,
     one_tensor_1,
@@ -37,7 +37,7 @@ from pullback.ops.generated.calls import (
     two_tensors_1,
 )
 from pullback.arrays.numpy import pointwise as kernels
-from pullback.ops.composite import pointwise as composite_pointwise
+from pullback.ops.composite.pointwise import conversions as composite_conversions
 
 class AddBackward0(Node):
     """add(Tensor self, Tensor other) -> Tensor"""
@@ -1648,7 +1648,7 @@ OPERATORS = [
         tags="pointwise", inplace=True, numpy="fmod", refuses=("tensor_first", ('input', 'other'))),
     primitive("neg", kernels.neg, NegBackward0, one_tensor_0, tags="pointwise", inplace=True, aliases="negative",
         numpy="negative"),
-    composite("positive", composite_pointwise.positive, like_positive, numpy="positive"),
+    composite("positive", composite_conversions.positive, like_positive, numpy="positive"),
     primitive("addcmul", kernels.addcmul, AddcmulBackward0, three_tensors, like_addcmul,
         tensors=((0, "input"), (1, "tensor1"), (2, "tensor2")), tags="pointwise", inplace=True),
     primitive("addcdiv", kernels.addcdiv, AddcdivBackward0, three_tensors, like_addcmul,
@@ -1715,17 +1715,17 @@ OPERATORS = [
         numpy="deg2rad radians"),
     primitive("rad2deg", kernels.rad2deg, Rad2DegBackward0, one_tensor_0, tags="floating pointwise", inplace=True,
         numpy="rad2deg degrees"),
-    composite("conj", composite_pointwise.conj, like_positive),
-    composite("conjugate", composite_pointwise.conjugate, like_positive, numpy="conjugate conj"),
-    composite("is_conj", composite_pointwise.is_conj, like_positive),
-    composite("resolve_conj", composite_pointwise.resolve_conj, like_positive),
-    composite("is_neg", composite_pointwise.is_neg, like_positive),
-    composite("resolve_neg", composite_pointwise.resolve_neg, like_positive),
-    composite("is_complex", composite_pointwise.is_complex, like_positive, forms="function"),
-    composite("is_floating_point", composite_pointwise.is_floating_point, like_positive, forms="function"),
+    composite("conj", composite_conversions.conj, like_positive),
+    composite("conjugate", composite_conversions.conjugate, like_positive, numpy="conjugate conj"),
+    composite("is_conj", composite_conversions.is_conj, like_positive),
+    composite("resolve_conj", composite_conversions.resolve_conj, like_positive),
+    composite("is_neg", composite_conversions.is_neg, like_positive),
+    composite("resolve_neg", composite_conversions.resolve_neg, like_positive),
+    composite("is_complex", composite_conversions.is_complex, like_positive, forms="function"),
+    composite("is_floating_point", composite_conversions.is_floating_point, like_positive, forms="function"),
     primitive("conj_physical", kernels.conj, ConjPhysicalBackward0, one_tensor_0, kernel_name="conj", tags="pointwise",
         inplace=True),
-    composite("real", composite_pointwise.real, like_positive, forms="function", numpy="real"),
+    composite("real", composite_conversions.real, like_positive, forms="function", numpy="real"),
     primitive("_real", kernels.real, RealBackward0, one_tensor_0, like_positive, view=True, kernel_name="real",
         tags="view", forms="function", internal=True),
     primitive("imag", kernels.imag, ImagBackward0, one_tensor_0, like_positive, view=True, tags="view",
@@ -1855,7 +1855,7 @@ OPERATORS = [
         refuses=("no_numbers", ('input', 'values'))),
     primitive("nextafter", kernels.nextafter, NextafterBackward0, two_tensors_0, tensors=((0, "input"), (1, "other")),
         tags="floating masking pointwise", inplace=True, numpy="nextafter", refuses=("no_numbers", ('input', 'other'))),
-    composite("to", composite_pointwise.to, like_to, forms="function"),
+    composite("to", composite_conversions.to, like_to, forms="function"),
     primitive("_to_copy", kernels.to_copy, ToCopyBackward0, one_tensor_2, like__to_copy, kernel_name="to_copy",
         takes_dtype=True, tags="structural", forms="function", internal=True),
     primitive("clone", kernels.clone, CloneBackward0, one_tensor_1, like_clone, tags="structural", numpy="copy"),

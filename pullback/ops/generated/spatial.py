@@ -6,7 +6,7 @@ from pullback.graph.node import MultiNode, Node
 from pullback.graph.saved import Form, Released, save_input, watch_output
 from pullback.graph.snapshot import FIXED, snapshot
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.spatial import (
+from pullback.ops.formulas.spatial.windows import (
     adjoint_maps,
     conjugated,
     convolution_backward,
@@ -27,7 +27,14 @@ from pullback.ops.generated.calls import (
     two_tensors_1,
 )
 from pullback.arrays.numpy import spatial as kernels
-from pullback.ops.composite import spatial as composite_spatial
+from pullback.ops.composite.spatial import adaptive_pooling as composite_adaptive_pooling
+from pullback.ops.composite.spatial import convolutions as composite_convolutions
+from pullback.ops.composite.spatial import grid_sampling as composite_grid_sampling
+from pullback.ops.composite.spatial import interpolation as composite_interpolation
+from pullback.ops.composite.spatial import padding as composite_padding
+from pullback.ops.composite.spatial import pixel_shuffles as composite_pixel_shuffles
+from pullback.ops.composite.spatial import pooling as composite_pooling
+from pullback.ops.composite.spatial import region_pooling as composite_region_pooling
 
 class ConvolutionBackward0(Node):
     """convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor"""
@@ -266,17 +273,17 @@ class SeparableMapBackward0(Node):
         return (ops.separable_map(grad, adjoint_maps(self.arg_maps, ops=ops)),)
 
 class WindowedMaxBackward0(MultiNode):
-    """windowed_max(Tensor self, any places) -> (Tensor values, Tensor indices)"""
+    """windowed_max(Tensor self, any windows) -> (Tensor values, Tensor indices)"""
 
-    __slots__ = ("arg_places", "saved_indices", "self_shape", "version_indices")
+    __slots__ = ("arg_windows", "saved_indices", "self_shape", "version_indices")
     inputs = (0,)
     output_names = ("values", "indices")
     differentiable_outputs = (True, False)
     masking = True
 
-    def save(node, out, input, places):
+    def save(node, out, input, windows):
         node.self_shape = input.shape
-        node.arg_places = places if type(places) in FIXED else snapshot(places)
+        node.arg_windows = windows if type(windows) in FIXED else snapshot(windows)
         node.saved_indices = out[1]._array
         node.version_indices = watch_output(out[1])
 
@@ -284,10 +291,56 @@ class WindowedMaxBackward0(MultiNode):
         grads = self.materialize(grads, ops)
         grad = grads[0]
         indices = unpack(self.saved_indices, self.version_indices, self)
-        return (pooled_backward(grad, indices, self.self_shape, self.arg_places, ops=ops),)
+        return (pooled_backward(grad, indices, self.self_shape, self.arg_windows, ops=ops),)
 
     def release(self):
         self.version_indices, self.saved_indices = Released, None
+
+class SampleBinsBackward0(Node):
+    """sample_bins(Tensor self, Tensor boxes, int[] size, float scale, int sampling_ratio, bool aligned) -> Tensor"""
+
+    __slots__ = ("arg_aligned", "arg_sampling_ratio", "arg_scale", "saved_boxes", "self_shape", "version_boxes")
+    inputs = (0,)
+
+    def save(node, out, input, boxes, size, scale, sampling_ratio, aligned):
+        node.self_shape = attribute(input, "shape")
+        node.saved_boxes, node.version_boxes = save_input(boxes, True)
+        node.arg_scale = scale if type(scale) in FIXED else snapshot(scale)
+        node.arg_sampling_ratio = sampling_ratio if type(sampling_ratio) in FIXED else snapshot(sampling_ratio)
+        node.arg_aligned = aligned
+
+    def apply(self, ops, grad, unpack):
+        boxes = unpack(self.saved_boxes, self.version_boxes, self)
+        return (
+            ops.spread_bins(grad, boxes, self.self_shape, self.arg_scale, self.arg_sampling_ratio, self.arg_aligned),
+        )
+
+    def release(self):
+        self.version_boxes, self.saved_boxes = Released, None
+
+class SpreadBinsBackward0(Node):
+    """spread_bins(Tensor self, Tensor boxes, int[] shape, float scale, int sampling_ratio, bool aligned) -> Tensor"""
+
+    __slots__ = ("arg_aligned", "arg_sampling_ratio", "arg_scale", "saved_boxes", "self_shape", "version_boxes")
+    inputs = (0,)
+
+    def save(node, out, input, boxes, shape, scale, sampling_ratio, aligned):
+        node.self_shape = attribute(input, "shape")
+        node.saved_boxes, node.version_boxes = save_input(boxes, True)
+        node.arg_scale = scale if type(scale) in FIXED else snapshot(scale)
+        node.arg_sampling_ratio = sampling_ratio if type(sampling_ratio) in FIXED else snapshot(sampling_ratio)
+        node.arg_aligned = aligned
+
+    def apply(self, ops, grad, unpack):
+        boxes = unpack(self.saved_boxes, self.version_boxes, self)
+        return (
+            ops.sample_bins(
+                grad, boxes, self.self_shape[2:], self.arg_scale, self.arg_sampling_ratio, self.arg_aligned
+            ),
+        )
+
+    def release(self):
+        self.version_boxes, self.saved_boxes = Released, None
 
 class TakePooledBackward0(Node):
     """take_pooled(Tensor self, Tensor indices, int dims) -> Tensor"""
@@ -499,14 +552,18 @@ like_adaptive_max_pool1d = lambda run: lambda input, output_size, return_indices
     input, output_size, return_indices if return_indices is False or return_indices is True else a_flag(run.__name__, "return_indices", return_indices))
 like_fractional_max_pool2d = lambda run: lambda input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None: run(
     input, kernel_size if type(kernel_size) in SOME_INTS else some_ints(run.__name__, "kernel_size", kernel_size), output_size, output_ratio, return_indices if return_indices is False or return_indices is True else a_flag(run.__name__, "return_indices", return_indices), _random_samples)
-like_windowed_max = lambda run: lambda input, places: run(input, places)
+like_windowed_max = lambda run: lambda input, windows: run(input, windows)
 like_fractional_max_indices = lambda run: lambda input, kernel_size, output_size, samples: run(
     input, kernel_size, output_size, samples)
 like_roi_align = lambda run: lambda input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False: run(
     input, boxes, output_size, spatial_scale if type(spatial_scale) in A_NUMBER else a_number(run.__name__, "spatial_scale", spatial_scale), sampling_ratio if type(sampling_ratio) in AN_INT else an_int(run.__name__, "sampling_ratio", sampling_ratio), aligned if aligned is False or aligned is True else a_flag(run.__name__, "aligned", aligned))
 like_roi_pool = lambda run: lambda input, boxes, output_size, spatial_scale=1.0: run(
     input, boxes, output_size, spatial_scale if type(spatial_scale) in A_NUMBER else a_number(run.__name__, "spatial_scale", spatial_scale))
-like_region_max_indices = lambda run: lambda input, rows, columns: run(input, rows, columns)
+like_sample_bins = lambda run: lambda input, boxes, size, scale, sampling_ratio, aligned: run(
+    input, boxes, size, scale, sampling_ratio, aligned)
+like_spread_bins = lambda run: lambda input, boxes, shape, scale, sampling_ratio, aligned: run(
+    input, boxes, shape, scale, sampling_ratio, aligned)
+like_region_maxima = lambda run: lambda input, boxes, size, scale: run(input, boxes, size, scale)
 like_take_pooled = lambda run: lambda input, indices, dims: run(input, indices, dims)
 like_put_pooled = lambda run: lambda input, indices, size: run(input, indices, size)
 like_interpolate = lambda run: lambda input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False: run(
@@ -518,6 +575,7 @@ like_grid_sample = lambda run: lambda input, grid, mode='bilinear', padding_mode
     input, grid, mode, padding_mode, align_corners if align_corners is None or align_corners is False or align_corners is True else a_flag(run.__name__, "align_corners", align_corners))
 like_grid_sampler = lambda run: lambda input, grid, interpolation_mode, padding_mode, align_corners: run(
     input, grid, interpolation_mode if type(interpolation_mode) in AN_INT else an_int(run.__name__, "interpolation_mode", interpolation_mode), padding_mode if type(padding_mode) in AN_INT else an_int(run.__name__, "padding_mode", padding_mode), align_corners if align_corners is False or align_corners is True else a_flag(run.__name__, "align_corners", align_corners))
+like_base_grid = lambda run: lambda input, size, align_corners: run(input, size, align_corners)
 like_grid_places = lambda run: lambda grid, size, mode, padding_mode, align_corners: run(
     grid, size, mode, padding_mode, align_corners)
 like_sample_at = lambda run: lambda input, index, weight: run(input, index, weight)
@@ -539,89 +597,96 @@ OPERATORS = [
         like_convolution_input, tensors=((0, "grad_output"), (1, "weight")), forms="function", internal=True),
     primitive("convolution_weight", kernels.convolution_weight, ConvolutionWeightBackward0, two_tensors,
         like_convolution_weight, tensors=((0, "grad_output"), (1, "input")), forms="function", internal=True),
-    composite("conv1d", composite_spatial.conv1d, like_conv1d, forms="function", aliases="nn.functional.conv1d"),
-    composite("conv2d", composite_spatial.conv2d, like_conv1d, forms="function", aliases="nn.functional.conv2d"),
-    composite("conv3d", composite_spatial.conv3d, like_conv1d, forms="function", aliases="nn.functional.conv3d"),
-    composite("conv_transpose1d", composite_spatial.conv_transpose1d, like_conv_transpose1d, forms="function",
+    composite("conv1d", composite_convolutions.conv1d, like_conv1d, forms="function", aliases="nn.functional.conv1d"),
+    composite("conv2d", composite_convolutions.conv2d, like_conv1d, forms="function", aliases="nn.functional.conv2d"),
+    composite("conv3d", composite_convolutions.conv3d, like_conv1d, forms="function", aliases="nn.functional.conv3d"),
+    composite("conv_transpose1d", composite_convolutions.conv_transpose1d, like_conv_transpose1d, forms="function",
         aliases="nn.functional.conv_transpose1d"),
-    composite("conv_transpose2d", composite_spatial.conv_transpose2d, like_conv_transpose1d, forms="function",
+    composite("conv_transpose2d", composite_convolutions.conv_transpose2d, like_conv_transpose1d, forms="function",
         aliases="nn.functional.conv_transpose2d"),
-    composite("conv_transpose3d", composite_spatial.conv_transpose3d, like_conv_transpose1d, forms="function",
+    composite("conv_transpose3d", composite_convolutions.conv_transpose3d, like_conv_transpose1d, forms="function",
         aliases="nn.functional.conv_transpose3d"),
     primitive("im2col", kernels.im2col, Im2ColBackward0, one_tensor, like_im2col, tags="masking", forms="function",
         internal=True),
     primitive("col2im", kernels.col2im, Col2ImBackward0, one_tensor, like_col2im, tags="structural", forms="function",
         internal=True),
-    composite("nn_functional_unfold", composite_spatial.unfold, like_nn_functional_unfold, forms="function",
+    composite("nn_functional_unfold", composite_convolutions.unfold, like_nn_functional_unfold, forms="function",
         home="nn.functional", shown="unfold"),
-    composite("nn_functional_fold", composite_spatial.fold, like_nn_functional_fold, forms="function",
+    composite("nn_functional_fold", composite_convolutions.fold, like_nn_functional_fold, forms="function",
         home="nn.functional", shown="fold"),
-    composite("bilinear", composite_spatial.bilinear, like_bilinear, forms="function",
+    composite("bilinear", composite_convolutions.bilinear, like_bilinear, forms="function",
         aliases="nn.functional.bilinear"),
     primitive("constant_pad_nd", kernels.constant_pad_nd, ConstantPadNdBackward0, one_tensor_2, like_constant_pad_nd,
         tags="masking", forms="function"),
-    composite("pad", composite_spatial.pad, like_pad, forms="function", home="nn.functional"),
+    composite("pad", composite_padding.pad, like_pad, forms="function", home="nn.functional"),
     primitive("separable_map", kernels.separable_map, SeparableMapBackward0, one_tensor_1, like_separable_map,
         forms="function", internal=True),
-    composite("avg_pool1d", composite_spatial.avg_pool1d, like_avg_pool1d, forms="function",
+    composite("avg_pool1d", composite_pooling.avg_pool1d, like_avg_pool1d, forms="function",
         aliases="nn.functional.avg_pool1d"),
-    composite("avg_pool2d", composite_spatial.avg_pool2d, like_avg_pool2d, forms="function", home="nn.functional"),
-    composite("avg_pool3d", composite_spatial.avg_pool3d, like_avg_pool2d, forms="function", home="nn.functional"),
-    composite("max_pool1d", composite_spatial.max_pool1d, like_max_pool1d, forms="function",
+    composite("avg_pool2d", composite_pooling.avg_pool2d, like_avg_pool2d, forms="function", home="nn.functional"),
+    composite("avg_pool3d", composite_pooling.avg_pool3d, like_avg_pool2d, forms="function", home="nn.functional"),
+    composite("max_pool1d", composite_pooling.max_pool1d, like_max_pool1d, forms="function",
         aliases="nn.functional.max_pool1d"),
-    composite("max_pool2d", composite_spatial.max_pool2d, like_max_pool1d, forms="function",
+    composite("max_pool2d", composite_pooling.max_pool2d, like_max_pool1d, forms="function",
         aliases="nn.functional.max_pool2d"),
-    composite("max_pool3d", composite_spatial.max_pool3d, like_max_pool1d, forms="function",
+    composite("max_pool3d", composite_pooling.max_pool3d, like_max_pool1d, forms="function",
         aliases="nn.functional.max_pool3d"),
-    composite("max_unpool1d", composite_spatial.max_unpool1d, like_max_unpool1d, forms="function",
+    composite("max_unpool1d", composite_pooling.max_unpool1d, like_max_unpool1d, forms="function",
         home="nn.functional"),
-    composite("max_unpool2d", composite_spatial.max_unpool2d, like_max_unpool1d, forms="function",
+    composite("max_unpool2d", composite_pooling.max_unpool2d, like_max_unpool1d, forms="function",
         home="nn.functional"),
-    composite("max_unpool3d", composite_spatial.max_unpool3d, like_max_unpool1d, forms="function",
+    composite("max_unpool3d", composite_pooling.max_unpool3d, like_max_unpool1d, forms="function",
         home="nn.functional"),
-    composite("lp_pool1d", composite_spatial.lp_pool1d, like_lp_pool1d, forms="function", home="nn.functional"),
-    composite("lp_pool2d", composite_spatial.lp_pool2d, like_lp_pool1d, forms="function", home="nn.functional"),
-    composite("lp_pool3d", composite_spatial.lp_pool3d, like_lp_pool1d, forms="function", home="nn.functional"),
-    composite("adaptive_avg_pool1d", composite_spatial.adaptive_avg_pool1d, like_adaptive_avg_pool1d, forms="function",
-        aliases="nn.functional.adaptive_avg_pool1d"),
-    composite("adaptive_avg_pool2d", composite_spatial.adaptive_avg_pool2d, like_adaptive_avg_pool1d, forms="function",
-        home="nn.functional"),
-    composite("adaptive_avg_pool3d", composite_spatial.adaptive_avg_pool3d, like_adaptive_avg_pool1d, forms="function",
-        home="nn.functional"),
-    composite("adaptive_max_pool1d", composite_spatial.adaptive_max_pool1d, like_adaptive_max_pool1d, forms="function",
-        home="nn.functional"),
-    composite("adaptive_max_pool2d", composite_spatial.adaptive_max_pool2d, like_adaptive_max_pool1d, forms="function",
-        home="nn.functional"),
-    composite("adaptive_max_pool3d", composite_spatial.adaptive_max_pool3d, like_adaptive_max_pool1d, forms="function",
-        home="nn.functional"),
-    composite("fractional_max_pool2d", composite_spatial.fractional_max_pool2d, like_fractional_max_pool2d,
+    composite("lp_pool1d", composite_pooling.lp_pool1d, like_lp_pool1d, forms="function", home="nn.functional"),
+    composite("lp_pool2d", composite_pooling.lp_pool2d, like_lp_pool1d, forms="function", home="nn.functional"),
+    composite("lp_pool3d", composite_pooling.lp_pool3d, like_lp_pool1d, forms="function", home="nn.functional"),
+    composite("adaptive_avg_pool1d", composite_adaptive_pooling.adaptive_avg_pool1d, like_adaptive_avg_pool1d,
+        forms="function", aliases="nn.functional.adaptive_avg_pool1d"),
+    composite("adaptive_avg_pool2d", composite_adaptive_pooling.adaptive_avg_pool2d, like_adaptive_avg_pool1d,
         forms="function", home="nn.functional"),
-    composite("fractional_max_pool3d", composite_spatial.fractional_max_pool3d, like_fractional_max_pool2d,
+    composite("adaptive_avg_pool3d", composite_adaptive_pooling.adaptive_avg_pool3d, like_adaptive_avg_pool1d,
+        forms="function", home="nn.functional"),
+    composite("adaptive_max_pool1d", composite_adaptive_pooling.adaptive_max_pool1d, like_adaptive_max_pool1d,
+        forms="function", home="nn.functional"),
+    composite("adaptive_max_pool2d", composite_adaptive_pooling.adaptive_max_pool2d, like_adaptive_max_pool1d,
+        forms="function", home="nn.functional"),
+    composite("adaptive_max_pool3d", composite_adaptive_pooling.adaptive_max_pool3d, like_adaptive_max_pool1d,
+        forms="function", home="nn.functional"),
+    composite("fractional_max_pool2d", composite_adaptive_pooling.fractional_max_pool2d, like_fractional_max_pool2d,
+        forms="function", home="nn.functional"),
+    composite("fractional_max_pool3d", composite_adaptive_pooling.fractional_max_pool3d, like_fractional_max_pool2d,
         forms="function", home="nn.functional"),
     primitive("windowed_max", kernels.windowed_max, WindowedMaxBackward0, several_results, like_windowed_max,
         outputs=('values', 'indices'), tags="masking", forms="function", internal=True),
     primitive("fractional_max_indices", kernels.fractional_max_indices, None, None, like_fractional_max_indices,
         tensors=((0, "input"), (3, "samples")), forms="function", internal=True),
-    composite("roi_align", composite_spatial.roi_align, like_roi_align, forms="function", home="nn.functional"),
-    composite("roi_pool", composite_spatial.roi_pool, like_roi_pool, forms="function", home="nn.functional"),
-    primitive("region_max_indices", kernels.region_max_indices, None, one_tensor_2, like_region_max_indices,
-        forms="function", internal=True),
+    composite("roi_align", composite_region_pooling.roi_align, like_roi_align, forms="function", home="nn.functional"),
+    composite("roi_pool", composite_region_pooling.roi_pool, like_roi_pool, forms="function", home="nn.functional"),
+    primitive("sample_bins", kernels.sample_bins, SampleBinsBackward0, two_tensors, like_sample_bins,
+        tensors=((0, "input"), (1, "boxes")), forms="function", internal=True),
+    primitive("spread_bins", kernels.spread_bins, SpreadBinsBackward0, two_tensors, like_spread_bins,
+        tensors=((0, "input"), (1, "boxes")), forms="function", internal=True),
+    primitive("region_maxima", kernels.region_maxima, None, None, like_region_maxima, outputs=('indices', 'empty'),
+        tensors=((0, "input"), (1, "boxes")), forms="function", internal=True),
     primitive("take_pooled", kernels.take_pooled, TakePooledBackward0, two_tensors_1, like_take_pooled,
         tensors=((0, "input"), (1, "indices")), tags="masking", forms="function", internal=True),
     primitive("put_pooled", kernels.put_pooled, PutPooledBackward0, two_tensors_1, like_put_pooled,
         tensors=((0, "input"), (1, "indices")), tags="masking", forms="function", internal=True),
     primitive("place_pooled", kernels.place_pooled, PlacePooledBackward0, two_tensors_1, like_put_pooled,
         tensors=((0, "input"), (1, "indices")), tags="masking", forms="function", internal=True),
-    composite("interpolate", composite_spatial.interpolate, like_interpolate, forms="function", home="nn.functional"),
-    composite("upsample", composite_spatial.upsample, like_upsample, forms="function", home="nn.functional"),
-    composite("upsample_nearest", composite_spatial.upsample_nearest, like_upsample_nearest, forms="function",
+    composite("interpolate", composite_interpolation.interpolate, like_interpolate, forms="function",
         home="nn.functional"),
-    composite("upsample_bilinear", composite_spatial.upsample_bilinear, like_upsample_nearest, forms="function",
+    composite("upsample", composite_interpolation.upsample, like_upsample, forms="function", home="nn.functional"),
+    composite("upsample_nearest", composite_interpolation.upsample_nearest, like_upsample_nearest, forms="function",
         home="nn.functional"),
-    composite("grid_sample", composite_spatial.grid_sample, like_grid_sample, forms="function", home="nn.functional"),
-    composite("grid_sampler", composite_spatial.grid_sampler, like_grid_sampler, forms="function"),
-    composite("grid_sampler_2d", composite_spatial.grid_sampler_2d, like_grid_sampler, forms="function"),
-    composite("grid_sampler_3d", composite_spatial.grid_sampler_3d, like_grid_sampler, forms="function"),
+    composite("upsample_bilinear", composite_interpolation.upsample_bilinear, like_upsample_nearest, forms="function",
+        home="nn.functional"),
+    composite("grid_sample", composite_grid_sampling.grid_sample, like_grid_sample, forms="function",
+        home="nn.functional"),
+    composite("grid_sampler", composite_grid_sampling.grid_sampler, like_grid_sampler, forms="function"),
+    composite("grid_sampler_2d", composite_grid_sampling.grid_sampler_2d, like_grid_sampler, forms="function"),
+    composite("grid_sampler_3d", composite_grid_sampling.grid_sampler_3d, like_grid_sampler, forms="function"),
+    primitive("base_grid", kernels.base_grid, None, one_tensor_2, like_base_grid, forms="function", internal=True),
     primitive("grid_places", kernels.grid_places, GridPlacesBackward0, several_results, like_grid_places,
         outputs=('part', 'slope', 'index'), tensors=((0, "grid"),), forms="function", internal=True),
     primitive("sample_at", kernels.sample_at, SampleAtBackward0, three_tensors, like_sample_at,
@@ -630,12 +695,13 @@ OPERATORS = [
         tensors=((0, "input"), (1, "index"), (2, "weight")), forms="function", internal=True),
     primitive("dot_at", kernels.dot_at, DotAtBackward0, three_tensors, like_dot_at,
         tensors=((0, "input"), (1, "other"), (2, "index")), forms="function", internal=True),
-    composite("affine_grid", composite_spatial.affine_grid, like_affine_grid, forms="function", home="nn.functional"),
-    composite("pixel_shuffle", composite_spatial.pixel_shuffle, like_pixel_shuffle, forms="function",
+    composite("affine_grid", composite_grid_sampling.affine_grid, like_affine_grid, forms="function",
+        home="nn.functional"),
+    composite("pixel_shuffle", composite_pixel_shuffles.pixel_shuffle, like_pixel_shuffle, forms="function",
         aliases="nn.functional.pixel_shuffle"),
-    composite("pixel_unshuffle", composite_spatial.pixel_unshuffle, like_pixel_unshuffle, forms="function",
+    composite("pixel_unshuffle", composite_pixel_shuffles.pixel_unshuffle, like_pixel_unshuffle, forms="function",
         aliases="nn.functional.pixel_unshuffle"),
-    composite("channel_shuffle", composite_spatial.channel_shuffle, like_channel_shuffle, forms="function",
+    composite("channel_shuffle", composite_pixel_shuffles.channel_shuffle, like_channel_shuffle, forms="function",
         aliases="nn.functional.channel_shuffle"),
 ]
 CHOICES = {}

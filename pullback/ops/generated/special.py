@@ -8,11 +8,11 @@ from pullback.graph.snapshot import FIXED, snapshot
 from pullback.graph.undifferentiable import derivative_not_implemented
 from pullback.ops.constants import half_sqrt_pi, inf, one_over_sqrt_2pi, sqrt_2pi
 from pullback.ops.declarations import composite, primitive
-from pullback.ops.formulas.pointwise import zero_at_infinity
-from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
+from pullback.ops.formulas.pointwise.elementary import zero_at_infinity
+from pullback.ops.formulas.special.slopes import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 from pullback.ops.generated.calls import one_tensor_0, one_tensor_1, three_tensors, two_tensors_0, two_tensors_1
 from pullback.arrays.numpy import special as kernels
-from pullback.ops.composite import special as composite_special
+from pullback.ops.composite.special import polynomials as composite_polynomials
 
 class LgammaBackward0(SavesSelf):
     """lgamma(Tensor self) -> Tensor"""
@@ -1016,7 +1016,7 @@ OPERATORS = [
     primitive("polygamma.self", kernels.digamma_derivative, PolygammaBackward1, one_tensor_1, like_polygamma_self,
         kernel_name="digamma_derivative", tags="pointwise", forms="method", inplace=True,
         params=(("input", "Tensor", False, True, False), ("n", "int", False, True, False))),
-    composite("mvlgamma", composite_special.mvlgamma, like_mvlgamma, inplace=True, aliases="special.multigammaln"),
+    composite("mvlgamma", composite_polynomials.mvlgamma, like_mvlgamma, inplace=True, aliases="special.multigammaln"),
     primitive("igamma", kernels.igamma, IgammaBackward0, two_tensors_0, tensors=((0, "input"), (1, "other")),
         tags="pointwise", inplace=True, aliases="special.gammainc", refuses=("no_numbers", ('input', 'other'))),
     primitive("igammac", kernels.igammac, IgammacBackward0, two_tensors_0, tensors=((0, "input"), (1, "other")),
@@ -1135,22 +1135,22 @@ OPERATORS = [
     primitive("special_legendre_polynomial_p", kernels.legendre_p, SpecialLegendrePolynomialPBackward0, two_tensors_0,
         like_special_chebyshev_polynomial_t, tensors=((0, "x"), (1, "n")), kernel_name="legendre_p", tags="pointwise",
         forms="function", home="special", shown="legendre_polynomial_p", refuses=("some_tensor", ('x', 'n'))),
-    composite("special_chebyshev_polynomial_v", composite_special.special_chebyshev_polynomial_v,
+    composite("special_chebyshev_polynomial_v", composite_polynomials.special_chebyshev_polynomial_v,
         like_special_chebyshev_polynomial_t, forms="function", home="special", shown="chebyshev_polynomial_v",
         refuses=("some_tensor", ('x', 'n'))),
-    composite("special_chebyshev_polynomial_w", composite_special.special_chebyshev_polynomial_w,
+    composite("special_chebyshev_polynomial_w", composite_polynomials.special_chebyshev_polynomial_w,
         like_special_chebyshev_polynomial_t, forms="function", home="special", shown="chebyshev_polynomial_w",
         refuses=("some_tensor", ('x', 'n'))),
-    composite("special_shifted_chebyshev_polynomial_t", composite_special.special_shifted_chebyshev_polynomial_t,
+    composite("special_shifted_chebyshev_polynomial_t", composite_polynomials.special_shifted_chebyshev_polynomial_t,
         like_special_chebyshev_polynomial_t, forms="function", home="special", shown="shifted_chebyshev_polynomial_t",
         refuses=("some_tensor", ('x', 'n'))),
-    composite("special_shifted_chebyshev_polynomial_u", composite_special.special_shifted_chebyshev_polynomial_u,
+    composite("special_shifted_chebyshev_polynomial_u", composite_polynomials.special_shifted_chebyshev_polynomial_u,
         like_special_chebyshev_polynomial_t, forms="function", home="special", shown="shifted_chebyshev_polynomial_u",
         refuses=("some_tensor", ('x', 'n'))),
-    composite("special_shifted_chebyshev_polynomial_v", composite_special.special_shifted_chebyshev_polynomial_v,
+    composite("special_shifted_chebyshev_polynomial_v", composite_polynomials.special_shifted_chebyshev_polynomial_v,
         like_special_chebyshev_polynomial_t, forms="function", home="special", shown="shifted_chebyshev_polynomial_v",
         refuses=("some_tensor", ('x', 'n'))),
-    composite("special_shifted_chebyshev_polynomial_w", composite_special.special_shifted_chebyshev_polynomial_w,
+    composite("special_shifted_chebyshev_polynomial_w", composite_polynomials.special_shifted_chebyshev_polynomial_w,
         like_special_chebyshev_polynomial_t, forms="function", home="special", shown="shifted_chebyshev_polynomial_w",
         refuses=("some_tensor", ('x', 'n'))),
     primitive("gegenbauer", kernels.gegenbauer, GegenbauerBackward0, two_tensors_1, like_gegenbauer,

@@ -12,9 +12,14 @@ from pullback.ops.constants import (
     sqrt_2pi,
     two_over_sqrt_pi,
 )
-from pullback.ops.formulas.determinants import adjugate_curve, matrix_exp_slope, slogdet_jvp, trace_of_product
-from pullback.ops.formulas.eigenpairs import eigenpairs_jvp
-from pullback.ops.formulas.eigenvalues import (
+from pullback.ops.formulas.decompositions.determinants import (
+    adjugate_curve,
+    matrix_exp_slope,
+    slogdet_jvp,
+    trace_of_product,
+)
+from pullback.ops.formulas.decompositions.eigenpairs import eigenpairs_jvp
+from pullback.ops.formulas.decompositions.eigenvalues import (
     eig_values_jvp,
     eig_vectors_jvp,
     eigenvalue_slope_jvp,
@@ -24,10 +29,26 @@ from pullback.ops.formulas.eigenvalues import (
     eigvals_jvp,
     eigvalsh_jvp,
 )
-from pullback.ops.formulas.elementary import logit_slope
-from pullback.ops.formulas.factorisations import cholesky_jvp, lu_jvp, qr_jvp
-from pullback.ops.formulas.linear_losses import linear_cross_entropy_jvp
-from pullback.ops.formulas.nn import (
+from pullback.ops.formulas.decompositions.factorisations import cholesky_jvp, lu_jvp, qr_jvp
+from pullback.ops.formulas.decompositions.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
+from pullback.ops.formulas.decompositions.singular_values import (
+    singular_value_slope_jvp,
+    singular_value_tangent_jvp,
+    svd_jvp,
+    svd_values_jvp,
+    svdvals_jvp,
+)
+from pullback.ops.formulas.decompositions.solves import (
+    inv_jvp,
+    lstsq_residuals_jvp,
+    lstsq_solution_jvp,
+    pinv_jvp,
+    solve_jvp,
+    solve_triangular_jvp,
+)
+from pullback.ops.formulas.indexing.scatter_reductions import index_reduce_jvp, scatter_reduce_jvp
+from pullback.ops.formulas.nn.ctc import ctc_loss_product
+from pullback.ops.formulas.nn.layers_and_losses import (
     bce_input_slope,
     bce_logit_slope,
     bce_target_slope,
@@ -39,9 +60,9 @@ from pullback.ops.formulas.nn import (
     softsign_product,
     trained_rows,
 )
-from pullback.ops.formulas.normalisations import layer_norm_jvp
-from pullback.ops.formulas.norms import cdist_jvp, renorm_jvp, vector_norm_jvp
-from pullback.ops.formulas.pointwise import (
+from pullback.ops.formulas.nn.linear_losses import linear_cross_entropy_jvp
+from pullback.ops.formulas.nn.normalisations import layer_norm_jvp
+from pullback.ops.formulas.pointwise.elementary import (
     above,
     angle_direction,
     below,
@@ -58,7 +79,8 @@ from pullback.ops.formulas.pointwise import (
     xlogy_divisor,
     zero_at_infinity,
 )
-from pullback.ops.formulas.reductions import (
+from pullback.ops.formulas.pointwise.logit import logit_slope
+from pullback.ops.formulas.reductions.reductions import (
     cumprod_jvp,
     gather_along,
     gather_running,
@@ -71,25 +93,8 @@ from pullback.ops.formulas.reductions import (
     std_jvp,
     var_jvp,
 )
-from pullback.ops.formulas.scatter_reductions import index_reduce_jvp, scatter_reduce_jvp
-from pullback.ops.formulas.sequences import ctc_loss_product
-from pullback.ops.formulas.singular_values import (
-    singular_value_slope_jvp,
-    singular_value_tangent_jvp,
-    svd_jvp,
-    svd_values_jvp,
-    svdvals_jvp,
-)
-from pullback.ops.formulas.solves import (
-    inv_jvp,
-    lstsq_residuals_jvp,
-    lstsq_solution_jvp,
-    pinv_jvp,
-    solve_jvp,
-    solve_triangular_jvp,
-)
-from pullback.ops.formulas.spatial import convolution_jvp, pooled_tangent
-from pullback.ops.formulas.special import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
+from pullback.ops.formulas.spatial.windows import convolution_jvp, pooled_tangent
+from pullback.ops.formulas.special.slopes import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 
 def add_tangent(self_p, self_t, other_p, other_t, result, *, ops):
     if self_t is None:
@@ -1059,6 +1064,9 @@ def log_softmax_backward_tangent(grad_output_p, grad_output_t, output_p, output_
         - output_t * ops.exp(output_p) * ops.sum(grad_output_p, dim_p, True),
     )
 
+def lifted_variance_tangent(self_p, self_t, eps_p, result, *, ops):
+    return (self_t,)
+
 def mse_loss_tangent(self_p, self_t, target_p, target_t, reduction_p, result, *, ops):
     return (mse_loss_jvp(self_p, self_t, target_p, target_t, reduction_p, ops=ops),)
 
@@ -1252,6 +1260,9 @@ def fft_c2c_tangent(self_p, self_t, dim_p, scale_p, forward_p, result, *, ops):
 
 def fft_r2c_tangent(self_p, self_t, dim_p, scale_p, onesided_p, result, *, ops):
     return (ops.fft_r2c(self_t, dim_p, scale_p, onesided_p),)
+
+def times_inner_points_tangent(self_p, self_t, factor_p, dim_p, size_p, result, *, ops):
+    return (ops.times_inner_points(self_t, factor_p, dim_p, size_p),)
 
 def fft_c2r_tangent(self_p, self_t, dim_p, scale_p, last_dim_size_p, result, *, ops):
     return (ops.fft_c2r(self_t, dim_p, scale_p, last_dim_size_p),)
@@ -1739,8 +1750,14 @@ def dot_at_tangent(self_p, self_t, other_p, other_t, index_p, result, *, ops):
         return (ops.dot_at(self_t, other_p, index_p),)
     return (ops.dot_at(self_t, other_p, index_p) + ops.dot_at(self_p, other_t, index_p),)
 
-def windowed_max_tangent(self_p, self_t, places_p, values, indices, *, ops):
-    return (pooled_tangent(self_t, indices, places_p, ops=ops),)
+def windowed_max_tangent(self_p, self_t, windows_p, values, indices, *, ops):
+    return (pooled_tangent(self_t, indices, windows_p, ops=ops),)
+
+def sample_bins_tangent(self_p, self_t, boxes_p, size_p, scale_p, sampling_ratio_p, aligned_p, result, *, ops):
+    return (ops.sample_bins(self_t, boxes_p, size_p, scale_p, sampling_ratio_p, aligned_p),)
+
+def spread_bins_tangent(self_p, self_t, boxes_p, shape_p, scale_p, sampling_ratio_p, aligned_p, result, *, ops):
+    return (ops.spread_bins(self_t, boxes_p, shape_p, scale_p, sampling_ratio_p, aligned_p),)
 
 def take_pooled_tangent(self_p, self_t, indices_p, dims_p, result, *, ops):
     return (ops.take_pooled(self_t, indices_p, dims_p),)
@@ -1966,6 +1983,7 @@ TANGENTS = {
     "softmax_backward": softmax_backward_tangent,
     "log_softmax": log_softmax_tangent,
     "log_softmax_backward": log_softmax_backward_tangent,
+    "lifted_variance": lifted_variance_tangent,
     "mse_loss": mse_loss_tangent,
     "nll_loss": nll_loss_tangent,
     "nll_loss_backward": nll_loss_backward_tangent,
@@ -1993,6 +2011,7 @@ TANGENTS = {
     "random_.to": random__to_tangent,
     "fft_c2c": fft_c2c_tangent,
     "fft_r2c": fft_r2c_tangent,
+    "times_inner_points": times_inner_points_tangent,
     "fft_c2r": fft_c2r_tangent,
     "lgamma": lgamma_tangent,
     "digamma": digamma_tangent,
@@ -2092,6 +2111,8 @@ TANGENTS = {
     "spread_at": spread_at_tangent,
     "dot_at": dot_at_tangent,
     "windowed_max": windowed_max_tangent,
+    "sample_bins": sample_bins_tangent,
+    "spread_bins": spread_bins_tangent,
     "take_pooled": take_pooled_tangent,
     "put_pooled": put_pooled_tangent,
     "place_pooled": place_pooled_tangent,

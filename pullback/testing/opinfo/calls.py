@@ -12,6 +12,7 @@ from pullback.arrays.numpy.random.draws import manual_seed
 from pullback.autograd.api import grad
 from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy
+from pullback.core.pytree import tree_leaves, tree_map
 from pullback.core.tensor import Tensor
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS
@@ -140,24 +141,12 @@ def to_arrays(result: Any) -> Any:
 
 def flat_tensors(result: Any) -> list[Tensor]:
     """The tensors in a result or in arguments, in order."""
-    if isinstance(result, Tensor):
-        return [result]
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, (list, tuple)):
-        return [t for r in result for t in flat_tensors(r)]
-    return []
+    return [x for x in tree_leaves(result) if isinstance(x, Tensor)]
 
 
 def replaced(tree: Any, old: list[Tensor], new: tuple) -> Any:
     """`tree` with each of the tensors `old` replaced by its counterpart in `new`."""
-    if isinstance(tree, Tensor):
-        return next((n for o, n in zip(old, new, strict=True) if o is tree), tree)
-    if isinstance(tree, dict):
-        return {k: replaced(t, old, new) for k, t in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(replaced(t, old, new) for t in tree)
-    return tree
+    return tree_map(lambda x: next((n for o, n in zip(old, new, strict=True) if o is x), x), tree)
 
 
 def _every_second(array: np.ndarray) -> np.ndarray:

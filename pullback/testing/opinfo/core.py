@@ -1,8 +1,8 @@
 """OpInfo: one record an operator, from which every check of it is made.
 
-An area file of this folder holds a list `OPINFOS` of such records; the suite in `tests/ops/` runs the checks of
-`pullback.testing.opinfo.checks` over them all, and authors of operators elsewhere run them on their own records with
-`pullback.testing.check_operator(info)`. A typical record:
+The records of pullback's operators are lists `OPINFOS` in the files of `tests/opinfo/<area>/`; the suite in
+`tests/ops/` runs the checks of `pullback.testing.opinfo.checks` over them all. Authors of operators elsewhere run them
+on their own records with `pullback.testing.check_operator(info)`. Typical records:
 
     OpInfo("sin", np.sin, unary(), complex=True),
     OpInfo("atan2", np.arctan2, broadcasting_pairs(),
@@ -33,6 +33,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pullback.arrays.numpy.dtypes import in_common
+from pullback.core.pytree import tree_map
 from pullback.testing.arrays import random_array
 
 __all__ = [
@@ -267,16 +268,8 @@ def weakly(function: Callable) -> Callable:
 
 
 def map_arrays(function: Callable, tree: Any) -> Any:
-    """`tree` with `function` applied to every ndarray and Plain in its lists, tuples, dicts and slices."""
-    if isinstance(tree, (np.ndarray, Plain)):
-        return function(tree)
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(map_arrays(function, t) for t in tree))
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(map_arrays(function, t) for t in tree)
-    if isinstance(tree, dict):
-        return {k: map_arrays(function, t) for k, t in tree.items()}
-    return tree
+    """`tree` with `function` applied to every ndarray and Plain in it."""
+    return tree_map(lambda x: function(x) if isinstance(x, (np.ndarray, Plain)) else x, tree)
 
 
 def brief(value: Any) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from pullback.arrays.numpy.creation.filled import DEFAULT
-from pullback.arrays.numpy.dims import wrap_dims
+from pullback.core.dims import wrap_dims
 
 
 def empty_strided(size, stride, dtype=None):

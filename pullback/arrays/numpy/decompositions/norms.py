@@ -7,7 +7,7 @@ import scipy.spatial.distance
 
 from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.decompositions.matrices import matrices_of
-from pullback.arrays.numpy.dims import wrap_dim
+from pullback.core.dims import wrap_dim
 from pullback.core.errors import OperatorError
 
 _SCIPY = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}

@@ -35,6 +35,15 @@ def fft_c2r(self, dim, scale, last_dim_size):
     return scipy.fft.irfftn(self, s=sizes, axes=dim, norm=_INVERSE[scale])
 
 
+def times_inner_points(self, factor, dim, size):
+    """Half a spectrum of `size` points with those that have a mirror image multiplied by `factor`."""
+    weights = np.full(self.shape[dim], factor, dtype="f4" if self.dtype == np.complex64 else "f8")
+    weights[:1] = 1
+    if size % 2 == 0 and size:
+        weights[-1] = 1
+    return self * weights.reshape((-1,) + (1,) * (-1 - dim if dim < 0 else self.ndim - 1 - dim))
+
+
 @loops("arguments")
 def _check(x, dim, kind):
     if x.dtype.kind != kind:

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.fast.flat_indices import places_of
 from pullback.arrays.numpy.indexing.scattering import along_dim, scatter_source
 from pullback.arrays.numpy.indexing.subscripts import FEW, add_at, check_integers, reduce_at
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
+from pullback.core.dims import wrap_dim
 
 UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 

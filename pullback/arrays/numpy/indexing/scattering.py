@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import at_dim, wrap_dim
+from pullback.arrays.numpy.dims import at_dim
 from pullback.arrays.numpy.fast.flat_indices import places_along, summed_rows
 from pullback.arrays.numpy.indexing.masks import one_value
 from pullback.arrays.numpy.indexing.subscripts import add_at, check_fits, check_integers, reduce_at, write_at
+from pullback.core.dims import wrap_dim
 
 # -- gather and scatter along one dimension --------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
+from pullback.core.dims import wrap_dim
 
 
 def searchsorted(sorted_sequence, self, right=False, sorter=None, out_int32=False):

@@ -4,10 +4,11 @@ from operator import index as as_int
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import at_dim, wrap_dim
+from pullback.arrays.numpy.dims import at_dim
 from pullback.arrays.numpy.fast.sorting import order, top_order
 from pullback.arrays.numpy.indexing.scattering import gather
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
+from pullback.core.dims import wrap_dim
 
 
 def argsort(self, dim=-1, descending=False, stable=None):

@@ -1,9 +1,11 @@
 """Kernels that join arrays."""
 
+from itertools import combinations, combinations_with_replacement
+
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
-from pullback.arrays.numpy.dims import wrap_dim
+from pullback.core.dims import wrap_dim
 from pullback.core.errors import type_name
 
 
@@ -42,3 +44,9 @@ def sequence_of_arrays(tensors, name):
         if not isinstance(a, (np.ndarray, np.generic)):
             raise TypeError(f"{name}: tensors[{i}] must be a Tensor or an ndarray, got {type_name(a)}")
     return tensors
+
+
+def combination_places(self, r, with_replacement):
+    """The places of the elements of all choices of r elements of a vector, one choice after the other."""
+    choices = (combinations_with_replacement if with_replacement else combinations)(range(self.shape[0]), r)
+    return np.fromiter(choices, np.dtype((np.int64, r))).reshape(-1)

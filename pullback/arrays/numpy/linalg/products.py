@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.shape.slices import diagonal
+from pullback.core.dims import wrap_dim
 
 
 @loops("arguments")

@@ -350,3 +350,8 @@ def log_softmax_backward(grad_output, output, dim):
     filled *= _row_sums(grads)
     np.subtract(grads, filled, out=filled)
     return out
+
+
+def causal_mask(self):
+    """Which elements of matrices are on the main diagonal or below: what a query may attend to."""
+    return np.tri(*self.shape[-2:], dtype=bool)

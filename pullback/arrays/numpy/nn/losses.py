@@ -1,7 +1,6 @@
 """NumPy kernels of the losses of `nn.functional` that are primitives."""
 
 import math
-import warnings
 
 import numpy as np
 
@@ -9,24 +8,14 @@ from pullback.arrays.numpy.dtypes import in_common
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of, steps_of
 from pullback.arrays.numpy.nn.layers import floating_only, log_softmax, log_softmax_backward
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
-from pullback.core.cuts import frames_to_user
+from pullback.core.loss_arguments import check_reduction, warn_of_sizes
 
 
-def warn_of_sizes(input, target):
-    """Warn of a target that is broadcast against the input, or the other way round: hardly ever is that meant."""
-    if hasattr(input, "shape") and hasattr(target, "shape") and tuple(input.shape) != tuple(target.shape):
-        warnings.warn(
-            f"Using a target size ({tuple(target.shape)}) that is different to the input size ({tuple(input.shape)}). "
-            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size: "
-            "target.reshape(input.shape), or target.expand_as(input) if broadcasting is meant.",
-            stacklevel=frames_to_user(),
-        )
-
-
-def check_reduction(name, reduction):
-    """Refuse an unknown reduction."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{name}(): reduction must be 'none', 'mean' or 'sum'; {reduction!r} is not a valid value.")
+def lifted_variance(self, eps):
+    """Variances, and eps where one is less; the derivative is that of self everywhere, so that it can grow again."""
+    if (self < 0).any():
+        raise ValueError("gaussian_nll_loss(): var has negative elements.")
+    return np.maximum(self, eps)
 
 
 def mse_loss(input, target, reduction="mean"):

@@ -5,9 +5,9 @@ Where elements tie, the one whose position is returned takes the gradient. NaN c
 
 import numpy as np
 
-from pullback.arrays.numpy.dims import wrap_dim
 from pullback.arrays.numpy.indexing.sorting import argsort
 from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
+from pullback.core.dims import wrap_dim
 
 
 def kthvalue(self, k, dim=-1, keepdim=False):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
-from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim, wrap_dims
+from pullback.arrays.numpy.dims import at_dim, same_memory_view
 from pullback.arrays.numpy.shape.strides import arranged
+from pullback.core.dims import wrap_dim, wrap_dims
 
 # -- the same elements under another shape -----------------------------------------------------------------
 

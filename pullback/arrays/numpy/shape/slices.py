@@ -5,7 +5,8 @@ from operator import index as as_int
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
-from pullback.arrays.numpy.dims import at_dim, same_memory_view, wrap_dim
+from pullback.arrays.numpy.dims import at_dim, same_memory_view
+from pullback.core.dims import wrap_dim
 
 
 def select(self, dim, index):

@@ -16,27 +16,6 @@ from pullback.arrays.numpy.spatial.columns import constant_pad_nd
 LONG = 8  # from so many numbers a window, NumPy's sum is quicker than adding slices
 
 
-@loops("arguments")
-def separable_map(self, maps):
-    """self with one map applied along each of its last dimensions (None: left as it is)."""
-    if self.dtype == np.float16:
-        return separable_map(self.astype(np.float32), maps).astype(np.float16)
-    axes = [(m, axis) for axis, m in enumerate(maps, self.ndim - len(maps)) if m is not None]
-    out = self
-    for m, axis in sorted(axes, key=_growth):
-        if out.shape[axis] != m.size_in:
-            raise RuntimeError(f"dimension {axis} has size {out.shape[axis]}, but its map takes size {m.size_in}")
-        out = m.apply(out, axis)
-    return out.copy(order="C") if np.may_share_memory(out, self) else np.ascontiguousarray(out)
-
-
-def _growth(pair):
-    """The order of the maps: what shrinks the array first, and the last dimension, the slowest, while it is small."""
-    m, axis = pair
-    ratio = m.size_out / max(m.size_in, 1)
-    return ratio, -axis if ratio > 1 else axis
-
-
 class Pick:
     """out[i] = x[index[i]]."""
 

@@ -7,20 +7,22 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.spatial.resampling import even_bounds
 
 
 @loops("arguments")
-def windowed_max(self, places):
+def windowed_max(self, windows):
     """(values, indices): the maxima over windows of the last dimensions, and their places in those, flattened.
 
-    `places` has an array (windows, places in a window) for each dimension; a place outside of it is none. The first
-    of equal numbers counts, as read row by row, and the last NaN.
+    `windows` tells for each dimension of n places what its m windows are: (m, kernel, stride, padding, dilation), or
+    (n, m) for those that cover all places and overlap as little as they can. A place outside of it is none; a window
+    without any gets any number. The first of equal numbers counts, as read row by row, and the last NaN.
     """
     values, indices, step = self, None, 1
     has_nan = self.dtype.kind == "f" and self.size > 0 and bool(np.isnan(self.max()))
-    for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(places), strict=False):
-        size, of_windows = values.shape[axis], np.asarray(of_windows, np.int64)
-        here, positions = _plan(of_windows.tobytes(), of_windows.shape, size)
+    for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(windows), strict=False):
+        size = values.shape[axis]
+        here, positions = _plan(of_windows, size)
         parts = [_read(values, at, axis) for at in positions]
         values, taken = (_max_of if has_nan else _max_without_nan)(parts)
         line = np.arange(len(here)) * here.shape[1]
@@ -31,10 +33,22 @@ def windowed_max(self, places):
 
 
 @functools.lru_cache(maxsize=128)
-def _plan(places, shape, size):
-    """(the places to read, what to read at once for each place inside a window), for the bytes of the given ones."""
-    here = _inside(np.frombuffer(places, np.int64).reshape(shape), size)
+def _plan(windows, size):
+    """(the places to read, what to read at once for each place inside a window)."""
+    here = _inside(_even(*windows) if len(windows) == 2 else _regular(*windows), size)
     return here, tuple(_positions(column) for column in here.T)
+
+
+def _regular(m, kernel, stride, padding, dilation):
+    """The places of each of m windows."""
+    return np.arange(m)[:, None] * stride - padding + np.arange(kernel) * dilation
+
+
+def _even(n, m):
+    """The same for m windows that cover n places, filled up with places outside."""
+    begin, end = even_bounds(n, m)
+    at = begin[:, None] + np.arange((end - begin).max(initial=1))
+    return np.where(at < end[:, None], at, -1)
 
 
 def _inside(places, size):

@@ -10,6 +10,20 @@ NEIGHBOURS = {"nearest": 1, "bilinear": 2, "bicubic": 4}  # along each dimension
 FAR = 1e30  # where infinity is taken to be, so that the arithmetic stays finite
 
 
+def base_grid(self, size, align_corners):
+    """The places (points, dims + 1) of a grid of that size, the last dimension first, then 1; in the dtype of self."""
+    axes = np.meshgrid(*(_line(n, align_corners, self.dtype) for n in size), indexing="ij")
+    return np.stack([*reversed(axes), np.ones_like(axes[0])], -1).reshape(-1, len(size) + 1)
+
+
+def _line(n, align_corners, dtype):
+    """n places from -1 to 1: at the corners of the outer pixels, or at their centres."""
+    if n <= 1:
+        return np.zeros(n, dtype)
+    line = np.linspace(-1, 1, n, dtype=dtype)
+    return line if align_corners else line * dtype.type((n - 1) / n)
+
+
 @loops("arguments")
 def grid_places(grid, size, mode, padding_mode, align_corners):
     """(part, slope, index): how a grid (N, *out, dims) of coordinates from -1 to 1, the last dimension first, is read.

@@ -4,9 +4,7 @@ import numpy as np
 
 from pullback.core.errors import OperatorError
 from pullback.ops.composite.decompositions.results import EigenPairs
-from pullback.ops.formulas.solves import adjoint_of
-
-__all__ = ["lobpcg"]
+from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 
 def lobpcg(

@@ -2,12 +2,7 @@
 
 from pullback.core.errors import OperatorError
 from pullback.ops.composite.decompositions.results import LdlFactor, Lu, LuFactor, Qr, Svd
-from pullback.ops.formulas.solves import adjoint_of
-
-__all__ = [
-    "cholesky", "linalg_cholesky", "linalg_householder_product", "linalg_ldl_factor", "linalg_lu", "linalg_lu_factor",
-    "lu", "lu_unpack", "orgqr", "ormqr", "pca_lowrank", "qr", "svd", "svd_lowrank",
-]  # fmt: skip
+from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 
 def linalg_cholesky(self, *, upper=False, ops):

@@ -4,8 +4,6 @@ import math
 
 from pullback.core.errors import OperatorError
 
-__all__ = ["cdist", "dist", "linalg_matrix_norm", "linalg_norm", "norm", "pdist", "pdist_functional"]
-
 
 def linalg_norm(self, ord=None, dim=None, keepdim=False, *, dtype=None, ops):
     """A vector's or a matrix's norm, as dim and the shape say."""

@@ -5,11 +5,6 @@ from itertools import pairwise
 from pullback.core.errors import OperatorError
 from pullback.ops.composite.casts import floating
 
-__all__ = [
-    "block_diag", "chain_matmul", "corrcoef", "cov", "linalg_cross", "linalg_diagonal", "linalg_matmul",
-    "linalg_multi_dot", "linalg_vander", "linalg_vecdot", "vander",
-]  # fmt: skip
-
 
 def linalg_matmul(self, other, *, ops):
     """The matrix product."""

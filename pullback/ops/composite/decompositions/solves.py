@@ -2,13 +2,7 @@
 
 from pullback.core.errors import OperatorError
 from pullback.ops.composite.decompositions.results import LstSq, SolveEx, TriangularSolve
-from pullback.ops.formulas.solves import adjoint_of
-
-__all__ = [
-    "cholesky_inverse", "cholesky_solve", "inverse", "linalg_inv", "linalg_lstsq", "linalg_lu_solve", "linalg_pinv",
-    "linalg_solve", "linalg_solve_ex", "linalg_tensorinv", "linalg_tensorsolve", "lu_solve", "pinverse",
-    "triangular_solve",
-]  # fmt: skip
+from pullback.ops.formulas.decompositions.solves import adjoint_of
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 

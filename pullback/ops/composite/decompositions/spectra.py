@@ -1,14 +1,11 @@
 """Determinants, powers, rank and condition of matrices."""
 
+import math
+
 import numpy as np
 
 from pullback.core.errors import LinAlgError, OperatorError
 from pullback.ops.composite.decompositions.results import SlogDet
-
-__all__ = [
-    "det", "linalg_cond", "linalg_matrix_power", "linalg_matrix_rank", "logdet", "matrix_exp", "matrix_power",
-    "slogdet",
-]  # fmt: skip
 
 
 def det(self, *, ops):
@@ -26,7 +23,7 @@ def logdet(self, *, ops):
     sign, size = ops.linalg_slogdet(self)
     if sign.dtype.kind == "c":
         return ops.log(ops.where(ops.eq(sign, 0), 1, sign)) + size  # of a singular matrix -inf, without a phase
-    return ops.where(ops.lt(sign, 0), np.array(np.nan, size.dtype), size)
+    return ops.where(ops.lt(sign, 0), math.nan, size)
 
 
 def matrix_exp(self, *, ops):
@@ -90,4 +87,4 @@ def linalg_cond(self, p=None, *, ops):
         raise OperatorError(f"linalg.cond: for p={p!r} matrices must be square, got shape {tuple(self.shape)}")
     inverted, info = ops.linalg_inv_ex(self)
     product = ops.linalg_matrix_norm(self, p) * ops.linalg_matrix_norm(inverted, p)
-    return ops.where(ops.ne(info, 0), np.array(np.inf, product.dtype), product)
+    return ops.where(ops.ne(info, 0), math.inf, product)

@@ -97,6 +97,10 @@ fft_c2c(Tensor self, int[] dim, str scale, bool forward) -> Tensor
 
 fft_r2c(Tensor self, int[] dim, str scale, bool onesided) -> Tensor
 """,
+    "times_inner_points": """Half a spectrum of so many points, with a factor for those that have a mirror image.
+
+times_inner_points(Tensor self, float factor, int dim, int size) -> Tensor
+""",
     "fft_c2r": """The inverse Fourier transform of half a Hermitian spectrum.
 
 fft_c2r(Tensor self, int[] dim, str scale, int last_dim_size) -> Tensor

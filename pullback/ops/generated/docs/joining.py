@@ -37,4 +37,8 @@ cartesian_prod(Tensor[] tensors) -> Tensor
 
 combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor
 """,
+    "combination_places": """The places of the elements of all choices of r elements of a vector, one choice after the other.
+
+combination_places(Tensor self, int r, bool with_replacement) -> Tensor
+""",
 }

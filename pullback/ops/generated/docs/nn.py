@@ -379,6 +379,14 @@ poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=Fal
 
 gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-06, str reduction="mean") -> Tensor
 """,
+    "causal_mask": """Which elements of the matrices self are on the main diagonal or below.
+
+causal_mask(Tensor self) -> Tensor
+""",
+    "lifted_variance": """self, which must not be negative, or eps where it is less; with the derivative of self.
+
+lifted_variance(Tensor self, float eps) -> Tensor
+""",
     "linear_cross_entropy_rows": """linear_cross_entropy of each row, from the scores of `rows` rows at a time.
 
 linear_cross_entropy_rows(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, Tensor? weight, int ignore_index, int rows) -> Tensor

@@ -151,7 +151,7 @@ fractional_max_pool3d(Tensor input, int[1] kernel_size, any output_size=None, an
 """,
     "windowed_max": """The maxima over windows of the last dimensions, and their places, flattened.
 
-windowed_max(Tensor self, any places) -> (Tensor values, Tensor indices)
+windowed_max(Tensor self, any windows) -> (Tensor values, Tensor indices)
 """,
     "fractional_max_indices": """The places of the maxima over windows that begin at random.
 
@@ -165,9 +165,17 @@ roi_align(Tensor input, any boxes, any output_size, float spatial_scale=1.0, int
 
 roi_pool(Tensor input, any boxes, any output_size, float spatial_scale=1.0) -> Tensor
 """,
-    "region_max_indices": """The places of the maxima of the bins of regions.
+    "sample_bins": """The means of bilinear samples in the bins of boxes.
 
-region_max_indices(Tensor self, any rows, any columns) -> Tensor
+sample_bins(Tensor self, Tensor boxes, int[] size, float scale, int sampling_ratio, bool aligned) -> Tensor
+""",
+    "spread_bins": """The adjoint of sample_bins.
+
+spread_bins(Tensor self, Tensor boxes, int[] shape, float scale, int sampling_ratio, bool aligned) -> Tensor
+""",
+    "region_maxima": """The places of the maxima in the bins of boxes, and which bins have none.
+
+region_maxima(Tensor self, Tensor boxes, int[] size, float scale) -> (Tensor indices, Tensor empty)
 """,
     "take_pooled": """self at flat places of its last dimensions.
 
@@ -212,6 +220,10 @@ grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_m
     "grid_sampler_3d": """grid_sample with numbers for bilinear, nearest, bicubic and for zeros, border, reflection.
 
 grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor
+""",
+    "base_grid": """The places of a grid from -1 to 1 in each dimension, then 1, in the dtype of self.
+
+base_grid(Tensor self, int[] size, bool align_corners) -> Tensor
 """,
     "grid_places": """How far each coordinate of a grid lies behind its neighbour below, the slope of that, and flat places of all
 neighbours.

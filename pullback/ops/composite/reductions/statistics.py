@@ -1,0 +1,87 @@
+"""Reductions made of other operators."""
+
+from pullback.ops.composite.checks import require_arrays
+from pullback.ops.formulas.reductions.reductions import neighbour
+
+
+def _products_of_others(self, dim, *, ops):
+    """For each element, the product of all others along `dim`: right at zeros, where result / self is not."""
+    if self.ndim == 0:
+        return ops.ones_like(self)
+    before = neighbour(ops.cumprod(self, dim), dim, 1, ops=ops)
+    after = neighbour(ops.cumprod(ops.flip(self, (dim,)), dim), dim, 1, ops=ops)
+    return before * ops.flip(after, (dim,))
+
+
+def nanmean(self, dim=None, keepdim=False, *, dtype=None, ops):
+    """The sum of what is not NaN over its number."""
+    # Counted in the input's dtype: an integer would make float64 of float32.
+    counted = ops.sum(ops.logical_not(ops.isnan(self)), dim, keepdim, dtype=self.dtype if dtype is None else dtype)
+    return ops.nansum(self, dim, keepdim, dtype=dtype) / counted
+
+
+def var_unbiased(self, unbiased, *, ops):
+    """var(self, unbiased)."""
+    return ops.var(self, correction=int(unbiased))
+
+
+def var_dim(self, dim, unbiased, keepdim=False, *, ops):
+    """var(self, dim, unbiased, keepdim)."""
+    return ops.var(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+def std_unbiased(self, unbiased, *, ops):
+    """std(self, unbiased)."""
+    return ops.std(self, correction=int(unbiased))
+
+
+def std_dim(self, dim, unbiased, keepdim=False, *, ops):
+    """std(self, dim, unbiased, keepdim)."""
+    return ops.std(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+def var_mean(self, dim=None, *, correction=None, keepdim=False, ops):
+    """(variance, mean)."""
+    return ops.var(self, dim, correction=correction, keepdim=keepdim), ops.mean(self, dim, keepdim)
+
+
+def var_mean_unbiased(self, unbiased, *, ops):
+    """var_mean(self, unbiased)."""
+    return var_mean(self, correction=int(unbiased), ops=ops)
+
+
+def var_mean_dim(self, dim, unbiased, keepdim=False, *, ops):
+    """var_mean(self, dim, unbiased, keepdim)."""
+    return var_mean(self, dim, correction=int(unbiased), keepdim=keepdim, ops=ops)
+
+
+def std_mean(self, dim=None, *, correction=None, keepdim=False, ops):
+    """(standard deviation, mean)."""
+    return ops.std(self, dim, correction=correction, keepdim=keepdim), ops.mean(self, dim, keepdim)
+
+
+def std_mean_unbiased(self, unbiased, *, ops):
+    """std_mean(self, unbiased)."""
+    return std_mean(self, correction=int(unbiased), ops=ops)
+
+
+def std_mean_dim(self, dim, unbiased, keepdim=False, *, ops):
+    """std_mean(self, dim, unbiased, keepdim)."""
+    return std_mean(self, dim, correction=int(unbiased), keepdim=keepdim, ops=ops)
+
+
+def aminmax(self, *, dim=None, keepdim=False, ops):
+    """(smallest, largest)."""
+    return ops.amin(self, dim, keepdim), ops.amax(self, dim, keepdim)
+
+
+def max_other(self, other, *, ops):
+    """max(self, other), the binary form."""
+    require_arrays("max", input=self, other=other)  # a number would be `dim`
+    return ops.maximum(self, other)
+
+
+def min_other(self, other, *, ops):
+    """min(self, other), the binary form."""
+    require_arrays("min", input=self, other=other)  # a number would be `dim`
+    return ops.minimum(self, other)

@@ -1,0 +1,1 @@
+"""Composite operators of the area special."""

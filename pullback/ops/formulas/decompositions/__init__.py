@@ -1,0 +1,1 @@
+"""Helpers that formulas of the area decompositions call."""

@@ -1,0 +1,1 @@
+"""Helpers that formulas of the area indexing call."""
