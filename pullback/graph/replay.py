@@ -1,8 +1,8 @@
 """Views of arrays without strides, followed by replay: the operators that made the view run again, or their adjoints.
 
-Of an array with strides, a view is known by its position in the memory of the base (`places.py`). An array that is a
-value without memory (a traced one, a task graph) has no positions; a view of it keeps its steps, the operators that
-lead to it from its base. Applied to a gradient of the base, the steps give the view's part; their adjoints, in reverse
+With strides, a view is known by its position in the memory of its base (`places.py`). An array that is a value
+without memory (a traced one, a task graph) has no positions; a view of it keeps its steps, the operators that lead
+to it from its base. Applied to a gradient of the base, the steps give the view's part; their adjoints, in reverse
 order, put a gradient of the view into zeros of the base's shape. Since such an array is replaced and not written into,
 the same two maps carry what was written into a view to its base, and from there to the other views.
 """
