@@ -33,8 +33,8 @@ def in_order(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], takes
     by_keyword = [name for name in bound.kwargs if not _may_be_positional(known.signature, name)]
     if by_keyword:
         raise TypeError(
-            f"{function.__name__}.apply: forward takes {by_keyword[0]!r} by keyword alone, and apply hands arguments "
-            f"on by position; its forward is forward{known.signature}. Make {by_keyword[0]!r} an ordinary argument."
+            f"{function.__name__}.apply: forward takes {by_keyword[0]!r} by keyword only, but apply passes arguments "
+            f"by position; its forward is forward{known.signature}. Make {by_keyword[0]!r} an ordinary argument."
         )
     if bound.kwargs or not takes_ctx:
         bound.apply_defaults()

@@ -105,7 +105,7 @@ class Entry:
         if isinstance(value, YamlText) and value.text:
             return value.text
         raise self.where(key).error(
-            f"{key!r} is {kind(value)}, where a text is expected",
+            f"{key!r} is {kind(value)}, where a string is expected",
             f"Write `{key}: text` (in quotes if it begins with '[', '{{' or '- '), or remove the key",
         )
 

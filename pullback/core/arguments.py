@@ -12,7 +12,7 @@ import numpy as np
 from pullback.core.errors import with_article
 from pullback.core.tensor import Tensor, ndarray
 
-# Of an argument: its name, its type in the schema, whether None will do, whether it is required, whether keyword-only.
+# Of an argument: its name, its type in the schema, may it be None, is it required, is it keyword-only.
 Parameter: TypeAlias = tuple[str, str, bool, bool, bool]
 Overload: TypeAlias = tuple[Callable[..., Any], Sequence[Parameter]]
 
@@ -84,7 +84,7 @@ def a_number(operator: str, name: str, value: Any) -> Any:
 
 
 def a_flag(operator: str, name: str, value: Any) -> bool:
-    """True or False; 0 and 1 will do, as in NumPy, and an array's."""
+    """True or False; 0 and 1 are accepted, as in NumPy, and so is the element of an array."""
     if isinstance(value, (np.bool_, int)) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{operator}(): argument {name!r} must be True or False, got {_given(value)}.")

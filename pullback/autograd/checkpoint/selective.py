@@ -208,7 +208,7 @@ class _Replaying(PartOfCheckpoint):
         self.counts[name] += 1
         if nr >= len(self.results[name]):
             raise GradientError(
-                f"the recomputation made call {nr} of {name}, but the forward made only {nr} (counted from 0). {WHY}"
+                f"the recomputation calls {name} more often than the forward, which called it {nr} times. {WHY}"
             )
         result = self.results[name][nr]
         if result is None:

@@ -57,7 +57,8 @@ class Point:
     def __init__(self, name: str, inputs: Arrays, *, create_graph: bool, strict: bool) -> None:
         if modes.current().inference:
             raise GradientError(
-                f"{name}() cannot differentiate inside inference_mode: nothing computed there enters a graph. Leave it "
+                f"{name}() cannot differentiate inside inference_mode: nothing computed there enters a graph. Switch "
+                "it off "
                 "for this call: `with pullback.inference_mode(False):`."
             )
         self.name, self.strict, self.asks_for_graph = name, strict, create_graph
@@ -113,7 +114,7 @@ class Point:
         if any(_has_constant_grad(x) for x in self.inputs.tensors):
             raise GradientError(
                 f"backward() was called inside the function given to {self.name}(), and left in .grad of an input a "
-                "number that depends on nothing. Take the inner gradient with autograd.grad or pullback.func.grad, "
+                "value without history. Take the inner gradient with autograd.grad or pullback.func.grad, "
                 "which return it."
             )
         return _tensors(returned, "outputs", self.name)

@@ -57,7 +57,7 @@ def filled(
 ) -> list[Tensor]:
     """The results with zeros for None.
 
-    In strict mode neither None nor, under create_graph, a result without history will do: `missing` and `constant`
+    In strict mode neither None nor, under create_graph, a result without history is accepted: `missing` and `constant`
     say of what each is a sign, with {} for the number.
     """
     for i in list(point.withheld):
