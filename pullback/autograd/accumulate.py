@@ -121,7 +121,7 @@ def add_pending(run: Run) -> None:
 
 
 def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
-    """What adds the gradient in `box` to `variable.grad`, up to the storing, which cannot fail any more.
+    """Prepare to add the gradient in `box` to `variable.grad`: returns the steps that store it, which cannot fail.
 
     It is added in place where nobody else holds the array, or where the user assigned it: a bucket, perhaps, of which
     each leaf's `.grad` is a part.

@@ -188,7 +188,7 @@ def gradients_of(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """What `grad` gives, recorded or not as `create_graph` says, inside of transforms too."""
+    """The gradients that `grad` returns, recorded if `create_graph`; usable inside transforms too."""
     if WATCHED:
         note_derivative(inputs)
     roots, level = roots_of(outputs, grad_outputs, "grad_outputs", create_graph)

@@ -169,7 +169,7 @@ def gather(tensors: Iterable[Tensor], dim: int = 0, device: str = "cpu") -> Tens
 
 
 def _unrecorded(run: Callable[[], Any], level: int) -> Any:
-    """What `run()` gives without recording at `level`; lower levels record."""
+    """Call `run()` without recording at `level`; lower levels record."""
     before = modes.current()
     try:
         modes.set_modes(before.with_recording(False, level))

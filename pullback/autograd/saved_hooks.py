@@ -104,7 +104,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
 def pack(
     hooks: saved_tensors_hooks, tensor: Tensor, edge: Edge | None, output_nr: int | None = None
 ) -> tuple[Any, Packed]:
-    """What `hooks` make of a tensor, and how to get it back."""
+    """Call the pack hook on a tensor; returns the packed object, and the record that unpacks it."""
     place = Packed(hooks.unpack_hook, tensor, edge, output_nr, hooks.trusts_unpack)
     if type(tensor._array) is not ndarray and not hooks.keeps_tangents and hasattr(tensor._array, "tangents"):
         place.tangents = tensor._array.tangents()

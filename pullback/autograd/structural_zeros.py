@@ -89,7 +89,7 @@ class _Either(Mask):
 
 
 class _Summed(Mask):
-    """That of a gradient summed to `shape`: touched if one of the parts is."""
+    """The mask of a gradient summed to `shape`: a sum is touched if one of its terms is."""
 
     __slots__ = ("shape",)
 
@@ -104,7 +104,7 @@ class _Summed(Mask):
 
 
 class _Pulled(Mask):
-    """That of the only input of a structural node, or a list of those of all: what its formula makes of the masks."""
+    """The mask of the only input of a structural node, or a list of all inputs' masks: its formula run on masks."""
 
     __slots__ = ("grads", "node", "only", "saved")
 

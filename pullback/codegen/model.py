@@ -47,7 +47,7 @@ def camel(name: str) -> str:
 
 
 class Marker(Enum):
-    """What stands in the place of a formula."""
+    """The words that may stand in place of a formula, such as `not_implemented`."""
 
     NOT_IMPLEMENTED = "not_implemented"
     NON_DIFFERENTIABLE = "non_differentiable"
@@ -199,7 +199,7 @@ class Registry:
     namespace: str | None = None
 
     def composite_home(self, native: NativeFunction) -> str:
-        """What generated code calls the module that a composite is in."""
+        """The name under which generated code imports the module of a composite."""
         module = self.composite_modules.get((native.area, native.composite or ""))
         return f"composite_{native.area if module is None else module.rpartition('.')[2]}"
 

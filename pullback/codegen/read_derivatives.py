@@ -357,7 +357,7 @@ def _meant(text: str, names: Collection[str]) -> str | None:
 
 
 def _needed(how: set[str]) -> frozenset[str]:
-    """What to save for these uses: the value serves every attribute too."""
+    """Decide what to save for these uses of a name: the value, from which every attribute can be had, or attributes."""
     return frozenset({"value"}) if "value" in how else frozenset(how)
 
 

@@ -26,7 +26,7 @@ def groups(formulas: Collection[Formula], tangents: Sequence[str]) -> list[froze
 
 
 def term_of(formula: Formula, present: Collection[str], tangents: Collection[str]) -> Formula | None:
-    """What is left of the formula where all other tangents are zero; None if nothing is."""
+    """The terms of the formula that remain where all other tangents are zero; None if there are none."""
     tree = _Reduction(frozenset(tangents), frozenset(tangents) - frozenset(present)).visit(formula.tree)
     return None if tree is _ZERO else replace(formula, tree=tree)
 

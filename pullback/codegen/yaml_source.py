@@ -58,7 +58,7 @@ _KINDS = {YamlText: "a text", YamlList: "a list", YamlMap: "a mapping"}
 
 
 def kind(value: Value) -> str:
-    """What `value` is, for an error."""
+    """The kind of `value` (a text, a list, a mapping), for an error message."""
     return "nothing" if isinstance(value, YamlText) and not value.text else _KINDS[type(value)]
 
 

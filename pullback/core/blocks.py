@@ -118,7 +118,7 @@ class Block:
         cls._enters_alone = cls.__enter__ is Block.__enter__
 
     def _steps(self) -> Steps:
-        """What enters the block, and what leaves it again: for the state as it is now, which this leaves alone."""
+        """The functions that enter the block and leave it again, for the present state, which this does not change."""
         raise NotImplementedError
 
     def __enter__(self) -> Any:

@@ -118,7 +118,7 @@ def warn_withheld(
 
 
 def argument_name(function: Callable[..., Any], position: int, count: int) -> str:
-    """What the user calls a positional argument."""
+    """The name of a positional argument, as the user's function declares it."""
     position %= count
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -60,7 +60,7 @@ def run_operator(instruments: Sequence[Instrument], name: str, args: Sequence[An
 
 
 def run_kernel(instruments: Sequence[Instrument], name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
-    """The same for the computation inside an operator."""
+    """Run the kernel inside an operator under the eyes of these instruments."""
     for instrument in reversed(instruments):
         if instrument.watches_kernels:
             run = partial(instrument.run_kernel, name, raws, run)
@@ -68,7 +68,7 @@ def run_kernel(instruments: Sequence[Instrument], name: str, raws: Sequence[Any]
 
 
 def run_node(instruments: Sequence[Instrument], node: Any, grad: Any, run: Callable[[], Any]) -> Any:
-    """The same for a node in backward."""
+    """Run a node in backward under the eyes of these instruments."""
     for instrument in reversed(instruments):
         if instrument.watches_nodes:
             run = partial(instrument.run_node, node, grad, run)

@@ -166,7 +166,7 @@ def fits(value: Any, argument: Declared) -> bool:
 
 
 def misfit(given: Given) -> str | None:
-    """What is wrong with the type of the first argument whose type is wrong."""
+    """Describes the first argument whose type is wrong."""
     for argument, value in given:
         if not fits(value, argument):
             return f"argument {argument.name!r} must be {argument}, got {shown(value)}.{_hint(argument, value)}"
@@ -174,7 +174,7 @@ def misfit(given: Given) -> str | None:
 
 
 def _number_for_tensor(given: Given, error: Exception) -> str | None:
-    """What is wrong where a kernel asked a plain number for its shape, say."""
+    """Describes a number given where a tensor is expected, if a kernel failed by asking it for its shape."""
     if isinstance(error, AttributeError):
         for argument, value in given:
             if argument.base == "Tensor" and not argument.is_list and isinstance(value, (int, float, complex)):
@@ -345,7 +345,7 @@ def _listed(given: Given) -> str:
 
 
 def _plainly(error: Exception, given: Given, meant: bool) -> tuple[str, type[Exception]]:
-    """What an error says, in words that need no knowledge of NumPy's insides, and the class to say it with."""
+    """An error's message in words that need no knowledge of NumPy's internals, and the class to raise."""
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 0), IndexError
     text, kind = str(error), type(error)
@@ -357,7 +357,7 @@ def _plainly(error: Exception, given: Given, meant: bool) -> tuple[str, type[Exc
 def _in_plain_words(
     error: Exception, text: str, kind: type[Exception], given: Given, meant: bool
 ) -> tuple[str, type[Exception]]:
-    """The same without PyTorch's phrase."""
+    """The message and class of `_plainly`, without PyTorch's phrase."""
     if isinstance(error, RecursionError):
         return "the arguments lead to a recursion without end.", OperatorError
     if kind in _OURS and meant and kind is not RuntimeError:

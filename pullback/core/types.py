@@ -15,7 +15,7 @@ DType: TypeAlias = "np.dtype[Any]"
 
 
 class RawArray(Protocol):
-    """What a Tensor wraps and a kernel takes: an ndarray, a Tensor of a lower level, or an array of another type."""
+    """Protocol of the arrays that a Tensor wraps: an ndarray, a Tensor of a lower level, or an array of another type."""
 
     @property
     def shape(self) -> Shape: ...

@@ -153,7 +153,7 @@ def may_be_none(op: Operator, name: str) -> bool:
 def kernel(
     op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None, called: str | None = None
 ) -> Any:
-    """What the kernel for these raw arguments returns; its errors name the operator and what it was given.
+    """Run the kernel on raw arguments; its errors name the operator and the arguments.
 
     `name` is that of another kernel than the operator's own, `called` what the user wrote if that is not its name.
     """
@@ -167,7 +167,7 @@ def kernel(
 
 
 def watched_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any]) -> Any:
-    """The same, where instruments may look on."""
+    """Run the kernel on raw arguments, under the eyes of instruments if there are any."""
     instruments = modes.current().instruments
     if not instruments:
         return kernel(op, raws, args)

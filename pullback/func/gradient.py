@@ -333,5 +333,5 @@ def _leave(value, level):
 
 
 def outward(raw, level):
-    """What a tensor of `level` was around, as it is one level further out: an array with a tangent in a Tensor."""
+    """The array inside a tensor of `level`, as seen one level out: an array with a tangent is wrapped in a Tensor."""
     return raw if isinstance(raw, (ndarray, Tensor, np.generic)) else wrap(raw, level - 1)

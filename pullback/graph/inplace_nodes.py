@@ -78,7 +78,7 @@ class CopySlices(Node):
 
 
 def _unpack_apart(unpack: Unpack, saved: Any, version: Version, node: Node) -> Any:
-    """What a node inside CopySlices saved. Its own output leads to a twin of it: CopySlices releases the node."""
+    """Unpack for a node inside CopySlices. Its own output leads to a twin of it: CopySlices releases the node."""
     x = unpack(saved, version, node)
     if isinstance(x, Tensor) and x._fn is node:
         twin = new(type(node))

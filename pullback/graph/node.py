@@ -210,7 +210,7 @@ class MultiNode(Node):
         return [InputMetadata(shape, dtype) for shape, dtype in self._ports]
 
     def materialize(self, grads: Gradient, ops: Any) -> list[Gradient]:
-        """The same gradients with zeros for the undefined ones; that of a single output comes bare."""
+        """The gradients with zeros for the undefined ones; for a single output, the gradient itself."""
         if len(self._ports) == 1 and not isinstance(grads, (list, tuple)):
             grads = (grads,)
         if all(g is not None for g in grads):
@@ -284,7 +284,7 @@ def start_node(cls: type[_N], out: Tensor) -> _N:
 
 
 def start_multi(cls: type[_M], outs: Sequence[Tensor], differentiable: Sequence[bool]) -> _M:
-    """The same for a node of several outputs; those that are not differentiable get no edge."""
+    """Record a node of several outputs; those that are not differentiable get no edge."""
     node = new(cls)
     begin(node, next_sequence_nr())
     node._ports = tuple((out._array.shape, out._array.dtype) for out in outs)

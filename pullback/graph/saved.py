@@ -42,7 +42,7 @@ class Form:
 
 
 def version_when_saved(x: object) -> Version:
-    """What to keep beside a saved input: its version, or None while it has no counter (and for constants)."""
+    """The version to keep with a saved input: its number, or None while it has no counter (and for constants)."""
     if type(x) is Tensor or isinstance(x, Tensor):
         counter = x._counter
         return counter and counter.n
@@ -50,7 +50,7 @@ def version_when_saved(x: object) -> Version:
 
 
 def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
-    """What to keep of an input that may be a Tensor or a constant, and its version; `fixed` as in `save_other`."""
+    """Save an input that may be a Tensor or a constant: what to keep, and its version; `fixed` as in `save_other`."""
     if type(x) is Tensor:
         return x, x._counter and x._counter.n
     return save_other(x, fixed)
@@ -74,7 +74,7 @@ def save_list(xs: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Version, ...]]:
 
 
 def watch_output(out: Tensor) -> Version:
-    """What to keep beside a saved output: its counter, with the version now if it is not the first."""
+    """The version to keep with a saved output: its counter, with the version now if it is not the first."""
     counter = out._counter
     if counter is None:  # version.counter_of written out: every exp and tanh passes here
         counter = out._counter = new(Counter)

@@ -98,7 +98,7 @@ def _would_store(tensor):
 
 
 def _carries(tensor):
-    """What would be lost of a tensor, after "that"."""
+    """The clause, after "that", that says what would be lost with a tensor."""
     while isinstance(tensor, Tensor):
         if tensor._requires_grad:
             return "requires grad"

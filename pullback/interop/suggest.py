@@ -41,7 +41,7 @@ def would_detach(what, otherwise="", phrase=""):
 
 @functools.lru_cache(maxsize=256)  # a loop may warn at one call many times
 def advice(library, *names):
-    """What to write instead of the first function of these that has an answer of its own, as sentences."""
+    """Sentences that say what to write instead, for the first of these functions that has an entry."""
     for name in names:
         instead = _instead(name)
         if instead:

@@ -57,7 +57,7 @@ def highest(args: Sequence[Any]) -> ForwardLevel | None:
 
 
 def _run(name: str, *args: Any) -> Any:
-    """What kernel `name` gives for arguments of which at least one is dual."""
+    """The kernel `name` for calls with at least one dual argument."""
     level = highest(args)
     assert level is not None, "a kernel on duals runs where there is one"
     number, co, masked = level.number, False, False
@@ -156,7 +156,7 @@ def _tangents(
     outputs: Sequence[Any],
     masks: Sequence[Any] | None,
 ) -> Any:
-    """What the rule's function gives with the operators that compute with these components; with masks, masks too."""
+    """Call the rule's function, with the operators for these components; with masks, return masks too."""
     ops = table_of([*spread_lists(primals), *spread_lists(tangents)])
     before = warnings()
     try:
@@ -185,7 +185,7 @@ def _push(
 
 
 def _unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:
-    """What a kernel gives where every tangent is zero: duals still, so that whoever expects one finds one."""
+    """The result of a kernel where every tangent is zero: still duals, for callers that expect them."""
     if rule.mutates:
         return result
 

@@ -20,7 +20,7 @@ _INT_MAX = 2**31 - 1  # mallopt takes an int
 
 
 class _Decision:
-    """What was asked for: None until someone has asked; and how much was resident beside what is in use, then."""
+    """The bytes to keep, None until someone has asked; and how much unused memory was resident then."""
 
     kept: int | None = None
     beside = 0
@@ -101,7 +101,7 @@ def keep_freed_memory(bytes: SupportsIndex) -> None:
 
 
 def keep_for_large_backwards() -> None:
-    """What a large backward asks for, where nobody has decided and the C library knows the setting."""
+    """Keep memory for large backwards, unless the user has decided, and where the C library has the setting."""
     if _decision.kept is None and os.environ.get("PULLBACK_MALLOC") != "system" and _glibc() is not None:
         keep_freed_memory(KEPT)
 

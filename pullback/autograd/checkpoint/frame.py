@@ -297,7 +297,7 @@ def _without_graph(tensor: Tensor) -> Tensor:
 
 
 def _metadata(tensor: Tensor) -> tuple[Any, ...]:
-    """What must be the same after recomputation."""
+    """The metadata of a tensor that must be the same after recomputation."""
     return tensor.shape, tensor.dtype, tensor.device
 
 

@@ -124,7 +124,7 @@ def _saving(names: set[str]) -> Policy:
 
 
 class _Result:
-    """What a kernel returned, with the versions of the tensors made of it and the random numbers drawn since."""
+    """A cached result of a kernel, with the versions of the tensors made of it and the random numbers drawn since."""
 
     __slots__ = ("drawn", "raw", "versions")
 

@@ -159,7 +159,7 @@ def _kink(problem: Problem, bad: list[Block]) -> Diagnosis | None:
 
 
 def _verdicts_at(problem: Problem, mine: list[Block], row: int) -> set[str]:
-    """What one element of an input is in its failing entries: "smooth", "jump", and "between" or "outside" slopes."""
+    """Classifies the failing entries of one input element: "smooth", "jump", and "between" or "outside" slopes."""
     array = mine[0].array
     verdicts: set[str] = set()
     index = np.unravel_index(row, array.shape)

@@ -16,7 +16,7 @@ def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=Non
 
 
 def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None, *, ops):
-    """The first of each run of equal elements (or slices along dim); likewise."""
+    """The first of each run of equal elements (or slices along dim), with the same further results as `unique`."""
     return told(self, ops._consecutive(self, dim), return_inverse, return_counts, dim, ops)
 
 

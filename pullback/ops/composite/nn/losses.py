@@ -132,7 +132,7 @@ def binary_cross_entropy(input, target, weight=None, *, reduction="mean", ops):
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="mean", pos_weight=None, ops):
-    """Of scores: (1 - t) log(1 + exp(x)) + t log(1 + exp(-x))."""
+    """Binary cross entropy of scores: (1 - t) log(1 + exp(x)) + t log(1 + exp(-x))."""
     check_reduction("binary_cross_entropy_with_logits", reduction)
     require_arrays("binary_cross_entropy_with_logits", input=input, target=target)
     if input.shape != target.shape:

@@ -177,7 +177,7 @@ def _quotient(numerators, divisors, zero, ops):
 
 
 def _rounding_of(values):
-    """What rounding may have added to differences of the values of each matrix."""
+    """A bound on the rounding in differences of the values of each matrix."""
     eps = np.finfo(values.dtype).eps
     return np.abs(values).max(-1, initial=0)[..., None, None] * (4 * values.shape[-1] * eps)
 
