@@ -106,7 +106,7 @@ def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, met
         return found
     if method == "mark_dirty":
         raise InplaceError(
-            f"{name}: mark_dirty was given {with_article(x)} that shares memory with no argument; pass the Tensor "
+            f"{name}: mark_dirty was given {with_article(x)} that shares memory with no argument; give it the Tensor "
             "that forward modified."
         )
     if method == "mark_non_differentiable":

@@ -15,7 +15,7 @@ DType: TypeAlias = "np.dtype[Any]"
 
 
 class RawArray(Protocol):
-    """Protocol of the arrays that a Tensor wraps: an ndarray, a Tensor of a lower level, or an array of another type."""
+    """Protocol of arrays that a Tensor wraps: an ndarray, a Tensor of a lower level, or an array of another type."""
 
     @property
     def shape(self) -> Shape: ...

@@ -212,9 +212,7 @@ def floating_argument(x, refusal, otherwise=""):
     """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
-        raise TypeError(
-            f"{refusal} {with_article(x)}, whose own meaning of the operators would be lost; pass {instead}."
-        )
+        raise TypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
     if isinstance(x, (ndarray, Tensor)):
         return x
     if isinstance(x, (float, complex, np.generic)):
