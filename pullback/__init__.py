@@ -28,44 +28,47 @@ from importlib import import_module as _import_module
 
 import numpy as np
 
-from pullback.arrays.numpy.freed_memory import keep_freed_memory
-from pullback.core import printing
-from pullback.core.absent import absent as _absent
-from pullback.core.absent import announce as _announce_absent
-from pullback.core.devices import device
-from pullback.core.dtypes import (
-    can_cast,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    promote_types,
-    result_type,
-    set_default_dtype,
-)
-from pullback.core.factory import asarray, from_numpy, is_inference, is_tensor, numel, tensor
-from pullback.core.inspection import is_nonzero, is_same_size, is_signed
-from pullback.core.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from pullback.core.tensor import Tensor
-from pullback.ops import methods
-from pullback.ops.late import late_function as _late_function
-from pullback.ops.late import late_names as _late_names
-from pullback.ops.shapes import broadcast_shapes
-from pullback.ops.tables import PUBLIC
-from pullback.ops.tables import PUBLIC as _HOMES
+from pullback.core.collector import collector_paused as _collector_paused
 
-methods.attach()
+with _collector_paused():  # which would take a fifth of the time of this import
+    from pullback.arrays.numpy.freed_memory import keep_freed_memory
+    from pullback.core import printing
+    from pullback.core.absent import absent as _absent
+    from pullback.core.absent import announce as _announce_absent
+    from pullback.core.devices import device
+    from pullback.core.dtypes import (
+        can_cast,
+        finfo,
+        get_default_dtype,
+        iinfo,
+        promote_types,
+        result_type,
+        set_default_dtype,
+    )
+    from pullback.core.factory import asarray, from_numpy, is_inference, is_tensor, numel, tensor
+    from pullback.core.inspection import is_nonzero, is_same_size, is_signed
+    from pullback.core.modes import (
+        enable_grad,
+        inference_mode,
+        is_grad_enabled,
+        is_inference_mode_enabled,
+        no_grad,
+        set_grad_enabled,
+    )
+    from pullback.core.tensor import Tensor
+    from pullback.ops import methods
+    from pullback.ops.late import late_function as _late_function
+    from pullback.ops.late import late_names as _late_names
+    from pullback.ops.shapes import broadcast_shapes
+    from pullback.ops.tables import PUBLIC
+    from pullback.ops.tables import PUBLIC as _HOMES
 
-from pullback import autograd, func, nn, ops, random  # noqa: E402 - they need Tensor's methods
-from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled  # noqa: E402
-from pullback.interop import from_dlpack  # noqa: E402
-from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state  # noqa: E402
+    methods.attach()
+
+    from pullback import autograd, func, nn, ops, random  # they need Tensor's methods
+    from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+    from pullback.interop import from_dlpack
+    from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
 
 __version__ = "0.2.0"
 

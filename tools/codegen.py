@@ -1,8 +1,11 @@
-"""Run the code generator without importing the package, whose generated files may be missing or broken.
+"""Write what is generated: the code, then the documentation and the stubs, which need that code.
 
 python tools/codegen.py [--check]
+
+The code generator runs without importing the package, whose generated files may be missing or broken.
 """
 
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -14,4 +17,6 @@ sys.modules["pullback"] = package
 from pullback.codegen.__main__ import main  # noqa: E402 - only now can the stand-in be found
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    further = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("documentation.py")), *sys.argv[1:]]
+    sys.exit(status or subprocess.run(further, check=False).returncode)

@@ -15,7 +15,7 @@ from pullback.core.tensor import Tensor as _Tensor
 from pullback.ops.tables import PUBLIC as _HOMES
 
 _tensor_backward.__name__, _tensor_backward.__qualname__ = "backward", "Tensor.backward"  # for Python's own errors
-_Tensor.backward = _tensor_backward  # type: ignore[method-assign]
+_Tensor.backward = _tensor_backward  # type: ignore[method-assign, assignment]
 
 __all__ = [
     "Function",

@@ -105,6 +105,8 @@ def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
 
 def add_pending(run: Run) -> None:
     """Add the gradients of a run that has succeeded."""
+    if not run.pending and run.replaced is None:
+        return
     for variable, _ in run.pending:  # before the first is added
         if variable._fn is not None:
             raise GradientError(
@@ -114,6 +116,12 @@ def add_pending(run: Run) -> None:
                 "for the new values."
             )
     with one_thread:
+        if len(run.pending) == 1 and run.replaced is None and not run.create_graph:
+            ((variable, box),) = run.pending
+            extra: Any = variable._extra
+            if extra.grad is None and not extra.grad_is_given:  # the usual case, one step
+                extra.grad = wrap(owned(box), run.level)
+                return
         steps = [step for variable, box in run.pending for step in _steps_to_add(run, variable, box)]
         if run.replaced is not None:
             steps.append((setattr, run, "replaced", None))  # from here on there is nothing to put back

@@ -57,7 +57,8 @@ def backward(
     if grad_variables is not None:
         grad_tensors = _by_old_name(grad_tensors, grad_variables)
     tensors = tensors_of(tensors, "tensors")
-    if any(t._level and t._level in modes.current().differentiated for t in tensors):
+    differentiated = modes.current().differentiated
+    if differentiated and any(t._level and t._level in differentiated for t in tensors):
         raise GradientError(
             "backward() called inside a function that func.grad, or another transform, is differentiating: .grad would "
             "get values that the transform does not track. Take the inner gradient with pullback.func.grad or "
@@ -138,11 +139,9 @@ def grad(
     ValueError
         Batches of cotangents differ in size, or `materialize_grads` contradicts `allow_unused`.
     """
-    if not all(type(flag) is bool for flag in (create_graph, only_inputs, is_grads_batched, materialize_grads)):
-        create_graph, only_inputs = (
-            a_flag("grad", "create_graph", create_graph),
-            a_flag("grad", "only_inputs", only_inputs),
-        )
+    if not (type(create_graph) is type(only_inputs) is type(is_grads_batched) is type(materialize_grads) is bool):
+        create_graph = a_flag("grad", "create_graph", create_graph)  # type: ignore[unreachable]
+        only_inputs = a_flag("grad", "only_inputs", only_inputs)
         is_grads_batched = a_flag("grad", "is_grads_batched", is_grads_batched)
         materialize_grads = a_flag("grad", "materialize_grads", materialize_grads)
     retain_graph, allow_unused = _maybe("retain_graph", retain_graph), _maybe("allow_unused", allow_unused)
@@ -153,7 +152,7 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if isinstance(inputs, Mapping):
+    if not isinstance(inputs, Tensor) and isinstance(inputs, Mapping):
         values, options = tuple(inputs.values()), (allow_unused, is_grads_batched, materialize_grads)
         found = grad(outputs, values, grad_outputs, retain_graph, create_graph, True, *options)
         return dict(zip(inputs, found, strict=True))

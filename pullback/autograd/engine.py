@@ -2,35 +2,33 @@
 
 It counts how many gradients each node will receive, then runs the nodes that have theirs complete, the latest recorded
 first. What flows is raw arrays (whatever the Tensors of this level wrap), or Tensors when the backward is itself
-recorded (`create_graph`). Nothing recurses: a graph may be a million nodes deep. All state of a run is local to it, so
-runs may nest and threads may run side by side over shared graphs.
+recorded (`create_graph`). Nothing recurses: a graph may be a million nodes deep. All state of a backward is in its Run,
+so backwards may nest and threads may run side by side over shared graphs; and one may wait for gradients from outside
+and go on (`autograd/backward_pass.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from pullback.arrays.numpy.quiet import hush, restore, warnings
-from pullback.autograd import node_hooks, users_code
+from pullback.autograd import dependencies, node_hooks, users_code
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
 from pullback.core import slots
+from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
 from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
-
-Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
-# Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
-Buffers: TypeAlias = dict[Node, Gradient]
 
 
 def execute(
@@ -48,26 +46,44 @@ def execute(
     outputs of these that it names by number. With it, a dict from (node, output number) to a key, they are collected
     there instead, and only nodes on the way to them run; returns the dict of captured gradients.
     """
-    run = Run(level, roots, keep_graph, create_graph, captures)
-    awaited, needed = _count_dependencies(roots, None), None
-    run.targets = towards if captures is None else {node for node, _ in captures}
-    if run.targets is not None and not _only_leaves(run.targets, awaited):
-        needed = _nodes_towards(run.targets, awaited)
-        roots = [(edge, g) for edge, g in roots if edge.node() in needed]
-        awaited = _count_dependencies(roots, needed)
-    run.nodes = awaited
-    if not create_graph:
-        run.ops = slots.table_for_graph(awaited, run.ops)
+    run = Run(level, keep_graph, create_graph, captures, towards)
+    for edge, grad in roots:
+        if type(grad) is ndarray or not isinstance(grad, np.generic):  # a loss's own 1 has no zeros
+            grad = root_cotangent(grad)
+        run.delivered.append((edge, grad))
+    dependencies.count([edge for edge, _ in roots], run.awaited)
+    plan(run)
+    go(run, True)
+    return run.captured
+
+
+def plan(run: Run) -> None:
+    """Settle which nodes run, of those that were counted."""
+    if run.targets is not None and not dependencies.only_leaves(run.targets, run.awaited):
+        run.needed = dependencies.towards(run.targets, run.awaited)
+        # Whoever passes a gradient to a node on the way is on the way itself, so the counts stay.
+        run.awaited = {node: run.awaited[node] for node in run.needed}
+    if not run.create_graph:
+        run.ops = slots.table_for_graph(run.awaited, NUMPY)
+
+
+def go(run: Run, ends: bool) -> None:
+    """Run every node that is complete, and those that this completes; with `ends` add to `.grad` then.
+
+    What this thread knows of the backward that it is in holds from here to there, and is put back.
+    """
     partial, noted = PARTIAL.get(), put_aside() if in_use else None
     try:
         if run.targets is not None:
             PARTIAL.set(True)
-        if create_graph:
-            run.call(_run_quietly, run, roots, awaited, needed)
+        if run.notes is not None:
+            take_up(run.notes)
+        if run.create_graph:
+            run.call(_go_quietly, run, ends)
         else:
-            _run_quietly(run, roots, awaited, needed)
-        while users_code.queued and (callback := users_code.take_queued()) is not None:
-            run.call(callback)
+            _go_quietly(run, ends)
+        if users_code.queued or run.callbacks:
+            _call_queued(run, ends)
     except BaseException:
         if users_code.queued:
             users_code.drop_queued()
@@ -76,18 +92,29 @@ def execute(
         if run.targets is not None:
             PARTIAL.set(partial)
         if in_use or noted is not None:
+            run.notes = None if ends else put_aside()
             take_up(noted)
-    if perf_counter() >= looks.due:
-        looks.look(awaited)
-    return run.captured
+    if ends and perf_counter() >= looks.due:
+        looks.look(run.awaited)
 
 
-def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None) -> None:
+def _call_queued(run: Run, ends: bool) -> None:
+    """Call what users' code has queued for the end of this backward, or keep it until then."""
+    while True:
+        while (callback := users_code.take_queued()) is not None:
+            run.callbacks.append(callback)
+        if not ends or not run.callbacks:
+            return
+        run.call(run.callbacks.pop(0))
+
+
+def _go_quietly(run: Run, ends: bool) -> None:
     before = warnings()
     try:
         hush()
-        _run_ready(run, roots, awaited, needed)
-        add_pending(run)
+        _run_ready(run)
+        if ends:
+            add_pending(run)
     except BaseException as error:
         try:
             put_back(run)
@@ -103,69 +130,6 @@ def _run_quietly(run: Run, roots: Roots, awaited: dict[Node, int], needed: set[N
         restore(before)
 
 
-def _count_dependencies(roots: Roots, needed: set[Node] | None) -> dict[Node, int]:
-    """How many gradients each node will receive, defined or not, roots included: 1, or -n for several.
-
-    The sign spares the loop a look into its buffers for the many nodes that await a single gradient.
-    """
-    awaited: dict[Node, int] = {}
-    stack: list[Node] = []
-    node: Node | None
-    edge: Edge | None
-    for edge, _ in roots:
-        node = edge.node()
-        if node in awaited:
-            awaited[node] = min(awaited[node], -1) - 1
-        else:
-            awaited[node] = 1
-            stack.append(node)
-    while stack:
-        node = stack.pop()
-        while node is not None:  # along a chain without the stack
-            following = None
-            for edge in (node._next0, node._next1) if node._nexts is None else node._nexts:
-                if edge is None:
-                    continue
-                if type(edge) is Port:
-                    edge = edge._node
-                if edge in awaited:
-                    count = awaited[edge]
-                    awaited[edge] = -2 if count == 1 else count - 1
-                elif needed is None or edge in needed:
-                    awaited[edge] = 1
-                    if following is None:
-                        following = edge
-                    else:
-                        stack.append(edge)
-            node = following
-    return awaited
-
-
-def _only_leaves(targets: Collection[Node], nodes: dict[Node, int]) -> bool:
-    """Whether the targets are every leaf and nothing else, so that every node is on the way there."""
-    if not all(type(node) is AccumulateGrad and node in nodes for node in targets):
-        return False
-    return len(targets) == sum(type(node) is AccumulateGrad for node in nodes)
-
-
-def _nodes_towards(targets: Iterable[Node], nodes: dict[Node, int]) -> set[Node]:
-    """The nodes among `nodes` through which `targets` are reached, these included."""
-    # Sequence numbers would not do for an order: a view's function is made anew when it is asked for.
-    consumers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for edge in node.edges():
-            if edge is not None:
-                consumers.setdefault(edge.node(), []).append(node)
-    needed: set[Node] = set()
-    stack = [node for node in targets if node in nodes]
-    while stack:
-        node = stack.pop()
-        if node not in needed:
-            needed.add(node)
-            stack += consumers.get(node, ())
-    return needed
-
-
 class _EveryNode:
     def __contains__(self, node: object) -> bool:
         return True
@@ -176,32 +140,20 @@ _EVERY_NODE: Any = _EveryNode()
 
 # Long, and nested, for speed: with `_deliver` in place of the lines that it says in general, a chain of 20,000 nodes
 # takes 1.09 us a node instead of 0.77, one with two edges to a node 2.2 instead of 1.7.
-def _run_ready(  # noqa: C901, PLR0912, PLR0915
-    run: Run, roots: Roots, awaited: dict[Node, int], needed: set[Node] | None
-) -> None:
+def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
     """The loop: run a node, hand its gradients on, go to the latest recorded node that is complete.
 
     The common case is written out here, a node with one or two edges to nodes of one output; the rest goes through
     `_run_special` and `_deliver`, which say the same in general.
     """
-    ops, unpack, release = run.ops, run.unpack, not run.keep_graph
+    unpack, release = run.unpack, not run.keep_graph
+    awaited, needed, buffers, heap = run.awaited, run.needed, run.buffers, run.heap
     special = _EVERY_NODE if run.instruments else None if needed is None else run.targets
-    heap: Heap = []
-    buffers: Buffers = {}
     following: Node | None
     edge: Edge | None
     grads: Sequence[Gradient] | None
-    for edge, grad in roots:
-        if type(grad) is ndarray or not isinstance(grad, np.generic):  # a loss's own 1 has no zeros
-            grad = root_cotangent(grad)
-            run.masks = run.masks or type(grad) is Masked
-        root = edge.node()
-        if root is edge and awaited[root] == 1:  # the usual case of _deliver
-            heappush(heap, (-root._sequence_nr, root, grad))
-        else:
-            _deliver(edge, grad, run, buffers, awaited, heap)
-    masks = run.masks
-    while heap:
+    while heap or (run.delivered and _take_in(run)):
+        ops, masks = run.ops, run.masks
         _, node, grad = heappop(heap)
         while True:
             if node._extra is not None or grad is None or (special is not None and node in special):
@@ -217,7 +169,7 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
                         node.release()
                 else:
                     box, grad = [grad], None
-                    grads = _run_special(run, node, box, needed)
+                    grads = _run_special(run, node, box)
                     masks = run.masks
             else:
                 if masks and (type(grad) is Masked or type(grad) is list):
@@ -237,7 +189,7 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
             for g in grads:
                 if edge is not None and (needed is None or edge.node() in needed):
                     if type(edge) is Port:
-                        _deliver(edge, g, run, buffers, awaited, heap)
+                        _deliver(run, edge, g)
                     else:
                         if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
                             g = validate_grad(g, edge, node, run)
@@ -276,18 +228,36 @@ def _run_ready(  # noqa: C901, PLR0912, PLR0915
             node = following
 
 
-def _deliver(
-    edge: Edge,
-    g: Gradient,
-    run: Run,
-    buffers: Buffers,
-    awaited: dict[Node, int],
-    heap: Heap,
-    needed: set[Node] | None = None,
-) -> None:
+def _take_in(run: Run) -> bool:
+    """Deliver what has come from outside; whether a node is complete then."""
+    delivered, run.delivered = run.delivered, []
+    if len(delivered) == 1 and type(delivered[0][1]) in CONSTANTS:
+        ((edge, grad),) = delivered
+        if type(edge) is not Port and run.awaited.get(edge) == 1:  # the usual case of _deliver
+            heappush(run.heap, (-edge._sequence_nr, edge, grad))
+            return True
+    else:
+        _look_at(run, [grad for _, grad in delivered])
+    for edge, grad in delivered:
+        _deliver(run, edge, grad)
+    return bool(run.heap)
+
+
+def _look_at(run: Run, grads: Sequence[Gradient]) -> None:
+    """Choose the operators for these gradients too, and see whether one is masked."""
+    run.masks = run.masks or any(type(g) is Masked for g in grads)
+    if run.create_graph:
+        return
+    table = table_of([g.value if type(g) is Masked else g for g in grads])
+    if table is not NUMPY and (run.table is NUMPY or table is not TENSOR):  # as table_of chooses among several
+        run.table = table
+        run.ops = slots.table_for_graph(run.awaited, table)
+
+
+def _deliver(run: Run, edge: Edge, g: Gradient) -> None:
     """Hand a gradient to any entrance: the general form of what the loop does for nodes with one output."""
-    node = edge.node()
-    if needed is not None and node not in needed:
+    node, awaited, buffers = edge.node(), run.awaited, run.buffers
+    if run.needed is not None and node not in run.needed:
         return
     if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
         g = validate_grad(g, edge, node, run)
@@ -300,10 +270,10 @@ def _deliver(
         grads[nr] = g if grads[nr] is None else add(grads[nr], g)
     count = awaited[node] = awaited[node] + (-1 if awaited[node] > 0 else 1)
     if not count:
-        heappush(heap, (-node._sequence_nr, node, buffers.pop(node, None)))
+        heappush(run.heap, (-node._sequence_nr, node, buffers.pop(node, None)))
 
 
-def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Sequence[Gradient]:
+def _run_special(run: Run, node: Node, box: Box) -> Sequence[Gradient]:
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
     if run.instruments:
         run.running = node
@@ -318,7 +288,7 @@ def _run_special(run: Run, node: Node, box: Box, needed: set[Node] | None) -> Se
         return ()
     if run.captures is not None:
         _capture(run, node, box[0])
-    if needed is not None and not _leads_on(node, needed):
+    if run.needed is not None and not _leads_on(node, run.needed):
         return ()
     if extra is not None and extra.pre_hooks:
         node_hooks.before(run, node, box)

@@ -56,7 +56,7 @@ class _All:
         progress = self.runs.get(run)
         if progress is None:
             nodes = [arrival() for arrival in self.arrivals]
-            awaited = sum(node is not None and node in run.nodes for node in nodes)
+            awaited = sum(node is not None and node in run.awaited for node in nodes)
             progress = self.runs[run] = _Progress(len(nodes), awaited)
         progress.grads[position] = grad
         progress.awaited -= 1
@@ -149,11 +149,13 @@ def register_multi_grad_hook(
                 f"tensors[{i}] (shape {x.shape}) does not require grad, so a hook would never see a gradient of it. "
                 "Leave it out, or call requires_grad_() on it before computing with it."
             )
+    first: Any  # of two arguments: hooks of this kind are told the run too
     if mode == "any":
         first = _Any(fn)
         return MultiHandle([x.register_hook(first) for x in tensors if x._requires_grad])
     whole = _All(tensors, fn)
-    return MultiHandle([x.register_hook(_OneOfAll(whole, i)) for i, x in enumerate(tensors)])
+    one_of_all: Any = _OneOfAll  # likewise
+    return MultiHandle([x.register_hook(one_of_all(whole, i)) for i, x in enumerate(tensors)])
 
 
 def _arrival(tensor: Tensor) -> Arrival:

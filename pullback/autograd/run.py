@@ -1,15 +1,15 @@
-"""Run: the state of one backward, from the engine to the hooks."""
+"""Run: the state of one backward, shared by the engine and the hooks, and what it keeps from node to node."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from pullback.autograd import users_code
 from pullback.autograd.structural_zeros import is_masked, masked_again, plain, run_masked, unmasked
 from pullback.core import modes
-from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, OperatorTable, table_of
+from pullback.core.array_type import NUMPY, TENSOR, OperatorTable
 from pullback.core.instruments import run_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
@@ -21,6 +21,10 @@ Box: TypeAlias = list[Gradient]
 Roots: TypeAlias = Sequence[tuple[Edge, Gradient]]
 Output: TypeAlias = tuple[Node, int]  # a node and the number of one of its outputs
 
+Heap: TypeAlias = list[tuple[int, Node, Gradient]]  # complete nodes: (-sequence number, node, gradient)
+# Incomplete nodes: the sum so far, or a list of sums for a node with several outputs.
+Buffers: TypeAlias = dict[Node, Gradient]
+
 # Whether this thread or task is inside of a backward that seeks some gradients alone, of which one that a node starts
 # knows nothing.
 PARTIAL: ContextVar[bool] = ContextVar("pullback_partial_backward", default=False)
@@ -30,28 +34,35 @@ class Run:
     """The level of one backward, its operators, what it keeps, what it captures."""
 
     __slots__ = (
-        "__weakref__", "captured", "captures", "create_graph", "instruments", "keep_graph", "level", "masks", "nodes",
-        "ops", "pending", "replaced", "running", "targets", "unpack",
+        "__weakref__", "awaited", "buffers", "callbacks", "captured", "captures", "create_graph", "delivered", "heap",
+        "instruments", "keep_graph", "level", "masks", "needed", "notes", "ops", "pending", "replaced", "running",
+        "table", "targets", "unpack",
     )  # fmt: skip
-    nodes: Container[Node]  # those that this backward comes to
     running: Node  # kept for instruments alone, and unset until the first node runs
-    # The nodes that gradients are wanted of, None for all leaves. As a dict, with those of their output tensors, by
-    # number, that keep theirs in .grad as if it were retained.
-    targets: set[Node] | dict[Node, dict[int, Tensor]] | None
 
     def __init__(
         self,
         level: int,
-        roots: Roots,
         keep_graph: bool,
         create_graph: bool,
         captures: dict[Output, int] | None,
+        towards: dict[Node, dict[int, Tensor]] | None,
     ) -> None:
         self.level = level
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.captures = captures  # positions among the results
         self.captured: dict[int, Gradient] = {}
+        # The nodes that gradients are wanted of, None for all leaves. As a dict, with those of their output tensors, by
+        # number, that keep theirs in .grad as if it were retained.
+        self.targets: set[Node] | dict[Node, dict[int, Tensor]] | None
+        self.targets = towards if captures is None else {node for node, _ in captures}
+        self.needed: set[Node] | None = None  # those on the way to the targets, where that is not every node
+        # The nodes that this backward comes to, with how many gradients each awaits: see `dependencies.count`.
+        self.awaited: dict[Node, int] = {}
+        self.buffers: Buffers = {}
+        self.heap: Heap = []
+        self.delivered: list[tuple[Edge, Gradient]] = []  # from outside, and not yet handed on
         self.masks = False  # whether gradients may be Masked from here on
         state = modes.current()  # what wants to see every node run:
         self.instruments = () if state.plain else tuple(i for i in state.instruments if i.watches_nodes)
@@ -59,8 +70,10 @@ class Run:
         self.pending: list[tuple[Tensor, Box]] = []
         # Computed tensors whose .grad is kept, with the one before and the new one: put back if the run fails.
         self.replaced: list[tuple[Tensor, Tensor | None, Tensor]] | None = None
-        plain = len(roots) == 1 and type(roots[0][1]) in CONSTANTS
-        self.ops: OperatorTable = TENSOR if create_graph else NUMPY if plain else table_of([g for _, g in roots])
+        self.callbacks: list[Callable[[], Any]] = []  # that users' code has queued so far, to be called at the end
+        self.notes: Any = None  # those of `spectra_in_use`, while this backward waits for gradients
+        self.table: OperatorTable = NUMPY  # that of the gradients that came from outside
+        self.ops: OperatorTable = TENSOR if create_graph else NUMPY
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_nested if level else unpack_raw
 
     def apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:

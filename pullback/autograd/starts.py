@@ -53,7 +53,7 @@ def roots_of(
         )
     if len(grads) != len(tensors):
         raise GradientError(f"got {len(tensors)} tensors and {len(grads)} gradients in {name}.")
-    level = max(t._level for t in tensors)
+    level = tensors[0]._level if len(tensors) == 1 else max(t._level for t in tensors)
     roots = []
     for i, (tensor, given) in enumerate(zip(tensors, grads, strict=True)):
         edge = port(tensor)
@@ -67,6 +67,10 @@ def roots_of(
                 f"element {i} of tensors is of level {tensor._level}, another of level {level}: they belong to "
                 "different transforms; differentiate them one by one."
             )
+        data: Any = tensor._array
+        if given is None and not create_graph and type(data) is ndarray and not data.shape and data.dtype.kind == "f":
+            roots.append((edge, data.dtype.type(1)))  # a loss
+            continue
         cotangent: Any = _cotangent(tensor, given, i, name)
         if create_graph:
             cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)

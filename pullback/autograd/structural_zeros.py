@@ -22,6 +22,7 @@ derivative may be.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -192,7 +193,9 @@ def is_masked(g: Any) -> bool:
 def root_cotangent(cotangent: Any) -> Any:
     """The cotangent that a user gave; its zeros touch nothing, unless a derivative in their direction is wanted."""
     if type(cotangent) is ndarray:
-        return cotangent if cotangent.all() else Masked(cotangent, _Known(cotangent != 0), False)
+        # Counting is faster than all() where that is mostly the call.
+        whole = cotangent.all() if cotangent.size > 10_000 else np.count_nonzero(cotangent) == cotangent.size
+        return cotangent if whole else Masked(cotangent, _Known(cotangent != 0), False)
     parts = _parts(cotangent) if _is_known(cotangent) else None
     if parts is None or all(part.all() for part in parts):
         return cotangent
@@ -268,7 +271,7 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
         value: Any = grad.value if dirty else grad.cleaned()
         parts, masks, nothing = [value], [mask], mask is NOTHING
     elif type(grad) is list:
-        if not all(g is None or type(g) is Masked or _is_known(g) for g in grad):
+        if _all_is_touched(node, grad) or not all(g is None or type(g) is Masked or _is_known(g) for g in grad):
             return node.apply(ops, plain(grad), unpack)
         dirty, value = False, plain(grad)
         parts, masks = value, [part.mask if type(part) is Masked else None for part in grad]
@@ -297,6 +300,14 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
     if len(grads) == 1:
         return (Masked(grads[0], pulled, dirty),) if grads[0] is not None else grads
     return [None if g is None else Masked(g, _Taken(pulled, nr), dirty) for nr, g in enumerate(grads)]
+
+
+def _all_is_touched(node: Node, grads: list[Any]) -> bool:
+    """Whether these are whole gradients of all the parts into which an array was cut."""
+    edge = node._next0
+    if edge is None or node._next1 is not None or node._nexts is not None or node.output_names:  # type: ignore[attr-defined]
+        return False
+    return all(type(g) is ndarray for g in grads) and sum(g.size for g in grads) == math.prod(edge._shape)  # type: ignore[arg-type]
 
 
 def _ends_there(edge: Edge | None) -> bool:

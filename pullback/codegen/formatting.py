@@ -14,9 +14,10 @@ def is_available() -> bool:
     return importlib.util.find_spec("ruff") is not None
 
 
-def formatted(text: str) -> str:
-    """The text as ruff formats it; RuntimeError if ruff is missing, or cannot."""
-    done = subprocess.run(_COMMAND, input=text, capture_output=True, encoding="utf-8", check=False)
+def formatted(text: str, stub: bool = False) -> str:
+    """The text as ruff formats it, as a stub if it is one; RuntimeError if ruff is missing, or cannot."""
+    command = [*_COMMAND, "--stdin-filename", "stub.pyi"] if stub else _COMMAND
+    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         raise RuntimeError(f"ruff could not format generated code (pip install ruff): {done.stderr.strip()}")
     return done.stdout

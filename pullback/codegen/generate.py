@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pullback.codegen.check import load_registry
 from pullback.codegen.emit_calls import emit_calls
-from pullback.codegen.emit_module import Sources, emit_docs, emit_module, operator_parts, tangent_parts
+from pullback.codegen.emit_module import Sources, emit_module, operator_parts, tangent_parts
 from pullback.codegen.emit_tables import emit_announcement
 from pullback.codegen.errors import Where
 from pullback.codegen.formatting import formatted
@@ -38,13 +38,12 @@ def generate() -> dict[str, str]:
     """The text of every generated module, by file name."""
     registry = own_registry()
     package = f'"""Operators as Python code. {_NOTE}"""\n'
-    files = {"__init__.py": package, "docs/__init__.py": package, "calls.py": emit_calls()}
+    files = {"__init__.py": package, "calls.py": emit_calls()}
     areas = [area for area in AREAS if any(native.area == area for native in registry.natives)]
     for area in areas:
         natives = _of(registry, area)
         parts = operator_parts(natives, registry, _sources(registry, area))
         files[f"{area}.py"] = emit_module(f"Operators: {area}. {_NOTE}", parts, _sources(registry, area))
-        files[f"docs/{area}.py"] = f'"""Documentation of the operators: {area}. {_NOTE}"""\n\n{emit_docs(natives)}\n'
     announced = emit_announcement({area: _of(registry, area) for area in areas if area in LATE_AREAS})
     files["late.py"] = f'"""What the areas that are loaded late will bring. {_NOTE}"""\n\n{announced}\n'
     title = f"Tangents: the JVP of every differentiable primitive. {_NOTE}"
@@ -77,7 +76,7 @@ def write(check: bool = False) -> list[str]:
     stale = [name for name in map(_name, GENERATED.rglob("*.py")) if name not in files]
     changed = [name for name, text in files.items() if _content(GENERATED / name) != text]
     if not check:
-        (GENERATED / "docs").mkdir(exist_ok=True, parents=True)
+        GENERATED.mkdir(exist_ok=True, parents=True)
         for name in changed:
             (GENERATED / name).write_text(files[name], encoding="utf-8")
         for name in stale:

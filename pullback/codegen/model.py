@@ -37,7 +37,7 @@ AREAS: Final = (
     "decompositions", "special", "fft", "spatial", "masked",
 )  # fmt: skip
 # Loaded when one of their operators is first used, see pullback.ops.late: what most programs never call.
-LATE_AREAS: Final = frozenset({"decompositions", "special", "fft", "spatial", "masked"})
+LATE_AREAS: Final = frozenset({"decompositions", "fft", "masked", "nn", "random", "spatial", "special"})
 
 
 @cache

@@ -105,7 +105,7 @@ def _known() -> Registry:
     """The package's own operators and helpers, which a third party's formulas may call."""
     source = read(_OWN)
     natives = read_natives(areas(source.root, source, AREAS))
-    return Registry(natives, {}, find_helpers(_OWN.parent / "formulas"))
+    return Registry(natives, {}, find_helpers(_OWN.parent / "formulas", areas=AREAS))
 
 
 def _check(native: NativeFunction, party: ThirdParty) -> None:

@@ -31,6 +31,9 @@ class OperatorTable:
     write_out: Container[Any] = ()  # the kernels, ufuncs apart, that write into the array given as `out`
     # (operator, its arguments, level) -> arguments: what an array type wants done to Tensors before an operator runs.
     prepare: Callable[[Any, Sequence[Any], int], Sequence[Any]] | None = None
+    # (operator, number of arguments) -> what runs it in the usual case, called with (modes, *arguments), and gives None
+    # in any other; None where nothing does.
+    call: Callable[[Any, int], Callable[..., Any] | None] | None = None
     # (operator's name, target, arguments, level): lets the target of an in-place operator hold what it will compute.
     make_room: Callable[[str, Tensor, Sequence[Any], int], None] | None = None
 

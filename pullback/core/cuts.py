@@ -32,6 +32,8 @@ _SHOWN = 4  # cuts that a message has room for
 class Run:
     """One run of a function that is being differentiated at `level`."""
 
+    __slots__ = ("cuts", "derived", "level", "operators", "thread", "warned")
+
     def __init__(self, level: int) -> None:
         self.level = level
         self.thread = threading.get_ident()
@@ -40,12 +42,13 @@ class Run:
         self.warned = False  # whether an inner transform has said so already
         self.derived = False  # whether a derivative was taken inside: that of a linear function is constant
 
-    def __enter__(self) -> Run:
-        WATCHED.append(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        WATCHED.remove(self)
+    def watch(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """`function(*args, **kwargs)`, watched."""
+        try:  # not a context manager, of which a signal may interrupt the entry
+            WATCHED.append(self)
+            return function(*args, **kwargs)
+        finally:
+            WATCHED.remove(self)
 
     @property
     def explained(self) -> bool:

@@ -27,6 +27,8 @@ CALLED = {
 
 OPERATORS: dict[str, Operator] = {}  # by name, for what looks on at operators and tells of them
 BY_KERNEL: dict[str, dict[str, Operator]] = {}  # kernel -> the operators that it runs, by name
+# (kernel, number of arguments) -> what an array type has made of these operators; forgotten when one is declared.
+FOUND: dict[tuple[str, int], Callable[..., Any]] = {}
 
 
 class Operator:
@@ -65,9 +67,9 @@ class Operator:
     """
 
     __slots__ = (
-        "arity", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional", "quick",
-        "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags", "takes_dtype",
-        "tensors", "view",
+        "arity", "calls", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional",
+        "quick", "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags",
+        "takes_dtype", "tensors", "view",
     )  # fmt: skip
 
     def __init__(
@@ -106,9 +108,11 @@ class Operator:
             self.record = recorder(node, self)
         elif underived:
             self.record = not_implemented(name)
+        self.calls: dict[type, Any] = {}  # by type of array: how it runs in the usual case, see dispatch.pipeline
         self.rule: Any = None  # its tangent rule, made when first asked for
         OPERATORS[name] = self
         BY_KERNEL.setdefault(kernel, {})[name] = self
+        FOUND.clear()
 
 
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:

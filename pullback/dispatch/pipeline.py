@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, is_constant, table_of
+from pullback.core.array_type import NUMPY, REGISTERED, is_constant, table_of
 from pullback.core.instruments import Instrument, run_operator
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import bump, counter_of
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
@@ -61,13 +61,29 @@ from pullback.graph.inplace_nodes import rebase_history
 def dispatch(op: Operator, args: Sequence[Any]) -> Any:
     """Run an operator on any mixture of arguments."""
     state = modes.current()
-    if op.quick and state.plain:
-        result = _on_arrays(op, args, state)
+    if state.plain:
+        for x in args:
+            if (type(x) is list or type(x) is tuple) and x:
+                x = x[0]
+            if type(x) is NestedTensor:
+                kind = type(x._array)
+                call = op.calls[kind] if kind in op.calls else _call_of(op, kind, len(args))
+                result = None if call is None else call(state, *args)
+                break
+        else:
+            result = _on_arrays(op, args, state) if op.quick else None
         if result is not None:
             return result
     if state.instruments:
         return run_operator(state.instruments, op.name, args, partial(_dispatch, op, args))
     return _dispatch(op, args)
+
+
+def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] | None:
+    """What runs the operator in the usual case on Tensors around arrays of this type, if there is such a function."""
+    table = REGISTERED.get(array_type)
+    made = op.calls[array_type] = table.call(op, arity) if table is not None and table.call is not None else None
+    return made
 
 
 def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import slots
+from pullback.core.array_type import OperatorTable
 from pullback.dispatch.operator import BY_KERNEL, Operator
 
 
@@ -20,16 +21,30 @@ class Rule(NamedTuple):
     function: Callable[..., tuple[Any, ...]] | None  # None: nobody has derived it
     arity: int  # of the kernel's arguments
     inputs: tuple[int, ...] = ()  # the positions of the differentiable arguments
-    tensors: tuple[int, ...] = ()  # the positions of Tensor arguments, where numbers may stand
+    tensors: tuple[int, ...] = ()  # the positions of Tensor arguments, where numbers may stand, and of lists of these
+    lists: bool = False  # whether there are lists among them
     outputs: int = 1
     moving: tuple[int, ...] = (0,)
     returns_list: bool = False
     mutates: bool = False  # whether the kernel writes into its first argument
+    view: bool = False  # whether the result may share memory with the first argument
     pointwise: bool = False
     structural: bool = False  # whether it only copies, moves and adds elements: see arrays.dual.untouched
     masking: bool = False  # whether it keeps some tangents away, so that elements of the result stand still
     placing: bool = False  # whether it may set elements that stand still beside those that move, as cat does
     underived: tuple[tuple[int, str], ...] = ()  # positions and names of inputs whose tangents the function ignores
+
+    def push(
+        self, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any], ops: OperatorTable
+    ) -> tuple[Any, ...]:
+        """The tangents of the outputs in `moving`."""
+        values: list[Any] = []
+        for i, primal in enumerate(primals):
+            values.append(primal)
+            if i in self.inputs:
+                values.append(tangents[i])
+        assert self.function is not None, "asked before"
+        return self.function(*values, *outputs, ops=ops)
 
 
 def rule_for(kernel: str, arity: int) -> Rule | None:
@@ -61,10 +76,12 @@ def _made(op: Operator, arity: int) -> Rule:
         arity,
         inputs=node.inputs,
         tensors=tuple(sorted(position for position, _ in (*op.tensors, *op.lists))),
+        lists=bool(op.lists),
         outputs=len(names),
         moving=tuple(i for i, moves in enumerate(differentiable) if moves),
         returns_list=op.returns_list,
         mutates=op.mutates,
+        view=op.view,
         pointwise="pointwise" in op.tags,
         structural=node.structural,
         masking="masking" in op.tags and "view" not in op.tags,

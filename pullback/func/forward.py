@@ -1,5 +1,10 @@
 """jvp: the value of a function of arrays and its derivative along a direction, in one forward pass."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from pullback.arrays.dual import DualArray, ForwardLevel
@@ -15,7 +20,9 @@ from pullback.func.gradient import floating_argument, note_on_lists, outward, sp
 
 
 @named("func.jvp", "callable function")
-def jvp(function, primals, tangents, *, strict=False, has_aux=False):
+def jvp(
+    function: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> Any:
     """The value of `function` and its Jacobian-vector product, by forward mode.
 
     Parameters
@@ -64,8 +71,8 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
         duals = [wrap(_dual(p, t, forward), level) for p, t in leaves]
-        with cuts.Run(level) as run:
-            output = function(*unflatten(structure, duals))
+        run = cuts.Run(level)
+        output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
         value, tangent, depends = _take_apart(output, level, forward, strict)
         aux = _leave_all(aux, level, forward)
@@ -85,14 +92,14 @@ def jvp(function, primals, tangents, *, strict=False, has_aux=False):
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
-def _dual(primal, tangent, forward):
+def _dual(primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
     """A dual array; the zeros of the direction that the user gave stand still, however steep the function is."""
     dual = pack(primal, tangent, forward, False)
     dual.untouched = zeros_in(tangent)
     return dual
 
 
-def _paired(primals, tangents):
+def _paired(primals: Any, tangents: Any) -> tuple[Any, ...]:
     """(pairs of primal and tangent, the structure of the primals), checked."""
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple):
@@ -110,7 +117,7 @@ def _paired(primals, tangents):
     return [_pair(i, p, t) for i, (p, t) in enumerate(zip(found, directions, strict=True))], structure
 
 
-def _pair(i, primal, tangent):
+def _pair(i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
     parts = []
     for name, x in (("primal", primal), ("tangent", tangent)):
         x = floating_argument(x, f"jvp: {name} {i} is")
@@ -129,7 +136,7 @@ def _pair(i, primal, tangent):
     return primal, tangent
 
 
-def _take_apart(output, level, forward, strict):
+def _take_apart(output: Any, level: int, forward: ForwardLevel, strict: bool) -> tuple[Any, ...]:
     """(values, tangents, whether one was dual) of what the function returned, one level further out."""
     found, structure = flatten(output)
     values, tangents, depends = [], [], False
@@ -149,7 +156,7 @@ def _take_apart(output, level, forward, strict):
     return unflatten(structure, values), unflatten(structure, tangents), depends
 
 
-def _leave_all(aux, level, forward):
+def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
     """The auxiliary results of the function, moved one level out and without tangents."""
     found, structure = flatten(aux)
     own = [x._array if isinstance(x, Tensor) and x._level == level else x for x in found]
@@ -157,11 +164,11 @@ def _leave_all(aux, level, forward):
     return unflatten(structure, [_array(x, level) if hasattr(x, "shape") else x for x in own])
 
 
-def _array(raw, level):
+def _array(raw: Any, level: int) -> Any:
     if isinstance(raw, (int, float, complex)):
         return raw
     return raw[()] if isinstance(raw, ndarray) else outward(raw, level)
 
 
-def _zeros_like(value):
+def _zeros_like(value: Any) -> Any:
     return value.new_zeros(value.shape) if isinstance(value, Tensor) else np.zeros_like(value)[()]

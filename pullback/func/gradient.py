@@ -1,8 +1,12 @@
 """grad and value_and_grad: the gradient of a function of arrays, as a function of arrays."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,11 +20,14 @@ from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
 from pullback.graph.node import port
 
+# The structure of a tree and the number of its arrays; None stands for a single array.
+Structure: TypeAlias = "tuple[Any, int] | None"
+
 _DOUBLE, _ONE = np.dtype(np.float64), np.float64(1)
 
 
 @named("func.grad", "callable function")
-def grad(function, argnums=0, has_aux=False):
+def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that computes the gradient of `function`.
 
     Parameters
@@ -55,7 +62,7 @@ def grad(function, argnums=0, has_aux=False):
     compute = _value_and_grad("grad", function, argnums, has_aux)
 
     @functools.wraps(function)
-    def gradient(*args, **kwargs):
+    def gradient(*args: Any, **kwargs: Any) -> Any:
         value, result = compute(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
@@ -63,7 +70,9 @@ def grad(function, argnums=0, has_aux=False):
 
 
 @named("func.value_and_grad", "callable function")
-def value_and_grad(function, argnums=0, has_aux=False):
+def value_and_grad(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]:
     """A function that computes the value and the gradient of `function`; see `grad`.
 
     Returns
@@ -81,7 +90,7 @@ def value_and_grad(function, argnums=0, has_aux=False):
     return _value_and_grad("value_and_grad", function, argnums, has_aux)
 
 
-def _value_and_grad(name, function, argnums, has_aux):
+def _value_and_grad(name: str, function: Any, argnums: Any, has_aux: bool) -> Callable[..., Any]:
     """`value_and_grad`, for the public function of this name."""
     if not callable(function):
         hint = f" Write func.{name}(f)(x), or x.backward() for the gradient of a Tensor."
@@ -96,15 +105,16 @@ def _value_and_grad(name, function, argnums, has_aux):
         )
 
     @functools.wraps(function)
-    def compute(*args, **kwargs):
+    def compute(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         given = args
         state = modes.current()
         level = state.level + 1
-        before, refused = modes.set_modes(state.deeper().differentiating()), refusals.last
+        refused = refusals.last
         try:
+            modes.restore(state.deeper().differentiating())
             args, leaves, structures = _enter(args, numbers, level)
-            with cuts.Run(level) as run:
-                output = function(*args, **kwargs)
+            run = cuts.Run(level)
+            output = run.watch(function, *args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
             gradients, unused, withheld = _gradients(value, leaves, level)
         except Exception as error:
@@ -114,7 +124,7 @@ def _value_and_grad(name, function, argnums, has_aux):
                 raise
             raise (_called(name, error) if better is error else better) from None
         finally:
-            modes.restore(before)
+            modes.restore(state)
         if cuts.WATCHED:
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused and not run.explained:
@@ -133,11 +143,12 @@ def _value_and_grad(name, function, argnums, has_aux):
     return compute
 
 
-def _is_ours(error):
+def _is_ours(error: Exception) -> bool:
     """Whether the error was raised here, about the arguments or the value: the user's code has no part in it."""
     if str(error).startswith("func."):  # from a transform inside the function
         return False
     traceback = error.__traceback__
+    assert traceback is not None
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
     return traceback.tb_frame.f_globals is globals() and type(error) in (TypeError, IndexError, ValueError, *_OURS)
@@ -146,7 +157,7 @@ def _is_ours(error):
 _OURS = (GradientError, DtypeError)
 
 
-def _called(name, error):
+def _called(name: str, error: Exception) -> Any:
     """The same error with the name of the function that was called."""
     made = type(error)(f"func.{name}: {error}")
     for text in getattr(error, "__notes__", ()):
@@ -154,10 +165,11 @@ def _called(name, error):
     return made
 
 
-def _enter(args, numbers, level):
+def _enter(args: Any, numbers: Sequence[int], level: int) -> tuple[Any, list[Tensor], list[Structure]]:
     """(arguments with leaves of `level` in place of the differentiated ones, the leaves, the arguments' structures)."""
     args = list(args)
-    leaves, structures = [], []
+    leaves: list[Tensor] = []
+    structures: list[Structure] = []
     for n in numbers:
         if not -len(args) <= n < len(args):
             raise IndexError(f"argnums names argument {n}, but the function was called with {len(args)} arguments.")
@@ -179,9 +191,10 @@ def _enter(args, numbers, level):
     return args, leaves, structures
 
 
-def _rebuild(gradients, structures):
+def _rebuild(gradients: list[Any], structures: Sequence[Structure]) -> list[Any]:
     """The gradients in the arguments' structures; None stands for a single array."""
-    results, start = [], 0
+    results: list[Any] = []
+    start = 0
     for entry in structures:
         if entry is None:
             results.append(gradients[start])
@@ -193,7 +206,7 @@ def _rebuild(gradients, structures):
     return results
 
 
-def _leaf(x, level):
+def _leaf(x: Any, level: int) -> Tensor:
     if type(x) is not ndarray:
         x = floating_argument(x, "cannot differentiate with respect to", ", or choose other arguments with argnums")
     if x.dtype.kind not in "fc":
@@ -208,7 +221,7 @@ def _leaf(x, level):
     return leaf
 
 
-def floating_argument(x, refusal, otherwise=""):
+def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
     """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
@@ -231,7 +244,7 @@ def floating_argument(x, refusal, otherwise=""):
     raise TypeError(f"{refusal} {with_article(x)}: {instead}{otherwise}.")
 
 
-def note_on_lists(error, args):
+def note_on_lists(error: Exception, args: Sequence[Any]) -> None:
     """Say, with the error of a user's function, that a list of numbers is not one array in it."""
     for n, x in enumerate(args):
         if isinstance(x, (list, tuple)) and x and not hasattr(x, "_fields") and _only_numbers(x):
@@ -242,29 +255,29 @@ def note_on_lists(error, args):
             )
 
 
-def _only_numbers(items):
+def _only_numbers(items: Any) -> bool:
     return all(
         _only_numbers(x) if isinstance(x, (list, tuple)) else isinstance(x, (int, float, complex)) for x in items
     )
 
 
-def split_aux(output):
+def split_aux(output: Any) -> tuple[Any, Any]:
     """(value, aux), what a function returns with `has_aux`."""
     if not isinstance(output, tuple) or len(output) != 2:
         raise GradientError("with has_aux=True the function must return a pair (value, aux).")
     return output
 
 
-def _gradients(value, leaves, level):
+def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[Any], Sequence[int], Mapping[int, Any]]:
     """(the gradients, the numbers of the leaves on which the value does not depend, which Functions kept some back)."""
     _check_scalar(value)
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
         return [_zeros(leaf) for leaf in leaves], list(range(len(leaves))), {}
-    start = port(value)
+    start: Any = port(value)
     execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
     found, undefined = [], []
     for i, leaf in enumerate(leaves):
-        grad = leaf._extra.grad
+        grad = leaf._extra.grad  # type: ignore[union-attr]  # leaves have one: see _leaf
         if grad is None:
             undefined.append(i)
         raw = _zeros(leaf) if grad is None else grad._array
@@ -272,15 +285,17 @@ def _gradients(value, leaves, level):
     return (found, *_undefined(start, leaves, undefined)) if undefined else (found, (), {})
 
 
-def _undefined(start, leaves, numbers):
+def _undefined(start: Any, leaves: Sequence[Any], numbers: Sequence[int]) -> tuple[list[int], dict[int, Any]]:
     """(the leaves to which no path leads, those that a custom Function gives no gradient); of others it is zero."""
     nodes = reached([start.node()])
-    unused = [i for i in numbers if port(leaves[i]).node() not in nodes]
+    unused = [i for i in numbers if port(leaves[i]).node() not in nodes]  # type: ignore[union-attr]  # a leaf has one
     withheld = {i: keepers(nodes, leaves[i]) for i in numbers if i not in unused}
     return unused, {i: found for i, found in withheld.items() if found}
 
 
-def _names(function, numbers, args, structures, unused):
+def _names(
+    function: Callable[..., Any], numbers: Sequence[int], args: Any, structures: Any, unused: Sequence[int]
+) -> Any:
     """The arguments, or the parts of trees, that these leaves are."""
     names, start = [], 0
     for n, structure in zip(numbers, structures, strict=True):
@@ -296,7 +311,7 @@ def _names(function, numbers, args, structures, unused):
     return names
 
 
-def _check_scalar(value):
+def _check_scalar(value: Any) -> None:
     if isinstance(value, Tensor) and (data := value._array).shape == () and data.dtype.kind == "f":
         return
     shape = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
@@ -311,18 +326,18 @@ def _check_scalar(value):
         raise GradientError("the function must return a real scalar, but returned a complex one; take .real or abs().")
 
 
-def _one(data):
+def _one(data: Any) -> Any:
     if type(data) is not ndarray:
         return table_of((data,)).ones_like(data)  # not data * 0 + 1, which is nan for an infinite loss
     return _ONE if data.dtype is _DOUBLE else data.dtype.type(1)
 
 
-def _zeros(leaf):
+def _zeros(leaf: Tensor) -> Any:
     data = leaf._array
     return np.zeros_like(data) if isinstance(data, ndarray) else table_of((data,)).zeros_like(data)
 
 
-def _leave(value, level):
+def _leave(value: Any, level: int) -> Any:
     """A result of the function, moved one level out."""
     if not isinstance(value, Tensor) or value._level != level:
         return value
@@ -330,6 +345,6 @@ def _leave(value, level):
     return raw[()] if isinstance(raw, ndarray) else outward(raw, level)
 
 
-def outward(raw, level):
+def outward(raw: Any, level: int) -> Any:
     """The array inside a tensor of `level`, as seen one level out: an array with a tangent is wrapped in a Tensor."""
     return raw if isinstance(raw, (ndarray, Tensor, np.generic)) else wrap(raw, level - 1)

@@ -1,5 +1,10 @@
 """matrix_function: a function of Hermitian matrices that is given as a function of numbers."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from pullback.autograd.api import grad
@@ -11,7 +16,7 @@ from pullback.core.tensor import Tensor, ndarray, wrap
 
 
 @named("linalg.matrix_function", "Tensor A, callable function, str UPLO='L'")
-def matrix_function(A, function, UPLO="L"):
+def matrix_function(A: Any, function: Callable[..., Any], UPLO: str = "L") -> Any:
     """f(A) = V diag(f(w)) V^H of Hermitian matrices A = V diag(w) V^H, differentiable for equal eigenvalues too.
 
     Parameters
@@ -66,13 +71,13 @@ def matrix_function(A, function, UPLO="L"):
 class OfNumbers:
     """A function of numbers, and its derivatives, on plain arrays."""
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         return getattr(self.function, "__name__", repr(self.function))
 
-    def at(self, x, order):
+    def at(self, x: Any, order: Any) -> Any:
         """The derivative of this order, 0 for the function itself, at each element of an array."""
         before = modes.set_modes(modes.Modes())  # a matter of numbers: whatever is recorded outside, and at which level
         try:
@@ -80,7 +85,7 @@ class OfNumbers:
         finally:
             modes.restore(before)
 
-    def _derivative(self, x, order):
+    def _derivative(self, x: Any, order: Any) -> Any:
         point = wrap(np.array(x))
         point.requires_grad_()
         y = self.function(point)
@@ -90,7 +95,7 @@ class OfNumbers:
             (y,) = grad(y.sum(), point, create_graph=True, allow_unused=True, materialize_grads=True)
         return y.detach().numpy()
 
-    def _value(self, x):
+    def _value(self, x: Any) -> Any:
         y = self.function(wrap(x))
         if isinstance(y, Tensor):
             if y.requires_grad or not isinstance(y._array, ndarray):

@@ -105,6 +105,14 @@ def unpack_raw(saved: Any, version: Version, node: Node) -> Any:
 
 def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
     """The same for the graph of a transform, where what is inside may be a Tensor with a tangent of a closed level."""
+    if version is None:  # the usual cases first: a Tensor of this very class is around an ndarray
+        if type(saved) is Tensor:
+            if saved._counter is None:
+                return saved._array
+        elif not isinstance(saved, Tensor):
+            return saved
+    elif type(saved) is Tensor and type(version) is int and saved._counter.n == version:  # type: ignore[union-attr]
+        return saved._array
     raw = unpack_raw(saved, version, node)
     return slots.saved_again(raw) if isinstance(raw, Tensor) else raw
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
@@ -79,7 +81,9 @@ def no_tangent(operator: str, output: str) -> NoReturn:
 
 def tangent_or_zeros(tangent: Any, primal: Any, ops: Any) -> Any:
     """The tangent, or zeros for an undefined one; None for that of an argument that was not given."""
-    return ops.zeros_like(primal) if tangent is None and primal is not None else tangent
+    if tangent is not None or primal is None:
+        return tangent
+    return ops.zeros_like(primal if hasattr(primal, "dtype") else np.asarray(primal))
 
 
 def tangents_or_zeros(tangents: Sequence[Any], primals: Sequence[Any], ops: Any) -> list[Any]:

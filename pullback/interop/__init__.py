@@ -11,14 +11,16 @@ requires grad into a plain array without saying so.
     suggest.py     the error for what has no rule
 """
 
+from __future__ import annotations
+
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import METHODS, from_dlpack
 from pullback.interop.functions import array_function
 from pullback.interop.methods import attach
 from pullback.interop.ufuncs import array_ufunc
 
-Tensor.__array_ufunc__ = array_ufunc
-Tensor.__array_function__ = array_function
+Tensor.__array_ufunc__ = array_ufunc  # type: ignore[method-assign]
+Tensor.__array_function__ = array_function  # type: ignore[method-assign]
 Tensor.__array_priority__ = 1000.0  # for libraries that still ask: NumPy's own arrays give way by __array_ufunc__
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)

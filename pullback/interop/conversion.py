@@ -1,8 +1,12 @@
 """Conversions from Tensor to plain arrays and numbers: they never lose a gradient silently."""
 
+from __future__ import annotations
+
 import sys
 import warnings
+from collections.abc import Callable
 from opcode import opmap
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +22,7 @@ from pullback.interop.suggest import advice, would_detach
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
 
 
-def plain_array(self, dtype=None, copy=None):
+def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     """`__array__`: the values, for NumPy and plotting libraries; refused where a gradient would be lost.
 
     Without a copy it is read-only: a library that solves in the memory of its argument would change the tensor behind
@@ -41,8 +45,8 @@ def plain_array(self, dtype=None, copy=None):
     return array
 
 
-def _number(kind):
-    def convert(self):
+def _number(kind: Any) -> Callable[..., Any]:
+    def convert(self: Any) -> Any:
         if self._array.size != 1:
             raise _not_one(self, kind)
         if needs_grad(self):
@@ -55,7 +59,7 @@ def _number(kind):
     return convert
 
 
-def _not_one(tensor, kind):
+def _not_one(tensor: Tensor, kind: Any) -> Any:
     call = users_call()
     said = (
         f"only one element tensors can be converted to Python scalars: a Python {kind.__name__} cannot stand for shape "
@@ -66,7 +70,7 @@ def _not_one(tensor, kind):
     return OperatorError(f"{call.name}: {said}{call.where()}{advice(call.library, call.name)}")
 
 
-def _say_that_gradient_is_lost(tensor, kind, frame):
+def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
     """Raise where the number goes into an array or out of a function being differentiated, else warn.
 
     `ndarray[i] = t` asks for a number by `__float__`, like `float(t)`: the caller's instruction tells them apart.
@@ -85,19 +89,19 @@ def _say_that_gradient_is_lost(tensor, kind, frame):
     )
 
 
-def _is_store(frame):
+def _is_store(frame: Any) -> bool:
     """Whether the instruction of this frame is `array[index] = value`."""
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
-def _would_store(tensor):
+def _would_store(tensor: Tensor) -> Any:
     return would_detach(
         f"write a Tensor that {_carries(tensor)} into a plain array",
         "Collect the Tensors in a list and join them by np.stack, or write into a Tensor (np.zeros(n, like=t)).",
     )
 
 
-def _carries(tensor):
+def _carries(tensor: Any) -> str:
     """The clause, after "that", that says what would be lost with a tensor."""
     while isinstance(tensor, Tensor):
         if tensor._requires_grad:
@@ -106,7 +110,7 @@ def _carries(tensor):
     return "has a tangent"
 
 
-def dlpack(self, **options):
+def dlpack(self: Any, **options: Any) -> Any:
     """`__dlpack__`: the memory, shared with another library."""
     if needs_grad(self):
         raise DetachingError(
@@ -116,13 +120,13 @@ def dlpack(self, **options):
     return self.numpy().__dlpack__(**options)
 
 
-def dlpack_device(self):
+def dlpack_device(self: Any) -> Any:
     """`__dlpack_device__`: (kind of device, number)."""
     return self.numpy(force=True).__dlpack_device__()
 
 
 @named("from_dlpack")
-def from_dlpack(x, *, copy=None):
+def from_dlpack(x: Any, *, copy: Any = None) -> Any:
     """A Tensor that shares memory with another library's array.
 
     Parameters

@@ -1,5 +1,10 @@
 """`__array_function__`: what NumPy calls when one of its functions (not a ufunc) meets a Tensor."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
@@ -8,7 +13,7 @@ from pullback.interop.suggest import unsupported
 _OURS = frozenset([Tensor, NestedTensor, ndarray])
 
 
-def array_function(self, function, types, args, kwargs):
+def array_function(self: Any, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """The rule of a NumPy function, run on the arguments as they were given."""
     for kind in types:
         if kind not in _OURS and not issubclass(kind, ndarray):

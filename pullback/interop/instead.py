@@ -4,6 +4,8 @@ Names are those that `core.users_call` finds. An expression holds for arguments 
 documentation has (tests/interop/test_suggest.py evaluates them).
 """
 
+from __future__ import annotations
+
 EXPRESSIONS = {
     "np.bartlett": "pullback.signal.windows.bartlett(M)",
     "np.cbrt": "np.sign(x) * np.abs(x) ** (1 / 3)",

@@ -3,7 +3,11 @@
 A call that means something in PyTorch keeps that meaning: `t.repeat(2, 2)` tiles, `t.std()` divides by n - 1.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,29 +17,29 @@ from pullback.dispatch.call_errors import explained_call
 
 
 @named("Tensor.copy", "Tensor self, str order='C'")
-def copy(self, order="C"):
+def copy(self: Tensor, order: Any = "C") -> Any:
     """A copy, recorded: NumPy's name of `clone`."""
     return np.copy(self, order)
 
 
 @named("Tensor.compress")
-def compress(self, condition, axis=None):
+def compress(self: Any, condition: Any, axis: Any = None) -> Any:
     """The elements, or the slices along `axis`, where `condition` holds: np.compress."""
     return np.compress(condition, self, axis)
 
 
 @named("Tensor.fill", "Tensor self, Tensor value")
-def fill(self, value):
+def fill(self: Any, value: Any) -> None:
     """Write one number everywhere, as ndarray.fill does; `fill_` returns the tensor too."""
     self.fill_(value)
 
 
-def _extended(name, form):
+def _extended(name: str, form: Any) -> Callable[..., Any]:
     """The method `name` of Tensor, which first asks `form` whether this is NumPy's form of the call."""
     original = getattr(Tensor, name)
 
     @functools.wraps(original)
-    def method(self, *args, **kwargs):
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             function = form(self, args, kwargs)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
@@ -45,29 +49,29 @@ def _extended(name, form):
     return method
 
 
-def _transpose(self, args, kwargs):
+def _transpose(self: Any, args: Any, kwargs: Any) -> Any:
     """t.transpose(), t.transpose((2, 0, 1)), t.transpose(2, 0, 1)."""
     if kwargs or (len(args) == 2 and not isinstance(args[0], tuple)):
         return None
     return lambda t, *axes: np.transpose(t, (axes if len(axes) > 1 else axes[0]) if axes else None)
 
 
-def _dot(self, args, kwargs):
+def _dot(self: Any, args: Any, kwargs: Any) -> Any:
     """t.dot(u) unless both are vectors."""
     plain = len(args) == 1 and not kwargs and not (self.ndim == 1 and np.ndim(args[0]) == 1)
     return np.dot if plain else None
 
 
-def _spread(name):
-    def form(self, args, kwargs):
+def _spread(name: str) -> Callable[..., Any]:
+    def form(self: Any, args: Any, kwargs: Any) -> Any:
         """t.var(axis, ddof=1)."""
         return getattr(np, name) if "ddof" in kwargs else None
 
     return form
 
 
-def _running(name):
-    def form(self, args, kwargs):
+def _running(name: str) -> Callable[..., Any]:
+    def form(self: Any, args: Any, kwargs: Any) -> Any:
         """t.cumsum() of all elements."""
         without = not args and "dim" not in kwargs and kwargs.get("axis") is None
         return getattr(np, name) if without else None
@@ -75,18 +79,19 @@ def _running(name):
     return form
 
 
-def _along(name):
-    def form(self, args, kwargs):
+def _along(name: str) -> Callable[..., Any]:
+    def form(self: Any, args: Any, kwargs: Any) -> Any:
         """t.take(indices, axis=0), t.repeat(2, axis=0)."""
         return getattr(np, name) if "axis" in kwargs else None
 
     return form
 
 
-def attach():
+def attach() -> None:
     """Give Tensor these methods."""
-    Tensor.copy, Tensor.compress, Tensor.fill = copy, compress, fill
-    forms = {"transpose": _transpose, "dot": _dot, "take": _along("take"), "repeat": _along("repeat")}
+    for method in (copy, compress, fill):
+        setattr(Tensor, method.__name__, method)
+    forms: dict[str, Any] = {"transpose": _transpose, "dot": _dot, "take": _along("take"), "repeat": _along("repeat")}
     forms |= {name: _spread(name) for name in ("var", "std")}
     forms |= {name: _running(name) for name in ("cumsum", "cumprod")}
     for name, form in forms.items():

@@ -4,6 +4,10 @@ An adapter calls an operator only where a Tensor is among its arguments, and Num
 an operator would make a Tensor of a constant, at a level of its own, and drag it through the rest of the computation.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
@@ -19,12 +23,12 @@ READY = CONSTANTS | {Tensor, NestedTensor}  # what operators take as it is
 _NUMERIC = frozenset("biufc")
 
 
-def operand(x):
+def operand(x: Any) -> Any:
     """`x` for an operator: a Tensor, an ndarray, or a number, whose dtype stays weak."""
     return x if type(x) in READY and type(x) is not ndarray else array(x)
 
 
-def array(x):
+def array(x: Any) -> Any:
     """`x` as a Tensor or an ndarray; lists that hold Tensors are stacked."""
     if isinstance(x, Tensor) or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
         return x
@@ -44,7 +48,7 @@ def array(x):
     return made
 
 
-def build(items):
+def build(items: Any) -> Any:
     """A nested list as one array: an ndarray if no Tensor is in it, else a Tensor, recorded."""
     if not _holds_tensor(items):
         return array(np.asarray(items))
@@ -56,23 +60,23 @@ def build(items):
     return ops.stack(parts)
 
 
-def _holds_tensor(items):
+def _holds_tensor(items: Any) -> bool:
     return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _holds_tensor(x)) for x in items)
 
 
-def floating(a):
+def floating(a: Any) -> Any:
     """`a`, integers and bools as float64, as NumPy's means and variances have it."""
     return a.astype(float) if a.dtype.kind in "biu" else a
 
 
-def values(x, name):
+def values(x: Any, name: str) -> Any:
     """The plain array of an argument through which no gradient goes, such as an index; refuses what requires grad."""
     if isinstance(x, (list, tuple)):
         return np.asarray([values(item, name) for item in x])
     return _bottom(x, name, force=False) if isinstance(x, Tensor) else np.asarray(x)
 
 
-def frozen(x, name):
+def frozen(x: Any, name: str) -> Any:
     """The plain array of `x`, for results that are constant almost everywhere (indices, counts, truth values)."""
     if not isinstance(x, Tensor):
         return np.asarray(x)
@@ -81,7 +85,7 @@ def frozen(x, name):
     return _bottom(x, name, force=True)
 
 
-def _bottom(x, name, force):
+def _bottom(x: Any, name: str, force: Any) -> Any:
     data = x.numpy(force=force)
     if not isinstance(data, ndarray):
         raise UnsupportedError(
@@ -90,23 +94,23 @@ def _bottom(x, name, force):
     return data
 
 
-def tensor_of(result):
+def tensor_of(result: Any) -> Any:
     """A plain result of NumPy as a Tensor of its own, at the level in use, so that it can be written into."""
     return wrap(np.array(result), modes.current().level)
 
 
-def refuse(name, argument, instead):
+def refuse(name: str, argument: Any, instead: Any) -> Any:
     """The error for an argument that the rule of np.`name` does not take."""
     return UnsupportedError(f"np.{name}: argument {argument!r} is not supported on a Tensor: {instead}.")
 
 
-def only(name, argument, value, allowed, instead="omit it"):
+def only(name: str, argument: Any, value: Any, allowed: Any, instead: str = "omit it") -> None:
     """Refuse an argument of np.`name` unless its value is among those `allowed`."""
     if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
         raise refuse(name, argument, f"got {value!r}; {instead}")
 
 
-def cast(x, dtype, name, casting="same_kind"):
+def cast(x: Any, dtype: Any, name: str, casting: Any = "same_kind") -> Any:
     """`x` in `dtype` if `casting` allows it; None changes nothing."""
     if dtype is None or x.dtype == np.dtype(dtype):
         return x
@@ -118,7 +122,7 @@ def cast(x, dtype, name, casting="same_kind"):
     return x.astype(dtype)
 
 
-def deliver(name, result, out, casting="same_kind"):
+def deliver(name: str, result: Any, out: Any, casting: Any = "same_kind") -> Any:
     """`result`, written into `out` if that is given: recorded for a Tensor; an ndarray may not lose a gradient."""
     if isinstance(out, tuple):  # a ufunc's methods hand on a tuple of one
         (out,) = out
@@ -143,7 +147,7 @@ def deliver(name, result, out, casting="same_kind"):
     return out
 
 
-def needs_grad(x):
+def needs_grad(x: Any) -> Any:
     """Whether a gradient, or a tangent, would be lost with `x`, at any level."""
     while isinstance(x, Tensor):
         if x._requires_grad and modes.current().records(x._level):
@@ -152,12 +156,12 @@ def needs_grad(x):
     return hasattr(x, "carries_derivative") and x.carries_derivative()
 
 
-def axes_of(axis, ndim):
+def axes_of(axis: Any, ndim: int) -> Any:
     """`axis` (None for all, an int or a tuple) as a tuple of nonnegative ints."""
     return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
 
 
-def along(ndim, axis, item):
+def along(ndim: int, axis: Any, item: Any) -> Any:
     """The index that takes `item` along one axis and everything along the others."""
     index = [slice(None)] * ndim
     index[normalize_axis_index(axis, ndim)] = item

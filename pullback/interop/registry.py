@@ -1,26 +1,30 @@
 """The registry of adapters: which function on Tensors implements which function of NumPy."""
 
+from __future__ import annotations
+
 import functools
 import importlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from pullback.ops.tables import NUMPY_RULES
 
-FUNCTIONS = {}  # function of NumPy -> function on Tensors with the same signature
-UFUNCS = {}  # ufunc of NumPy or SciPy -> function of as many Tensors
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # function of NumPy -> function on Tensors with the same signature
+UFUNCS: dict[Any, Callable[..., Any]] = {}  # ufunc of NumPy or SciPy -> function of as many Tensors
 
 _ADAPTERS = ("calculus", "creation", "decompositions", "histograms", "indexing", "inspection", "joining", "linalg",
              "pointwise", "reductions", "shape", "sorting", "statistics")  # fmt: skip
 
 
-def rule(*names):
+def rule(*names: str) -> Callable[..., Any]:
     """Enter the decorated function as the rule of these NumPy functions, such as "sum" or "linalg.outer".
 
     A name that this version of NumPy does not have is left out.
     """
 
-    def enter(function):
+    def enter(function: Callable[..., Any]) -> Any:
         function.__qualname__ = f"np.{names[0]}"  # which Python's own errors show
         for name in names:
             target = numpy_object(name)
@@ -31,15 +35,15 @@ def rule(*names):
     return enter
 
 
-def numpy_object(name):
+def numpy_object(name: str) -> Any:
     """What `name` ("sum", "linalg.inv") is in this version of NumPy, or None."""
-    found = np
+    found: Any = np
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
 
 
-def numpy_name(function):
+def numpy_name(function: Callable[..., Any]) -> Any:
     """`np.linalg.inv` -> "linalg.inv"."""
     home = getattr(function, "__module__", None) or "numpy"
     name = getattr(function, "__name__", type(function).__name__)
@@ -47,13 +51,13 @@ def numpy_name(function):
 
 
 @functools.cache
-def load_adapters():
+def load_adapters() -> None:
     """Fill the tables. On the first use, not at import: a program may never call NumPy's functions on Tensors."""
     for area in _ADAPTERS:
         importlib.import_module(f"pullback.interop.adapters.{area}")
 
 
-def find_function(function):
+def find_function(function: Callable[..., Any]) -> Any:
     """The rule of a function that is not in the table yet, or None.
 
     Without an adapter, a declaration's `numpy:` entry counts: its operator then takes the arguments as they are.

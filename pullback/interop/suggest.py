@@ -1,8 +1,11 @@
 """The errors for calls that have no rule for Tensors: the function, the line that called it, and what to write."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +19,7 @@ _WRAP = "Write it with supported functions, or wrap it in a pullback.autograd.Fu
 _OF_NUMBERS = ("", "numpy", "scipy")  # libraries that compute; others draw and store
 
 
-def unsupported(name):
+def unsupported(name: str) -> Any:
     """The UnsupportedError for a function without rule: "np.linalg.inv", "scipy.special.ellipk"."""
     call = users_call()
     inside = f", which {call.name} calls," if call.library == "scipy" and call.name not in ("", name) else ""
@@ -24,12 +27,12 @@ def unsupported(name):
     return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{advice(call.library, *names)}")
 
 
-def unsupported_method(ufunc, method):
+def unsupported_method(ufunc: np.ufunc, method: str) -> Any:
     """The UnsupportedError for a method of a ufunc, such as np.add.at."""
     return unsupported(f"{ufunc_name(ufunc)}.{method}")
 
 
-def would_detach(what, otherwise="", phrase=""):
+def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
     """The DetachingError for what would lose a gradient: `what` says how, after the name of the function."""
     call = users_call()
     subject = call.name or "this line"
@@ -40,7 +43,7 @@ def would_detach(what, otherwise="", phrase=""):
 
 
 @functools.lru_cache(maxsize=256)  # a loop may warn at one call many times
-def advice(library, *names):
+def advice(library: Any, *names: Any) -> Any:
     """Sentences that say what to write instead, for the first of these functions that has an entry."""
     for name in names:
         instead = _instead(name)
@@ -57,7 +60,7 @@ def advice(library, *names):
     return f"{said}{_WRAP}; t.detach().numpy() is the plain array, outside the graph."
 
 
-def _instead(name):
+def _instead(name: str) -> Any:
     if name in EXPRESSIONS:
         return f"Write {EXPRESSIONS[name]}."
     if name in ADVICE:
@@ -68,7 +71,7 @@ def _instead(name):
     return f"Write {found}." if found else ""
 
 
-def counterpart(name):
+def counterpart(name: str) -> Any:
     """The supported function of the same name and meaning in another module, with its arguments; "" without one."""
     home, _, tail = name.rpartition(".")
     if name in NOT_THE_SAME:
@@ -80,7 +83,7 @@ def counterpart(name):
     return ""
 
 
-def _signature(full):
+def _signature(full: str) -> str:
     """`(input, dim, keepdim=False)`, without the arguments that have names in NumPy alone."""
     package, _, path = full.partition(".")
     home, _, name = path.rpartition(".")
@@ -93,14 +96,14 @@ def _signature(full):
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):  # overloads
         return "(...)"
     shown = [
-        p.name if repr(p.default) == "<required>" or p.default is p.empty else f"{p.name}={p.default!r}"
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
         for p in parameters
         if p.kind is not p.KEYWORD_ONLY
     ]
     return f"({', '.join(shown)})"
 
 
-def nearest(name, count=3):
+def nearest(name: str, count: int = 3) -> list[Any]:
     """The supported functions of the same module whose names are nearly `name`; ("np.linalg", "pullback.linalg")."""
     import difflib  # here, because it costs a millisecond that only this error needs
 
@@ -110,7 +113,7 @@ def nearest(name, count=3):
     return [f"{home}.{near}" for near in difflib.get_close_matches(tail, tails, n=count, cutoff=0.75)]
 
 
-def _supported():
+def _supported() -> Any:
     load_adapters()
     names = {f"np.{numpy_name(f)}" for f in FUNCTIONS} | {f"np.{u.__name__}" for u in UFUNCS}
     names |= {f"np.{n}" for n in NUMPY_RULES if numpy_object(n) is not None}
@@ -120,7 +123,7 @@ def _supported():
     return names
 
 
-def ufunc_name(ufunc):
+def ufunc_name(ufunc: np.ufunc) -> Any:
     """For a message: np.sin, scipy.special.erf, or the bare name for a ufunc of unknown home."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
@@ -128,7 +131,7 @@ def ufunc_name(ufunc):
     return f"scipy.special.{name}" if from_scipy(ufunc) else name
 
 
-def from_scipy(ufunc):
+def from_scipy(ufunc: np.ufunc) -> bool:
     """Whether this is SciPy's ufunc of its name; if it is, SciPy has been imported."""
     homes = ("scipy.special", "scipy.special._ufuncs")
     return any(getattr(sys.modules.get(home), ufunc.__name__, None) is ufunc for home in homes)

@@ -1,5 +1,10 @@
 """`__array_ufunc__`: what NumPy calls when a ufunc, or an operator of an ndarray, meets a Tensor."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 import numpy as np
 
 from pullback.core.tensor import Tensor, ndarray
@@ -33,7 +38,7 @@ SCIPY_OF_DEGREE = {
 }  # fmt: skip
 
 
-def array_ufunc(self, ufunc, method, *inputs, **kwargs):
+def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """The rule of a ufunc, called or reduced, on inputs of any kind."""
     try:
         if method == "__call__":
@@ -56,7 +61,7 @@ def array_ufunc(self, ufunc, method, *inputs, **kwargs):
         raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
 
 
-def find_ufunc(ufunc):
+def find_ufunc(ufunc: np.ufunc) -> Any:
     """The rule of a ufunc that is not in the table yet, or None. Its name counts only in its own library."""
     load_adapters()
     found, name = UFUNCS.get(ufunc), ufunc.__name__
@@ -72,10 +77,10 @@ def find_ufunc(ufunc):
     return found
 
 
-def _of_degree(name, polynomial):
+def _of_degree(name: str, polynomial: Any) -> Callable[..., Any]:
     """The rule of a polynomial for the degrees where SciPy's function is one."""
 
-    def rule(n, x):
+    def rule(n: Any, x: Any) -> Any:
         degree = n.detach().numpy() if isinstance(n, Tensor) else n
         if not np.all((np.trunc(degree) == degree) & np.greater_equal(degree, 0)):
             raise ValueError(f"{name}: the degree n must be whole and not negative beside Tensors, but it is {degree}.")
@@ -84,7 +89,7 @@ def _of_degree(name, polynomial):
     return rule
 
 
-def _foreign(inputs, kwargs):
+def _foreign(inputs: Any, kwargs: Any) -> bool:
     """Whether another library's array is among the arguments, whose own rules may know what to do."""
     outs = kwargs.get("out") or ()
     known = (Tensor, ndarray, np.generic)
@@ -92,8 +97,18 @@ def _foreign(inputs, kwargs):
 
 
 def _call(
-    ufunc, rule, inputs, *, out=None, dtype=None, casting="same_kind", where=True, order="K", subok=True, **others
-):
+    ufunc: np.ufunc,
+    rule: Any,
+    inputs: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    casting: Any = "same_kind",
+    where: bool = True,
+    order: str = "K",
+    subok: bool = True,
+    **others: Any,
+) -> Any:
     """A call with lists among the inputs or with keywords."""
     name = ufunc.__name__
     for argument in others:
@@ -119,7 +134,9 @@ def _call(
     return outs if isinstance(result, tuple) else outs[0]
 
 
-def _reduce(ufunc, a, axis=0, dtype=None, out=None, keepdims=False, **limits):
+def _reduce(
+    ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **limits: Any
+) -> Any:
     """ufunc.reduce by the function that NumPy has for it: np.add.reduce is np.sum, along the first axis by default."""
     load_adapters()
     if ufunc is np.logaddexp:
@@ -132,13 +149,13 @@ def _reduce(ufunc, a, axis=0, dtype=None, out=None, keepdims=False, **limits):
     return FUNCTIONS[function](array(a), axis=axis, out=out, keepdims=keepdims, **limits)
 
 
-def _logsumexp(a, axis, keepdims, dtype, limits):
+def _logsumexp(a: Any, axis: Any, keepdims: bool, dtype: Any, limits: Any) -> Any:
     for argument in (*limits, *(["dtype"] if dtype is not None else [])):
         raise refuse("logaddexp.reduce", argument, "omit it")
     return ops.logsumexp(a, tuple(range(a.ndim)) if axis is None else axis, keepdims)
 
 
-def _accumulate(ufunc, a, axis=0, dtype=None, out=None):
+def _accumulate(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
     """ufunc.accumulate: running sums, products, extrema."""
     a = array(a)
     if ufunc in _ACCUMULATIONS:
@@ -150,22 +167,28 @@ def _accumulate(ufunc, a, axis=0, dtype=None, out=None):
     return deliver(f"{ufunc.__name__}.accumulate", result, out)
 
 
-def _outer(ufunc, a, b, **kwargs):
+def _outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
     """Every element of `a` with every element of `b`: ufunc(a[..., None, None], b)."""
     a, b = array(a), array(b)
     return ufunc(np.reshape(a, (*a.shape, *(1,) * b.ndim)), b, **kwargs)
 
 
-def _at(ufunc, *_, **__):
+def _at(ufunc: np.ufunc, *_: Any, **__: Any) -> NoReturn:
     raise unsupported_method(ufunc, "at")
 
 
-def _reduceat(ufunc, *_, **__):
+def _reduceat(ufunc: np.ufunc, *_: Any, **__: Any) -> NoReturn:
     raise unsupported_method(ufunc, "reduceat")
 
 
-_METHODS = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at, "reduceat": _reduceat}
-_REDUCTIONS = {
+_METHODS: dict[str, Callable[..., Any]] = {
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "outer": _outer,
+    "at": _at,
+    "reduceat": _reduceat,
+}
+_REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all,
     np.logical_or: np.any,
 }  # fmt: skip

@@ -1,10 +1,16 @@
 """Floor 9: neural-network functions, under PyTorch's names."""
 
-from pullback.core.absent import getter as _getter
+import sys as _sys
+from importlib import import_module as _import_module
+
+from pullback.core.absent import absent as _absent
 from pullback.nn import functional
-from pullback.ops.composite.nn.linear_losses import LinearCrossEntropyOptions
 from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = ["LinearCrossEntropyOptions", "functional"]
 
-__getattr__ = _getter(__name__, _HOMES)
+
+def __getattr__(name: str) -> object:
+    if name == "LinearCrossEntropyOptions":  # imported when first used, as the loss is
+        return _import_module("pullback.ops.composite.nn.linear_losses").LinearCrossEntropyOptions
+    raise _absent(_sys.modules[__name__], name, _HOMES)

@@ -14,7 +14,7 @@ from pullback.ops.tables import PUBLIC as _HOMES
 
 NUMPY.write_out = WRITE_OUT
 NUMPY.kernels.update(KERNELS)
-for _area in ("pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation"):
+for _area in ("pointwise", "reductions", "shape", "indexing", "joining", "linalg", "creation"):
     late.enter_area(_area)
 late.announce()
 NUMPY.register(IN_FORMULAS)

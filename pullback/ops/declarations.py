@@ -45,6 +45,12 @@ class Overload:
         self.schema = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.function = self.raw = self.inplace = self.operator = None
 
+    def declare(self, schema):
+        """Note the declaration, where errors find it."""
+        self.schema = schema
+        if self.operator is not None:
+            self.operator.signature = schema
+
     def named(self, function, suffix=""):
         """`function` with the name that a user calls it by."""
         function.__module__ = "pullback"
@@ -66,12 +72,10 @@ def runner(function, called):
 
 
 def document(overloads, docs):
-    """Give the functions their documentation, which ends with the declaration, by the full name of the overload."""
+    """Give a third party's functions their documentation, which ends with the declaration, by the overload's name."""
     for overload in overloads:
         doc = overload.function.__doc__ = docs[overload.full_name]
-        overload.schema = doc.rstrip().rpartition("\n")[2]
-        if overload.operator is not None:
-            overload.operator.signature = overload.schema
+        overload.declare(doc.rstrip().rpartition("\n")[2])
         if overload.inplace is not None:
             overload.inplace.__doc__ = f"In-place form of `{overload.shown}`."
 

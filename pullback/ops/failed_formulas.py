@@ -11,6 +11,7 @@ import inspect
 import linecache
 import re
 import textwrap
+import threading
 import tokenize
 from pathlib import Path
 
@@ -23,9 +24,11 @@ _AUTOMATIC = ("auto_element_wise", "auto_linear")
 _NO_FORMULA = ("non_differentiable", "not_implemented")
 # Helpers that refuse what has no derivative, and say so: an answer to the user, not a failure.
 _ANSWERING = ("pullback.ops.formulas", "pullback.graph.undifferentiable")
-_RENAMED = frozenset(
-    {"node", "ops", "out", "result", "self", "unpack"}
-)  # locals of generated code have `self_` for these
+_RENAMED = frozenset({"node", "ops", "out", "result", "self", "unpack"})  # in generated code `self_` stands for these
+
+_parsing = (
+    threading.Lock()
+)  # Python 3.11 miscounts its recursion where two threads parse at once, and raises SystemError
 
 
 def tell(error):
@@ -38,7 +41,8 @@ def tell(error):
     module = steps[-1].tb_frame.f_globals.get("__name__", "")
     if module.startswith(_ANSWERING) and raises_itself(steps[-1]) and not isinstance(error, AssertionError):
         return
-    text = next((text for step in reversed(steps) if (text := _told(step)) is not None), None)
+    with _parsing:
+        text = next((text for step in reversed(steps) if (text := _told(step)) is not None), None)
     if text is not None and text not in getattr(error, "__notes__", ()):
         error.add_note(text)
 

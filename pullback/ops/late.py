@@ -8,9 +8,11 @@ import importlib
 import threading
 
 from pullback.arrays.numpy import load_kernels
+from pullback.arrays.numpy.formula_kernels import LATE_IN_FORMULAS
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
+from pullback.ops.documentation import read_pages
 from pullback.ops.generated.late import LATE
 
 _loading = threading.RLock()
@@ -21,9 +23,11 @@ def announce():
     """Enter placeholders for all operators of the late areas."""
     for area, names in LATE.items():
         for table in (TENSOR, NUMPY):
-            table.register({name: _placeholder(area, table.__dict__, name) for name in names["operators"]})
+            # `nn.functional.relu` is not `relu`, which formulas call and which is there: see tables._enter.
+            awaited = [name for name in names["operators"] if name not in tables.OPERATORS]
+            table.register({name: _placeholder(area, table.__dict__, name) for name in awaited})
             table.kernels.update({name: _placeholder(area, table.kernels, name) for name in names["kernels"]})
-        tables.METHODS.update({name: _placeholder(area, tables.METHODS, name) for name in names["methods"]})
+        tables.METHODS.update({name: LateMethod(area, name) for name in names["methods"]})
         tables.NUMPY_RULES.update({name: _placeholder(area, tables.NUMPY_RULES, name) for name in names["numpy"]})
         for home, public in names["public"].items():
             homes = tables.PUBLIC.setdefault(home, {})
@@ -51,7 +55,7 @@ def public_functions(home):
 def enter_area(area):
     """Enter the operators of an area."""
     module = importlib.import_module(f"pullback.ops.generated.{area}")
-    tables.enter(module.OPERATORS, module.CHOICES, importlib.import_module(f"pullback.ops.generated.docs.{area}").DOCS)
+    tables.enter(module.OPERATORS, module.CHOICES, read_pages(area))
 
 
 def load_area(area):
@@ -61,6 +65,8 @@ def load_area(area):
             return
         NUMPY.kernels.update(load_kernels(area))
         enter_area(area)
+        in_formulas = LATE_IN_FORMULAS.get(area, {})
+        NUMPY.register({name: getattr(importlib.import_module(m), f) for name, (m, f) in in_formulas.items()})
         for name in LATE[area]["methods"]:
             if name in vars(Tensor):  # otherwise Tensor is about to get them all
                 setattr(Tensor, name, tables.METHODS[name])
@@ -73,6 +79,17 @@ def load_all():
         load_area(area)
 
 
+class LateMethod:
+    """Stands for a method of Tensor until it is first asked for, be it only for its documentation."""
+
+    def __init__(self, area, name):
+        self.area, self.name = area, name
+
+    def __get__(self, tensor, cls=None):
+        load_area(self.area)  # which replaces this
+        return getattr(cls if tensor is None else tensor, self.name)
+
+
 def _placeholder(area, names, name):
     """A function that loads the area and calls what then stands under `name`."""
 
@@ -80,6 +97,4 @@ def _placeholder(area, names, name):
         load_area(area)
         return names[name](*args, **kwargs)
 
-    placeholder.__name__ = name
-    placeholder.__doc__ = f"Loads the area {area} when first called."
     return placeholder

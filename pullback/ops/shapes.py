@@ -1,12 +1,14 @@
 """Functions of shapes alone: `broadcast_shapes`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pullback.core.named import named
 
 
 @named("broadcast_shapes")
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """The shape to which tensors of the given shapes broadcast; an int n counts as (n,).
 
     >>> broadcast_shapes((5, 1), 3)

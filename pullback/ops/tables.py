@@ -3,7 +3,8 @@
 from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.dispatch.pipeline import dispatch
-from pullback.ops.declarations import document, own
+from pullback.ops.declarations import own
+from pullback.ops.documentation import describe
 
 PUBLIC = {}  # public home ('' for the package) -> name -> function
 METHODS = {}  # name -> function, for Tensor
@@ -44,10 +45,10 @@ def grouped(overloads, choices):
     return [(Faces(group, choices), group) for group in groups.values()]
 
 
-def enter(overloads, choices, docs):
+def enter(overloads, choices, pages):
     """Enter operators of the package's own, with their documentation."""
-    document(overloads, docs)
     for faces, group in grouped(overloads, choices):
+        describe(faces, group, pages)
         _enter(faces, group)
     for overload in overloads:
         if overload.operator is not None:

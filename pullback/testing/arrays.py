@@ -1,8 +1,13 @@
 """Random arrays for tests: ranges, kinks to stay away from, distinct values, memory layouts."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
+
+from pullback.core.annotations import DTypeLike, IntOrInts
 
 __all__ = ["random_array"]
 
@@ -10,18 +15,18 @@ DEFAULT_RANGE = {"f": (-3.0, 3.0), "c": (-2.0, 2.0), "i": (-5, 6), "u": (0, 6)}
 
 
 def random_array(
-    shape,
-    dtype=np.float64,
+    shape: IntOrInts,
+    dtype: DTypeLike = np.float64,
     *,
-    low=None,
-    high=None,
-    away_from=(),
-    distance=0.05,
-    exclude_zero=False,
-    distinct=False,
-    noncontiguous=False,
-    rng=None,
-):
+    low: float | None = None,
+    high: float | None = None,
+    away_from: Any = (),
+    distance: float = 0.05,
+    exclude_zero: bool = False,
+    distinct: bool = False,
+    noncontiguous: bool = False,
+    rng: Any = None,
+) -> Any:
     """A random array in [low, high), which suits a test of derivatives.
 
     Parameters
@@ -60,7 +65,7 @@ def random_array(
     return _every_second(values) if noncontiguous else values
 
 
-def _floats(rng, shape, low, high, kinks, distance, distinct):
+def _floats(rng: Any, shape: Any, low: Any, high: Any, kinks: Any, distance: Any, distinct: Any) -> Any:
     """Floats of [low, high), moved off the kinks."""
     size = math.prod(shape)
     if distinct:
@@ -79,13 +84,13 @@ def _floats(rng, shape, low, high, kinks, distance, distinct):
     return values.reshape(shape)
 
 
-def _complexes(rng, shape, low, high, kinks, distance, distinct):
+def _complexes(rng: Any, shape: Any, low: Any, high: Any, kinks: Any, distance: Any, distinct: Any) -> Any:
     """Complex numbers whose parts lie in [low, high) each, off the kinks each."""
     real = _floats(rng, shape, low, high, kinks, distance, distinct)
     return real + 1j * _floats(rng, shape, low, high, kinks, distance, distinct)
 
 
-def _integers(rng, shape, low, high, kinks, _, distinct):
+def _integers(rng: Any, shape: Any, low: Any, high: Any, kinks: Any, _: Any, distinct: Any) -> Any:
     """Integers of [low, high) that are none of the kinks."""
     low, high = math.ceil(low), math.ceil(high)
     allowed = [k for k in range(low, max(high, low + 1)) if k not in kinks] or [low + 1]
@@ -95,7 +100,7 @@ def _integers(rng, shape, low, high, kinks, _, distinct):
     return rng.choice(np.array(allowed), size, replace=not distinct).reshape(shape)
 
 
-def _every_second(values):
+def _every_second(values: Any) -> Any:
     """The same values, in every second slot of a larger memory (a scalar stays as it is)."""
     if values.ndim == 0:
         return values

@@ -1,10 +1,13 @@
 """assert_close: two results agree to a tolerance that suits their dtype, or the report says where they do not."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pullback.core.annotations import DTypeLike
 from pullback.core.tensor import Tensor
 
 __all__ = ["assert_close", "default_tolerance"]
@@ -63,13 +66,15 @@ def assert_close(
         raise AssertionError(msg(report) if callable(msg) else msg or report)
 
 
-def default_tolerance(*dtypes) -> tuple[float, float]:
+def default_tolerance(*dtypes: DTypeLike) -> tuple[float, float]:
     """The tolerance of the coarsest of these dtypes."""
     pairs = [TOLERANCES.get(np.dtype(d).name, (0.0, 0.0)) for d in dtypes]
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
-def _difference(actual, expected, where, rtol, atol, equal_nan, check_dtype) -> str | None:
+def _difference(
+    actual: Any, expected: Any, where: Any, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool
+) -> str | None:
     """Describes the first difference; None if there is none."""
     options = (rtol, atol, equal_nan, check_dtype)
     if isinstance(expected, Mapping) or isinstance(actual, Mapping):
@@ -85,7 +90,9 @@ def _difference(actual, expected, where, rtol, atol, equal_nan, check_dtype) -> 
     return next((d for at, a, e in pairs if (d := _difference(a, e, at, *options))), None)
 
 
-def _array_difference(actual, expected, where, rtol, atol, equal_nan, check_dtype) -> str | None:
+def _array_difference(
+    actual: Any, expected: Any, where: Any, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool
+) -> str | None:
     """Describes the difference between two arrays or numbers; None if they agree."""
     a, e = _as_array(actual), _as_array(expected)
     if a.dtype.kind not in "biufc" or e.dtype.kind not in "biufc":
@@ -102,18 +109,19 @@ def _array_difference(actual, expected, where, rtol, atol, equal_nan, check_dtyp
     if rtol is None or atol is None:
         rtol, atol = default_tolerance(a.dtype, e.dtype)
     exact = rtol == atol == 0 and a.dtype.kind in "iub" and e.dtype.kind in "iub"
-    close = np.equal(a, e) if exact else np.isclose(*_comparable(a, e), rtol=rtol, atol=atol, equal_nan=equal_nan)
+    left, right = _comparable(a, e)
+    close = np.equal(a, e) if exact else np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
     return None if close.all() else _report(a, e, close, where, rtol, atol)
 
 
-def _comparable(a, e):
+def _comparable(a: Any, e: Any) -> tuple[Any, Any]:
     """Both in a dtype in which a difference can be formed without wrapping or refusing."""
     if a.dtype.kind in "fc" or e.dtype.kind in "fc":
         return a, e
     return a.astype(np.float64), e.astype(np.float64)
 
 
-def _report(a, e, close, where, rtol, atol) -> str:
+def _report(a: Any, e: Any, close: Any, where: Any, rtol: float | None, atol: float | None) -> str:
     """How many elements differ, by how much, and the worst of them."""
     wide = np.complex128 if "c" in (a.dtype.kind, e.dtype.kind) else np.float64
     with np.errstate(all="ignore"):
@@ -135,20 +143,20 @@ def _report(a, e, close, where, rtol, atol) -> str:
     )
 
 
-def _as_array(value) -> np.ndarray:
+def _as_array(value: Any) -> np.ndarray[Any, Any]:
     """The ndarray in a tensor, or of a number."""
     return value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
-def _is_number(value) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
 
 
-def _is_sequence(value) -> bool:
+def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def _kind(value) -> str:
+def _kind(value: Any) -> str:
     """A name for a container in a report."""
     if isinstance(value, Mapping):
         return f"a mapping with the keys {sorted(map(str, value))}"

@@ -1,7 +1,12 @@
 """Random tensors for tests."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from pullback.core.annotations import DTypeLike
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor
 from pullback.testing.arrays import random_array
@@ -10,14 +15,14 @@ __all__ = ["make_tensor"]
 
 
 def make_tensor(
-    *shape,
-    dtype=np.float64,
-    low=None,
-    high=None,
+    *shape: Any,
+    dtype: DTypeLike = np.float64,
+    low: float | None = None,
+    high: float | None = None,
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
-    generator: "np.random.Generator | int | None" = None,
+    generator: np.random.Generator | int | None = None,
 ) -> Tensor:
     """A tensor of random values in [low, high).
 

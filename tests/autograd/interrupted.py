@@ -27,6 +27,7 @@ import numpy as np
 import pullback as pb
 from pullback.autograd import forward_ad, run
 from pullback.core import modes
+from pullback.core.cuts import WATCHED
 from pullback.core.lock import one_thread
 
 
@@ -89,6 +90,9 @@ def left_over() -> list[str]:
         found.append("inside a partial backward")
     if forward_ad._entered.get():
         found.append("inside a dual level")
+    if WATCHED:
+        found.append("a transform's function is watched")
+        WATCHED.clear()
     if not _free(one_thread):
         found.append("the lock is held")
     return found

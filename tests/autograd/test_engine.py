@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
-from pullback.core.dispatch import NUMPY
-from pullback.core.saved import unpack_raw
 
 import pullback as pb
+from pullback.core.array_type import NUMPY
+from pullback.graph.saved import unpack_raw
 
 
 def leaf(*values):

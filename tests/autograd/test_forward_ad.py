@@ -182,19 +182,33 @@ def test_out_arguments_are_refused():
         pb.add(make_dual(pb.tensor(X), pb.tensor(V)), 1, out=pb.empty(3))
 
 
-def test_an_operator_without_rule_is_named(monkeypatch):
-    from pullback.dispatch.operator import OPERATORS
-    from pullback.dispatch.tangent_rules import Rule
+UNDERIVED = """
+namespace: underived
+kernels: scipy.special
+native_functions:
+  - func: erfcx(Tensor self) -> Tensor
+    kernel: erfcx
+"""
 
-    monkeypatch.setattr(OPERATORS["erf"], "rule", Rule("erf", None, 1))
+
+def test_an_operator_without_rule_is_named():
+    erfcx = pb.ops.load(UNDERIVED).erfcx
     with dual_level():
         d = make_dual(pb.tensor(X), pb.tensor(V))
         with pytest.raises(
-            NotImplementedError, match=r"forward-mode derivative for 'erf' is not implemented.*`result:`"
+            NotImplementedError, match=r"forward-mode derivative for 'underived.erfcx' is not implemented.*`result:`"
         ):
-            d.erf()
+            erfcx(d)
         y = d * 1
-    y.erf()  # outside of the level there is nothing to derive
+    erfcx(y)  # outside of the level there is nothing to derive
+
+
+def test_an_operator_loaded_again_has_its_new_rule():
+    for factor in (2, 3):
+        derivatives = f"derivatives:\n  - name: erfcx(Tensor self) -> Tensor\n    self: {factor} * grad\n"
+        erfcx = pb.ops.load(UNDERIVED + derivatives + "    result: auto_element_wise\n").erfcx
+        with dual_level():
+            assert_close(unpack_dual(erfcx(make_dual(pb.tensor(X), pb.tensor(V)))).tangent, factor * V)
 
 
 def test_an_argument_that_nobody_has_derived_is_named():

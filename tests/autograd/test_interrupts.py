@@ -82,7 +82,7 @@ def test_a_block_lets_exceptions_pass_and_its_object_serves_again():
     mode = pb.no_grad()
     for _ in range(2):
         with pytest.raises(ZeroDivisionError), mode, mode:
-            1 / 0  # noqa: B018
+            1 / 0
         assert not left_over()
 
 

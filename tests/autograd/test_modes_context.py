@@ -284,7 +284,7 @@ def test_an_asynchronous_generator_finished_by_another_task():
 def test_an_exception_in_a_block_leaves_every_mode_before_it():
     with pytest.raises(ZeroDivisionError):
         with pb.inference_mode(), pb.enable_grad(), pb.set_grad_enabled(False), pb.no_grad():
-            1 / 0  # noqa: B018
+            1 / 0
     with pb.no_grad():
         with pytest.raises(KeyboardInterrupt):
             with pb.enable_grad():

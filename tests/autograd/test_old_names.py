@@ -180,4 +180,4 @@ def test_a_missing_name_says_what_to_write_instead(name, remedy):
 
 def test_an_unknown_name_is_an_ordinary_attribute_error():
     with pytest.raises(AttributeError, match=r"module 'pullback' has no attribute 'nope'$"):
-        pb.nope  # noqa: B018 - asking is the test
+        pb.nope

@@ -118,7 +118,7 @@ def test_ranges_without_a_profile_do_nothing_and_decorate():
 def test_a_range_ends_when_an_error_leaves_it():
     with profile() as prof:
         with pytest.raises(ZeroDivisionError), record_function("fails"):
-            1 / 0  # noqa: B018
+            1 / 0
         with pytest.raises(ValueError, match="broadcast"):
             pb.ones(2) + pb.ones(3)
         pb.ones(1).sin()

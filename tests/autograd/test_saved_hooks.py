@@ -318,7 +318,7 @@ def test_a_second_backward_says_that_what_was_packed_is_gone():
     with pytest.raises(RuntimeError, match="second time: MulBackward0 has already released"):
         y.backward()
     with pytest.raises(RuntimeError, match="second time"):
-        node._saved_self  # noqa: B018
+        node._saved_self
 
 
 # -- memory ------------------------------------------------------------------------------------------------------

@@ -64,11 +64,11 @@ def test_looking_is_checked_like_a_backward():
     z = y * y
     y.add_(1)
     with pytest.raises(RuntimeError, match=r"MulBackward0 saved .* but add_ has modified it since"):
-        z.grad_fn._saved_self  # noqa: B018
+        z.grad_fn._saved_self
     z = x * x
     z.sum().backward()
     with pytest.raises(RuntimeError, match="a second time: MulBackward0 has already released"):
-        z.grad_fn._saved_self  # noqa: B018
+        z.grad_fn._saved_self
 
 
 @pytest.mark.usefixtures("no_garbage_collector")
@@ -76,8 +76,8 @@ def test_looking_makes_no_cycle():
     x = leaf()
     y = x.exp()
     node = y.grad_fn
-    node._saved_result  # noqa: B018
-    node._raw_saved_result  # noqa: B018
+    node._saved_result
+    node._raw_saved_result
     gone = weakref.ref(node)
     del y, node
     assert gone() is None

@@ -227,7 +227,7 @@ def test_raw_saved_tensors_after_release():
     assert len(y.grad_fn._raw_saved_tensors) == 1
     y.sum().backward()
     with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
-        y.grad_fn._raw_saved_tensors  # noqa: B018
+        y.grad_fn._raw_saved_tensors
 
 
 def test_mark_dirty_of_what_is_no_input(monkeypatch):

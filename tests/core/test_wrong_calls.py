@@ -8,7 +8,9 @@ from pullback.core.misuse import declared
 from pullback.dispatch.operator import OPERATORS
 from pullback.dispatch.pipeline import dispatch
 from pullback.dispatch.steps import may_be_none
+from pullback.ops.late import load_all
 
+load_all()  # operators of late areas are tried too
 X = np.array([3.0, 1.0, 2.0])
 
 

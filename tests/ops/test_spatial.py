@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.arrays.numpy.spatial import convolutions, depthwise, maps, samples, transposed
+from pullback.arrays.numpy.spatial import convolutions, depthwise, maps, maxima, samples, transposed
 from tests.opinfo.spatial import references as reference
 
 F = pb.nn.functional
@@ -279,3 +279,29 @@ def test_circular_padding_may_repeat_what_a_cut_has_left():
     y = F.pad(x, (-2, 3), mode="circular")
     (y * cotangent).sum().backward()
     assert (y.tolist(), x.grad.tolist()) == ([[[3, 3, 3, 3]]], [[[0, 0, 1111]]])
+
+
+def test_convolutions_in_several_light_products_are_those_of_all_windows():
+    rng = np.random.default_rng(0)
+    x, w, g = (rng.standard_normal(shape) for shape in ((2, 32, 30, 28), (16, 32, 3, 3), (2, 16, 28, 26)))
+    assert len(convolutions.pieces(w[:, :, 0].size, 28 * 26)) > 1
+    leaves = [pb.from_numpy(a).requires_grad_() for a in (x, w)]
+    out = F.conv2d(*leaves)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    np.testing.assert_allclose(out.detach().numpy(), np.einsum("ncijkl,ockl->noij", windows, w), atol=1e-11)
+    to_input, to_weight = pb.autograd.grad(out, leaves, pb.from_numpy(g))
+    np.testing.assert_allclose(to_weight.numpy(), np.einsum("ncijkl,noij->ockl", windows, g), atol=1e-11)
+    wide = np.lib.stride_tricks.sliding_window_view(np.pad(g, ((0, 0), (0, 0), (2, 2), (2, 2))), (3, 3), (2, 3))
+    expected = np.einsum("noijkl,ockl->ncij", wide, w[..., ::-1, ::-1])
+    np.testing.assert_allclose(to_input.numpy(), expected, atol=1e-11)
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [((2, 2), (2, 2)), ((3, 2), (1, 2)), ((4, 4), (3, 1))])
+def test_maxima_found_at_once_are_those_found_dimension_by_dimension(kernel, stride, monkeypatch):
+    x = np.random.default_rng(0).integers(0, 4, (3, 2, 12, 13)).astype(np.float32)  # many ties
+    found = F.max_pool2d(pb.from_numpy(x), kernel, stride, return_indices=True)
+    monkeypatch.setattr(maxima, "_max_at_once", lambda *_: None)
+    plain = F.max_pool2d(pb.from_numpy(x), kernel, stride, return_indices=True)
+    for a, b in zip(found, plain, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a.numpy(), b.numpy())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.autograd import structural_zeros
 
 NAN, INF = np.nan, np.inf
 
@@ -399,3 +400,17 @@ def test_a_network_with_masks_lets_go_of_them():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 300 * 300 * 8  # a few gradients at a time
+
+
+def test_parts_that_are_all_there_touch_everything_and_others_do_not(monkeypatch):
+    pulled = []
+    monkeypatch.setattr(structural_zeros._Pulled, "__init__", lambda self, node, *_: pulled.append(node.name()))
+    x = pb.tensor([0.0, 1.0, 4.0, 9.0], requires_grad=True)
+    for parts in (x.sqrt().chunk(2), x.sqrt().split(3), x.sqrt().unbind()):
+        sum(part.sum() for part in parts).backward()
+    assert not pulled
+    monkeypatch.undo()
+    x.grad = None
+    for parts in (x.sqrt().chunk(2), x.sqrt().unbind()):  # no gradient comes to the root of 0, where the slope is inf
+        parts[-1].sum().backward()
+    assert x.grad.tolist() == pytest.approx([0, 0, 1 / 4, 1 / 3])

@@ -3,6 +3,7 @@
 Importing it registers the array type, which nothing but forward mode needs.
 """
 
+from pullback.arrays.dual import calls as _calls  # noqa: F401 - fills the table
 from pullback.arrays.dual import graphs as _graphs  # noqa: F401 - lets backwards meet duals
 from pullback.arrays.dual import lifting as _lifting  # noqa: F401 - fills the table
 from pullback.arrays.dual import operators as _operators  # noqa: F401 - gives DualArray its methods

@@ -14,12 +14,12 @@ zero that was computed is another matter: 0 * inf has no value then, and stays N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy import vdot
+from numpy import count_nonzero, vdot
 
 from pullback.arrays.dual.array import DualArray, Kin
 from pullback.core.arguments import spread_lists
@@ -29,15 +29,14 @@ from pullback.core.types import DType, Shape
 from pullback.dispatch.tangent_rules import Rule
 
 Mask = Any  # ndarray of bool, True where untouched; None: all is touched, or may be
-Push = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], OperatorTable], tuple[Any, ...]]
-"""(primals, tangents, outputs, operators) -> the tangents of the outputs, by a rule."""
+UNKNOWN = object()  # of a tangent that has yet to be found with its mask
 
 
 # -- where masks begin -------------------------------------------------------------------------------------------------
 def zeros_in(tangent: Any) -> Mask:
     """The mask of a tangent that a user gave; none where a derivative in the direction of the tangent is wanted."""
     parts = _parts(tangent)
-    if not parts or not all(type(part) is ndarray for part in parts) or all(part.all() for part in parts):
+    if not parts or not all(type(part) is ndarray for part in parts) or not any(map(_has_zeros, parts)):
         return None
     return reduce(np.logical_and, [part == 0 for part in parts])
 
@@ -55,11 +54,16 @@ def _parts(x: Any) -> list[Any] | None:
 
 
 # -- how they go on ----------------------------------------------------------------------------------------------------
+def mask_of(x: Any) -> Mask:
+    """The mask of one argument of a kernel, at its own level."""
+    return x.untouched if type(x) is DualArray and (x.kin is None or not x.kin.is_written()) else None
+
+
 def mask_at(x: Any, number: int) -> Mask:
     """The mask of one argument of a kernel at a level; for a list of arguments, the list of their masks."""
-    if type(x) is DualArray:
-        return x.untouched if x.level.number == number and (x.kin is None or not x.kin.is_written()) else None
-    return [mask_at(y, number) for y in x] if type(x) is list or type(x) is tuple else None
+    if type(x) is list or type(x) is tuple:
+        return [mask_at(y, number) for y in x]
+    return mask_of(x) if type(x) is DualArray and x.level.number == number else None
 
 
 def still(mask: Mask) -> bool:
@@ -73,17 +77,18 @@ def pushed(
     tangents: Sequence[Any],
     masks: Sequence[Mask],
     outputs: Sequence[Any],
-    push: Push,
     ops: OperatorTable,
 ) -> tuple[Sequence[Any], list[Any] | None]:
     """(tangents of the outputs, their masks), where an input has a mask, or one may begin here."""
     if rule.pointwise:
-        found = _by_element(rule, primals, tangents, masks, outputs, push, ops)
+        found = _by_element(rule, primals, tangents, masks, outputs, ops)
     else:
-        found = push(primals, tangents, outputs, ops)
+        found = rule.push(primals, tangents, outputs, ops)
     known = all(isinstance(values(x), (ndarray, np.generic)) for x in spread_lists(outputs))
     if rule.structural and known:
-        return found, _by_rule(rule, primals, tangents, masks, outputs, push, found)
+        if not any(x is not None and _has_zeros(values(x)) for x in spread_lists(found)):
+            return found, None  # all is touched
+        return found, _by_rule(rule, primals, tangents, masks, outputs, found)
     if rule.pointwise and known:
         moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
         if any(mask is None for mask in moving):
@@ -93,17 +98,40 @@ def pushed(
     return found, None
 
 
+def plain_mask(
+    rule: Rule, primals: Sequence[Any], tangents: Sequence[Any], masks: Sequence[Mask], output: Any, found: Any
+) -> Mask:
+    """That of the one output of an operator on plain arrays, whose tangent is found; UNKNOWN where it needs a mask.
+
+    Of the arguments the first have tangents and masks, or None.
+    """
+    if found is None or not rule.pointwise:
+        if not rule.structural:
+            return UNKNOWN
+    elif _has_nan(found) and any(mask is not None for mask in masks):
+        return UNKNOWN
+    if rule.structural:
+        if found is None or not _has_zeros(found):
+            return None
+        rest = [None] * (len(primals) - len(masks))
+        (mask,) = _by_rule(rule, primals, [*tangents, *rest], [*masks, *rest], [output], (found,))
+        return mask
+    moving = [mask for t, mask in zip(tangents, masks, strict=True) if t is not None]
+    if any(mask is None for mask in moving):
+        return None
+    return _kept(reduce(np.logical_and, moving), found, output.shape)
+
+
 def _by_element(
     rule: Rule,
     primals: Sequence[Any],
     tangents: Sequence[Any],
     masks: Sequence[Mask],
     outputs: Sequence[Any],
-    push: Push,
     ops: OperatorTable,
 ) -> tuple[Any, ...]:
     """The tangents of a pointwise operator, to which each input adds 0 where it is untouched."""
-    found = push(primals, tangents, outputs, ops)
+    found = rule.push(primals, tangents, outputs, ops)
     masked = [i for i in rule.inputs if masks[i] is not None and tangents[i] is not None]
     if not masked or all(x is None or (isinstance(x, (ndarray, np.generic)) and not _has_nan(x)) for x in found):
         return found
@@ -111,11 +139,11 @@ def _by_element(
     moving = [i for i in rule.inputs if tangents[i] is not None]
     for i in masked:
         alone = [t if j == i else None for j, t in enumerate(tangents)]
-        term = found if moving == [i] else push(primals, alone, outputs, ops)
+        term = found if moving == [i] else rule.push(primals, alone, outputs, ops)
         terms.append(tuple(None if x is None else _cleaned(x, masks[i], ops) for x in term))
     if moving != masked:
         rest = [None if j in masked else t for j, t in enumerate(tangents)]
-        terms.append(push(primals, rest, outputs, ops))
+        terms.append(rule.push(primals, rest, outputs, ops))
     return tuple(_sum(parts) for parts in zip(*terms, strict=True))
 
 
@@ -135,14 +163,11 @@ def _by_rule(
     tangents: Sequence[Any],
     masks: Sequence[Mask],
     outputs: Sequence[Any],
-    push: Push,
     found: Sequence[Any],
-) -> list[Any] | None:
+) -> list[Any]:
     """The masks of the outputs of a structural operator: what is no NaN if NaN stands for all that is touched."""
-    if all(x is None or values(x).all() for x in spread_lists(found)):
-        return None  # no zeros: all is touched
     marks = [_marks(t, mask) for t, mask in zip(tangents, masks, strict=True)]
-    told = push([values(p) for p in primals], marks, [values(x) for x in outputs], NUMPY)
+    told = rule.push([values(p) for p in primals], marks, [values(x) for x in outputs], NUMPY)
     wanted = outputs[0] if rule.returns_list else [outputs[i] for i in rule.moving]
     parts: Any = told[0] if rule.returns_list else told
     given: Any = found[0] if rule.returns_list else found
@@ -163,16 +188,21 @@ def _marks(tangent: Any, mask: Mask) -> Any:
 
 
 def _numbers(mask: Mask, shape: Shape, dtype: DType) -> Any:
-    nan = dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan)
-    return np.full(shape, nan, dtype) if mask is None else np.where(mask, dtype.type(0), nan)
+    numbers = np.empty(shape, dtype)
+    numbers.fill(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan)
+    if mask is not None:
+        numbers[mask] = 0
+    return numbers
 
 
 def _kept(mask: Mask, found: Any, shape: Shape) -> Mask:
     """A mask in the shape of an output, of what is indeed 0: a rule may make numbers of nothing."""
-    if found is None or not mask.any():
+    if found is None or not count_nonzero(mask):
         return None
     mask = mask & (values(found) == 0)
-    return np.broadcast_to(mask, shape) if mask.any() else None
+    if not count_nonzero(mask):
+        return None
+    return mask if type(mask) is ndarray and mask.shape == shape else np.broadcast_to(mask, shape)
 
 
 def is_nothing(found: Any) -> bool:
@@ -201,6 +231,10 @@ def values(x: Any) -> Any:
             return type(x)(map(values, x))
         else:
             return x
+
+
+def _has_zeros(x: Any) -> bool:
+    return bool(count_nonzero(x) != x.size)
 
 
 def _has_nan(x: Any) -> bool:

@@ -7,7 +7,7 @@ are taken for speed. The areas of `KERNELS` come with the package, the others wh
 import importlib as _importlib
 from types import ModuleType as _Module
 
-from pullback.arrays.numpy import creation, indexing, joining, linalg, nn, pointwise, random, reductions, shape
+from pullback.arrays.numpy import creation, indexing, joining, linalg, pointwise, reductions, shape
 from pullback.arrays.numpy.declarations import loops
 
 
@@ -25,7 +25,7 @@ def kernels_of(*areas):
     return found
 
 
-KERNELS = kernels_of(creation, indexing, joining, linalg, nn, pointwise, random, reductions, shape)
+KERNELS = kernels_of(creation, indexing, joining, linalg, pointwise, reductions, shape)
 
 
 def load_kernels(area):

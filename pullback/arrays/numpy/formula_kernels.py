@@ -12,7 +12,6 @@ from pullback.arrays.numpy.declarations import SAME_BITS, Exactness, fast
 from pullback.arrays.numpy.fast.kept_vectors import MOST, ones_of
 from pullback.arrays.numpy.fast.products import products_of_others
 from pullback.arrays.numpy.indexing.scattering import scatter_
-from pullback.arrays.numpy.nn.normalisations import layer_norm_backward
 from pullback.arrays.numpy.pointwise.exponentials import sigmoid
 from pullback.arrays.numpy.shape.arranging import expand
 
@@ -69,11 +68,14 @@ def placed_along(grad, shape, dim, index):
 
 
 IN_FORMULAS = {
-    "_layer_norm_backward": layer_norm_backward,
     "_placed_along": placed_along,
     "_products_of_others": products_of_others,
     "_softplus_slope": softplus_slope,
     "expand": filled,
     "matmul": product,
     "sum": summed,
+}
+# The same for areas that are loaded late: by area and name the module that has the function, and its name there.
+LATE_IN_FORMULAS = {
+    "nn": {"_layer_norm_backward": ("pullback.arrays.numpy.nn.normalisations", "layer_norm_backward")},
 }

@@ -108,9 +108,8 @@ class Point:
 
     def evaluate(self, function: Function, inputs: Sequence[Tensor] | None = None) -> Bundle:
         """The outputs of the user's function (with `inputs`: its inputs again, with tangents)."""
-        with cuts.Run(self.level) as self.run:
-            self.function = function
-            returned = function(*(self.inputs.tensors if inputs is None else inputs))
+        self.run, self.function = cuts.Run(self.level), function
+        returned = self.run.watch(function, *(self.inputs.tensors if inputs is None else inputs))
         if any(_has_constant_grad(x) for x in self.inputs.tensors):
             raise GradientError(
                 f"backward() was called inside the function given to {self.name}(), and left in .grad of an input a "

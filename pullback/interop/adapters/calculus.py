@@ -1,6 +1,9 @@
 """Differences, interpolation, convolution and polynomials, composed of operators."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -12,7 +15,7 @@ from pullback.interop.registry import rule
 
 
 @rule("diff")
-def diff(a, n=1, axis=-1, prepend=None, append=None):
+def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
     """np.diff."""
     if n < 0:
         raise ValueError(f"np.diff: n must be at least 0, got {n}.")
@@ -29,7 +32,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     return a
 
 
-def _slab(e, a, axis):
+def _slab(e: Any, a: Any, axis: Any) -> Any:
     """A number before or after `a` along `axis`, as an array."""
     if e.ndim:
         return e
@@ -39,7 +42,7 @@ def _slab(e, a, axis):
 
 
 @rule("ediff1d")
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """np.ediff1d."""
     parts = [diff(np.ravel(array(ary)))]
     if to_begin is not None:
@@ -53,7 +56,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 
 @rule("gradient")
-def gradient(f, *varargs, axis=None, edge_order=1):
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
     """np.gradient: second-order differences inside, first- or second-order ones at the ends."""
     only("gradient", "edge_order", edge_order, (1, 2))
     f = array(f)
@@ -77,7 +80,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
 
 
 @rule("interp")
-def interp(x, xp, fp, left=None, right=None, period=None):
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """np.interp: differentiable in x, in the values fp and in the places xp."""
     only("interp", "period", period, (None,), "wrap the coordinates yourself")
     x, xp, fp = array(x), array(xp), array(fp)
@@ -101,18 +104,18 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 
 
 @rule("convolve")
-def convolve(a, v, mode="full"):
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """np.convolve."""
     return _slide("convolve", array(a), np.flip(array(v)), mode)
 
 
 @rule("correlate")
-def correlate(a, v, mode="valid"):
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     """np.correlate."""
     return _slide("correlate", array(a), np.conj(array(v)), mode)
 
 
-def _slide(name, a, v, mode):
+def _slide(name: str, a: Any, v: Any, mode: Any) -> Any:
     """sum_j a[i + j] v[j], for every i at which they overlap (fully, or as `mode` says)."""
     modes = ("full", "same", "valid")
     if mode not in modes:
@@ -135,7 +138,7 @@ def _slide(name, a, v, mode):
 
 
 @rule("polyval")
-def polyval(p, x):
+def polyval(p: Any, x: Any) -> Any:
     """np.polyval, by Horner's scheme; highest power first."""
     p, x = array(p), array(x)
     result = np.zeros_like(x)
@@ -145,7 +148,7 @@ def polyval(p, x):
 
 
 @rule("vander")
-def vander(x, N=None, increasing=False):
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """np.vander."""
     x = array(x)
     if x.ndim != 1:
@@ -154,7 +157,7 @@ def vander(x, N=None, increasing=False):
 
 
 @rule("apply_along_axis")
-def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """np.apply_along_axis: `func1d` on every slice along the axis, joined again."""
     arr = array(arr)
     (axis,) = axes_of(axis, arr.ndim)

@@ -1,15 +1,28 @@
 """NumPy's functions that make arrays: of another's shape, between limits, or of nested lists (`like=`)."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from pullback.interop.operands import array, cast, only, ops, refuse, tensor_of
 from pullback.interop.registry import numpy_object, rule
 
 
-def _like(name):
+def _like(name: str) -> Callable[..., Any]:
     """np.zeros_like and its kin: of the prototype's shape and dtype, outside any graph."""
 
-    def like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    def like(
+        prototype: Any,
+        dtype: Any = None,
+        order: Any = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Any:
         only(name, "order", order, ("K", "C", "A"))
         only(name, "device", device, (None, "cpu"))
         prototype = array(prototype)
@@ -27,7 +40,16 @@ rule("empty_like")(_like("empty_like"))
 
 
 @rule("full_like")
-def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     """np.full_like; differentiable in the value that fills."""
     only("full_like", "order", order, ("K", "C", "A"))
     only("full_like", "device", device, (None, "cpu"))
@@ -37,14 +59,24 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 
 
 @rule("copy")
-def copy(a, order="K", subok=False):
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """np.copy: recorded, as clone() is."""
     only("copy", "order", order, ("K", "C", "A"))
     return ops.clone(array(a))
 
 
 @rule("linspace")
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: Any = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """np.linspace; differentiable in both ends."""
     only("linspace", "device", device, (None, "cpu"))
     if num < 0:
@@ -64,7 +96,9 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 @rule("logspace")
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0
+) -> Any:
     """np.logspace; differentiable in both ends and in the base."""
     if isinstance(base, np.ndarray) and base.ndim:
         raise refuse("logspace", "base", "it must be a number")
@@ -76,7 +110,9 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 
 
 @rule("array")
-def array_(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0):
+def array_(
+    object: Any, dtype: Any = None, *, copy: bool = True, order: Any = "K", subok: bool = False, ndmin: Any = 0
+) -> Any:
     """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("array", "order", order, ("K", "C", "A"))
     made = cast(array(object), dtype, "array", "unsafe")
@@ -85,7 +121,7 @@ def array_(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0):
 
 
 @rule("asarray", "asanyarray")
-def asarray(a, dtype=None, order=None, *, device=None, copy=None):
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None) -> Any:
     """np.asarray(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("asarray", "order", order, (None, "K", "C", "A"))
     only("asarray", "device", device, (None, "cpu"))
@@ -93,11 +129,11 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None):
     return made if hasattr(made, "requires_grad") else tensor_of(made)
 
 
-def _plain(name):
+def _plain(name: str) -> Callable[..., Any]:
     """A function that makes an ndarray of numbers, asked for a Tensor by like=."""
     function = numpy_object(name)
 
-    def make(*args, **kwargs):
+    def make(*args: Any, **kwargs: Any) -> Any:
         return tensor_of(function(*args, **kwargs))
 
     return make

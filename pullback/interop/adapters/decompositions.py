@@ -1,5 +1,9 @@
 """np.linalg's solves, factorisations, eigenvalues and norms."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.core.errors import LinAlgError
@@ -14,38 +18,38 @@ EighResult, EigResult, QRResult, SlogdetResult, SVDResult = (
 )
 
 
-def matrix(x):
+def matrix(x: Any) -> Any:
     """`x` as a Tensor or ndarray of floating-point numbers."""
     return floating(array(x))
 
 
 @rule("linalg.inv")
-def inv(a):
+def inv(a: Any) -> Any:
     """np.linalg.inv."""
     return ops.linalg_inv(matrix(a))
 
 
 @rule("linalg.solve")
-def solve(a, b):
+def solve(a: Any, b: Any) -> Any:
     """np.linalg.solve: b is one vector only if it has one dimension."""
     a, b = matrix(a), matrix(b)
     return ops.linalg_solve(a, b[:, None])[..., 0] if b.ndim == 1 else ops.linalg_solve_matrices(a, b, True)[0]
 
 
 @rule("linalg.tensorsolve")
-def tensorsolve(a, b, axes=None):
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """np.linalg.tensorsolve."""
     return ops.linalg_tensorsolve(matrix(a), matrix(b), None if axes is None else list(axes))
 
 
 @rule("linalg.tensorinv")
-def tensorinv(a, ind=2):
+def tensorinv(a: Any, ind: Any = 2) -> Any:
     """np.linalg.tensorinv."""
     return ops.linalg_tensorinv(matrix(a), ind)
 
 
 @rule("linalg.pinv")
-def pinv(a, rcond=None, hermitian=False, *, rtol=_NOT_GIVEN):
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> Any:
     """np.linalg.pinv, whose cutoff is 1e-15 unless rtol=None asks for the one of the dtype."""
     if rcond is None:
         rcond = 1e-15 if rtol is _NOT_GIVEN else rtol
@@ -55,7 +59,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=_NOT_GIVEN):
 
 
 @rule("linalg.lstsq")
-def lstsq(a, b, rcond=None):
+def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     """np.linalg.lstsq: solution, residuals, rank, singular values."""
     a, b = matrix(a), matrix(b)
     x, residuals, rank, values = ops.linalg_lstsq_matrices(a, b[:, None] if b.ndim == 1 else b, rcond, "gelsd")
@@ -64,13 +68,13 @@ def lstsq(a, b, rcond=None):
 
 
 @rule("linalg.cholesky")
-def cholesky(a, /, *, upper=False):
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """np.linalg.cholesky."""
     return ops.linalg_cholesky(matrix(a), upper=upper)
 
 
 @rule("linalg.qr")
-def qr(a, mode="reduced"):
+def qr(a: Any, mode: Any = "reduced") -> Any:
     """np.linalg.qr."""
     a = matrix(a)
     if mode == "raw":
@@ -83,7 +87,7 @@ def qr(a, mode="reduced"):
 
 
 @rule("linalg.svd")
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """np.linalg.svd."""
     only("linalg.svd", "hermitian", hermitian, (False,), "call np.linalg.eigh")
     a = matrix(a)
@@ -91,25 +95,25 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 
 
 @rule("linalg.svdvals")
-def svdvals(x, /):
+def svdvals(x: Any, /) -> Any:
     """np.linalg.svdvals."""
     return ops.linalg_svdvals(matrix(x))
 
 
 @rule("linalg.eigh")
-def eigh(a, UPLO="L"):
+def eigh(a: Any, UPLO: str = "L") -> Any:
     """np.linalg.eigh."""
     return EighResult(*ops.linalg_eigh(matrix(a), UPLO))
 
 
 @rule("linalg.eigvalsh")
-def eigvalsh(a, UPLO="L"):
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """np.linalg.eigvalsh."""
     return ops.linalg_eigvalsh(matrix(a), UPLO)
 
 
 @rule("linalg.eig")
-def eig(a):
+def eig(a: Any) -> Any:
     """np.linalg.eig: real where the eigenvalues of a real matrix all are."""
     a = matrix(a)
     values, vectors = ops.linalg_eig(a)
@@ -117,38 +121,38 @@ def eig(a):
 
 
 @rule("linalg.eigvals")
-def eigvals(a):
+def eigvals(a: Any) -> Any:
     """np.linalg.eigvals: real where all of a real matrix are."""
     a = matrix(a)
     values = ops.linalg_eigvals(a)
     return ops.real(values) if _all_real(a, values) else values
 
 
-def _all_real(a, values):
+def _all_real(a: Any, values: Any) -> Any:
     return a.dtype.kind != "c" and not frozen(values, "a").imag.any()
 
 
 @rule("linalg.det")
-def det(a):
+def det(a: Any) -> Any:
     """np.linalg.det."""
     return ops.linalg_det(matrix(a))
 
 
 @rule("linalg.slogdet")
-def slogdet(a):
+def slogdet(a: Any) -> Any:
     """np.linalg.slogdet."""
     return SlogdetResult(*ops.linalg_slogdet(matrix(a)))
 
 
 @rule("linalg.matrix_power")
-def matrix_power(a, n):
+def matrix_power(a: Any, n: int) -> Any:
     """np.linalg.matrix_power; of integers too, unless n is negative."""
     only("linalg.matrix_power", "n", isinstance(n, (int, np.integer)), (True,), "it must be an integer")
     return ops.linalg_matrix_power(matrix(a) if n < 0 else array(a), int(n))
 
 
 @rule("linalg.matrix_rank")
-def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """np.linalg.matrix_rank, a constant."""
     A = frozen(A, "A")
     if not np.isfinite(A).all():  # LAPACK may never come back from it
@@ -157,35 +161,35 @@ def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
 
 
 @rule("linalg.cond")
-def cond(x, p=None):
+def cond(x: Any, p: Any = None) -> Any:
     """np.linalg.cond."""
     return ops.linalg_cond(matrix(x), p)
 
 
 @rule("linalg.norm")
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """np.linalg.norm."""
     return ops.linalg_norm(matrix(x), ord, _dims(axis), keepdims)
 
 
 @rule("linalg.vector_norm")
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """np.linalg.vector_norm."""
     return ops.linalg_vector_norm(matrix(x), ord, _dims(axis), keepdims)
 
 
 @rule("linalg.matrix_norm")
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str = "fro") -> Any:
     """np.linalg.matrix_norm."""
     return ops.linalg_matrix_norm(matrix(x), ord, [-2, -1], keepdims)
 
 
 @rule("linalg.multi_dot")
-def multi_dot(arrays, *, out=None):
+def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     """np.linalg.multi_dot."""
     result = ops.linalg_multi_dot([array(x) for x in arrays])
     return deliver("linalg.multi_dot", result, out)
 
 
-def _dims(axis):
+def _dims(axis: Any) -> Any:
     return list(axis) if isinstance(axis, (list, tuple)) else axis

@@ -1,6 +1,9 @@
 """np.histogram and its relatives: counts are constant, sums of weights differentiable, as edges of the data's range."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +14,7 @@ from pullback.interop.registry import rule
 
 
 @rule("histogram")
-def histogram(a, bins=10, range=None, density=None, weights=None):
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Any, ...]:
     """np.histogram; differentiable in the weights, and in the extremes of `a` where the edges span these."""
     a = ops.reshape(array(a), (-1,)) if isinstance(a, Tensor) else np.asarray(a).ravel()
     plain = frozen(a, "histogram")
@@ -24,7 +27,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 
 
 @rule("histogram_bin_edges")
-def histogram_bin_edges(a, bins=10, range=None, weights=None):
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """np.histogram_bin_edges."""
     plain = frozen(a, "histogram_bin_edges")
     known = None if weights is None else frozen(weights, "histogram_bin_edges")
@@ -33,7 +36,9 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 
 
 @rule("histogram2d")
-def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Any, ...]:
     """np.histogram2d; see `histogram`."""
     if not isinstance(bins, (int, np.integer)) and len(bins) not in (1, 2):  # as NumPy: one vector of edges for both
         bins = [bins, bins]
@@ -42,7 +47,9 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
 
 
 @rule("histogramdd")
-def histogramdd(sample, bins=10, range=None, density=None, weights=None):
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Any, ...]:
     """np.histogramdd; see `histogram`."""
     columns = list(sample) if isinstance(sample, (list, tuple)) else list(ops.unbind(array(sample), -1))
     columns = [ops.reshape(array(c), (-1,)) if isinstance(c, Tensor) else np.ravel(c) for c in columns]
@@ -55,7 +62,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     return _counted(plain, edges, moving, density, weights, float), tuple(map(_as_tensor, moving))
 
 
-def _counted(columns, edges, moving, density, weights, dtype=int):
+def _counted(columns: Any, edges: Any, moving: Any, density: Any, weights: Any, dtype: Any = int) -> Any:
     """The counts in each box, or the sums of weights there."""
     shape = tuple(len(e) - 1 for e in edges)
     inside, box = np.ones(len(columns[0]), bool), np.zeros(len(columns[0]), int)
@@ -78,7 +85,7 @@ def _counted(columns, edges, moving, density, weights, dtype=int):
     return _as_tensor(counts)
 
 
-def spanning(edges, a):
+def spanning(edges: Any, a: Any) -> Any:
     """Edges that divide the range of `a`, which move with its extremes: the same numbers, with their derivative.
 
     As in `ops.composite.reductions.histograms`: the outermost edges are the constants that stand against the extremes.
@@ -91,7 +98,7 @@ def spanning(edges, a):
     return edges + ((low - half - edges[0]) * (1 - part) + (high + half - edges[-1]) * part)
 
 
-def _weights(weights, shape):
+def _weights(weights: Any, shape: Any) -> Any:
     if weights is None:
         return None
     weights = array(weights)
@@ -100,7 +107,7 @@ def _weights(weights, shape):
     return ops.reshape(weights, (-1,)) if isinstance(weights, Tensor) else weights.ravel()
 
 
-def _plain_bins(name, bins):
+def _plain_bins(name: str, bins: Any) -> Any:
     if needs_grad(bins) or (isinstance(bins, (list, tuple)) and any(map(needs_grad, bins))):
         raise UnsupportedError(
             f"np.{name}: argument 'bins' (the edges) requires grad, but counts have no derivative with respect to "
@@ -110,11 +117,11 @@ def _plain_bins(name, bins):
     return _plain(bins)
 
 
-def _plain(x):
+def _plain(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)(map(_plain, x))
     return frozen(x, "histogram") if isinstance(x, Tensor) else x
 
 
-def _as_tensor(x):
+def _as_tensor(x: Any) -> Any:
     return x if isinstance(x, Tensor) else tensor_of(x)

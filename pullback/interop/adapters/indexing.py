@@ -1,5 +1,10 @@
 """NumPy's functions that choose elements."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from pullback.core.errors import DetachingError
@@ -11,7 +16,7 @@ from pullback.interop.suggest import unsupported
 
 
 @rule("where")
-def where(condition, x=None, y=None, /):
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     """np.where; with the condition alone, the indices where it holds."""
     if x is None and y is None:
         return nonzero(condition)
@@ -24,25 +29,25 @@ def where(condition, x=None, y=None, /):
 
 
 @rule("nonzero")
-def nonzero(a):
+def nonzero(a: Any) -> Any:
     """np.nonzero."""
     return tuple(ops.nonzero(array(a), as_tuple=True))
 
 
 @rule("flatnonzero")
-def flatnonzero(a):
+def flatnonzero(a: Any) -> Any:
     """np.flatnonzero."""
     return nonzero(ops.reshape(array(a), (-1,)))[0]
 
 
 @rule("argwhere")
-def argwhere(a):
+def argwhere(a: Any) -> Any:
     """np.argwhere."""
     return ops.argwhere(array(a))
 
 
 @rule("take")
-def take(a, indices, axis=None, out=None, mode="raise"):
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """np.take."""
     only("take", "mode", mode, ("raise", "wrap", "clip"))
     a, index = array(a), values(indices, "take")
@@ -59,7 +64,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
 
 
 @rule("take_along_axis")
-def take_along_axis(arr, indices, axis=-1):
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """np.take_along_axis."""
     arr, indices = array(arr), values(indices, "take_along_axis")
     if axis is None:
@@ -72,19 +77,19 @@ def take_along_axis(arr, indices, axis=-1):
 
 
 @rule("compress")
-def compress(condition, a, axis=None, out=None):
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """np.compress."""
     return take(a, np.flatnonzero(values(condition, "compress")), axis, out)
 
 
 @rule("extract")
-def extract(condition, arr):
+def extract(condition: Any, arr: Any) -> Any:
     """np.extract."""
     return take(arr, np.flatnonzero(values(condition, "extract")))
 
 
 @rule("delete")
-def delete(arr, obj, axis=None):
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """np.delete."""
     arr = array(arr)
     if axis is None:
@@ -95,7 +100,7 @@ def delete(arr, obj, axis=None):
 
 
 @rule("bincount")
-def bincount(x, /, weights=None, minlength=0):
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     """np.bincount; differentiable in the weights."""
     x = values(x, "bincount")
     count = len(np.bincount(x, minlength=minlength))
@@ -106,7 +111,7 @@ def bincount(x, /, weights=None, minlength=0):
 
 
 @rule("choose")
-def choose(a, choices, out=None, mode="raise"):
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """np.choose: at each place, the element of choices[a]."""
     only("choose", "mode", mode, ("raise",))
     choices = [array(c) for c in choices]
@@ -120,7 +125,7 @@ def choose(a, choices, out=None, mode="raise"):
 
 
 @rule("select")
-def select(condlist, choicelist, default=0):
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """np.select: the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"np.select: {len(condlist)} conditions for {len(choicelist)} choices.")
@@ -131,7 +136,7 @@ def select(condlist, choicelist, default=0):
 
 
 @rule("piecewise")
-def piecewise(x, condlist, funclist, *args, **kw):
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """np.piecewise: each function is called on the elements where its condition holds, and on no others."""
     x = array(x)
     single = not isinstance(condlist, (list, tuple)) or (bool(condlist) and np.ndim(condlist[0]) == 0 and x.ndim > 0)
@@ -149,42 +154,42 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 
 @rule("diagonal")
-def diagonal(a, offset=0, axis1=0, axis2=1):
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """np.diagonal."""
     return ops.diagonal(array(a), offset, axis1, axis2)
 
 
 @rule("linalg.diagonal")
-def matrix_diagonal(x, /, *, offset=0):
+def matrix_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
     """np.linalg.diagonal."""
     return ops.diagonal(array(x), offset, -2, -1)
 
 
 @rule("diag")
-def diag(v, k=0):
+def diag(v: Any, k: Any = 0) -> Any:
     """np.diag."""
     return ops.diag(array(v), k)
 
 
 @rule("diagflat")
-def diagflat(v, k=0):
+def diagflat(v: Any, k: Any = 0) -> Any:
     """np.diagflat."""
     return ops.diagflat(array(v), k)
 
 
 @rule("tril")
-def tril(m, k=0):
+def tril(m: Any, k: Any = 0) -> Any:
     """np.tril."""
     return _triangle(ops.tril, m, k)
 
 
 @rule("triu")
-def triu(m, k=0):
+def triu(m: Any, k: Any = 0) -> Any:
     """np.triu."""
     return _triangle(ops.triu, m, k)
 
 
-def _triangle(operator, m, k):
+def _triangle(operator: Any, m: Any, k: Any) -> Any:
     m = array(m)
     if m.ndim == 1:  # as many rows of it, in NumPy
         m = ops.broadcast_to(m, (m.shape[0], m.shape[0]))
@@ -192,7 +197,7 @@ def _triangle(operator, m, k):
 
 
 @rule("ix_")
-def ix_(*args):
+def ix_(*args: Any) -> Any:
     """np.ix_."""
     return np.ix_(*(values(x, "ix_") for x in args))
 
@@ -200,10 +205,10 @@ def ix_(*args):
 FILLING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
 
 
-def _filling(name):
+def _filling(name: str) -> Callable[..., Any]:
     """The rule of a function that writes into an ndarray; into a Tensor, pullback has its own ways."""
 
-    def fill(target, *args, **kwargs):
+    def fill(target: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(target, Tensor):
             raise unsupported(f"np.{name}")
         if any(map(needs_grad, (*args, *kwargs.values()))):

@@ -1,5 +1,10 @@
 """NumPy's functions that look at an array without computing with it, or write it to a file."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from pullback.core.tensor import Tensor
@@ -8,63 +13,63 @@ from pullback.interop.registry import numpy_object, rule
 
 
 @rule("shape")
-def shape(a):
+def shape(a: Any) -> Any:
     """np.shape."""
     return a.shape if isinstance(a, Tensor) else np.shape(a)
 
 
 @rule("ndim")
-def ndim(a):
+def ndim(a: Any) -> Any:
     """np.ndim."""
     return a.ndim if isinstance(a, Tensor) else np.ndim(a)
 
 
 @rule("size")
-def size(a, axis=None):
+def size(a: Any, axis: Any = None) -> Any:
     """np.size."""
     return np.size(np.broadcast_to(0, a.shape), axis) if isinstance(a, Tensor) else np.size(a, axis)
 
 
 @rule("iscomplexobj")
-def iscomplexobj(x):
+def iscomplexobj(x: Any) -> Any:
     """np.iscomplexobj."""
     return x.dtype.kind == "c"
 
 
 @rule("isrealobj")
-def isrealobj(x):
+def isrealobj(x: Any) -> Any:
     """np.isrealobj."""
     return x.dtype.kind != "c"
 
 
-def _of_dtypes(name):
+def _of_dtypes(name: str) -> Callable[..., Any]:
     """A function that asks its arguments for their dtypes alone."""
     function = numpy_object(name)
 
-    def ask(*args, **kwargs):
+    def ask(*args: Any, **kwargs: Any) -> Any:
         return function(*(np.empty(0, x.dtype) if isinstance(x, Tensor) else x for x in args), **kwargs)
 
     return ask
 
 
-def _of_shape(name):
+def _of_shape(name: str) -> Callable[..., Any]:
     """A function that asks its first argument for its shape alone."""
     function = numpy_object(name)
 
-    def ask(a, *args, **kwargs):
+    def ask(a: Any, *args: Any, **kwargs: Any) -> Any:
         return function(np.broadcast_to(0, a.shape), *args, **kwargs)
 
     return ask
 
 
-def _of_values(name, convert):
+def _of_values(name: str, convert: Any) -> Callable[..., Any]:
     """A function of plain arrays, whose result is no array: `convert` lets a Tensor that requires grad in or not."""
     function = numpy_object(name)
 
-    def run(*args, **kwargs):
-        args = [convert(x, name) if isinstance(x, Tensor) else x for x in args]
-        kwargs = {key: convert(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()}
-        return function(*args, **kwargs)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        plain = [convert(x, name) if isinstance(x, Tensor) else x for x in args]
+        named = {key: convert(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()}
+        return function(*plain, **named)
 
     return run
 

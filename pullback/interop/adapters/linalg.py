@@ -1,5 +1,9 @@
 """NumPy's products of arrays, in `np` and in `np.linalg`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.core.tensor import Tensor
@@ -8,7 +12,7 @@ from pullback.interop.registry import rule
 
 
 @rule("dot")
-def dot(a, b, out=None):
+def dot(a: Any, b: Any, out: Any = None) -> Any:
     """np.dot: over the last axis of a and the last but one of b."""
     a, b = array(a), array(b)
     if not (a.ndim and b.ndim):
@@ -21,74 +25,77 @@ def dot(a, b, out=None):
 
 
 @rule("vdot")
-def vdot(a, b, /):
+def vdot(a: Any, b: Any, /) -> Any:
     """np.vdot."""
     return ops.vdot(np.ravel(array(a)), np.ravel(array(b)))
 
 
 @rule("inner")
-def inner(a, b, /):
+def inner(a: Any, b: Any, /) -> Any:
     """np.inner."""
     a, b = array(a), array(b)
     return ops.inner(a, b) if a.ndim and b.ndim else a * b
 
 
 @rule("outer")
-def outer(a, b, out=None):
+def outer(a: Any, b: Any, out: Any = None) -> Any:
     """np.outer."""
     return deliver("outer", ops.outer(np.ravel(array(a)), np.ravel(array(b))), out)
 
 
 @rule("linalg.outer")
-def vector_outer(x1, x2, /):
+def vector_outer(x1: Any, x2: Any, /) -> Any:
     """np.linalg.outer, of vectors alone."""
     return ops.outer(array(x1), array(x2))
 
 
 @rule("linalg.matmul")
-def matmul(x1, x2, /):
+def matmul(x1: Any, x2: Any, /) -> Any:
     """np.linalg.matmul."""
     return ops.matmul(array(x1), array(x2))
 
 
 @rule("matvec")
-def matvec(x1, x2, /):
+def matvec(x1: Any, x2: Any, /) -> Any:
     """np.matvec."""
     return ops.matmul(x1, array(x2)[..., None])[..., 0]
 
 
 @rule("vecmat")
-def vecmat(x1, x2, /):
+def vecmat(x1: Any, x2: Any, /) -> Any:
     """np.vecmat; the vector is conjugated."""
     return ops.matmul(np.conj(array(x1))[..., None, :], x2)[..., 0, :]
 
 
 @rule("vecdot")
-def vecdot(x1, x2, /):
+def vecdot(x1: Any, x2: Any, /) -> Any:
     """np.vecdot; the first vector is conjugated."""
     return ops.matmul(np.conj(array(x1))[..., None, :], array(x2)[..., None])[..., 0, 0]
 
 
 @rule("linalg.vecdot")
-def vecdot_along(x1, x2, /, *, axis=-1):
+def vecdot_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     """np.linalg.vecdot."""
     return ops.sum(np.conj(array(x1)) * array(x2), axis)
 
 
 @rule("einsum")
-def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
+def einsum(
+    *operands: Any, out: Any = None, optimize: bool = False, dtype: Any = None, order: Any = "K", casting: Any = "safe"
+) -> Any:
     """np.einsum, in both of its forms."""
     first, *rest = operands
     if isinstance(first, str):
         result = ops.einsum(first, [array(x) for x in rest])
     else:
-        operands = [array(x) if i % 2 == 0 and i < len(operands) // 2 * 2 else x for i, x in enumerate(operands)]
-        result = ops.einsum(operands[0], operands[1:])
+        pairs = len(operands) // 2 * 2
+        first, *rest = [array(x) if i % 2 == 0 and i < pairs else x for i, x in enumerate(operands)]
+        result = ops.einsum(first, rest)
     return deliver("einsum", cast(result, dtype, "einsum", casting), out)
 
 
 @rule("einsum_path")
-def einsum_path(subscripts, *operands, optimize="greedy"):
+def einsum_path(subscripts: Any, *operands: Any, optimize: str = "greedy") -> Any:
     """np.einsum_path, which asks for shapes alone."""
     if isinstance(subscripts, Tensor):
         raise TypeError("np.einsum_path: argument 'subscripts' must be a str or an array, got a Tensor.")
@@ -96,19 +103,19 @@ def einsum_path(subscripts, *operands, optimize="greedy"):
 
 
 @rule("tensordot")
-def tensordot(a, b, axes=2):
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """np.tensordot."""
     return ops.tensordot(array(a), array(b), axes)
 
 
 @rule("linalg.tensordot")
-def tensordot_along(x1, x2, /, *, axes=2):
+def tensordot_along(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     """np.linalg.tensordot."""
     return ops.tensordot(array(x1), array(x2), axes)
 
 
 @rule("kron")
-def kron(a, b):
+def kron(a: Any, b: Any) -> Any:
     """np.kron."""
     a, b = array(a), array(b)
     ndim = max(a.ndim, b.ndim)
@@ -119,7 +126,7 @@ def kron(a, b):
 
 
 @rule("cross")
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
     """np.cross, of vectors with three components."""
     a, b = array(a), array(b)
     if axis is not None:
@@ -131,18 +138,18 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 
 @rule("linalg.cross")
-def cross_along(x1, x2, /, *, axis=-1):
+def cross_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     """np.linalg.cross."""
     return cross(x1, x2, axis=axis)
 
 
 @rule("trace")
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     """np.trace."""
     return deliver("trace", ops.sum(ops.diagonal(array(a), offset, axis1, axis2), -1, dtype=dtype), out)
 
 
 @rule("linalg.trace")
-def matrix_trace(x, /, *, offset=0, dtype=None):
+def matrix_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
     """np.linalg.trace."""
     return ops.sum(ops.diagonal(array(x), offset, -2, -1), -1, dtype=dtype)

@@ -1,5 +1,9 @@
 """NumPy's functions that work element by element: ufuncs without an operator of their own, and functions."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.dispatch.steps import is_whole
@@ -9,7 +13,7 @@ from pullback.interop.registry import rule
 # -- ufuncs ---------------------------------------------------------------------------------------------------------
 
 
-def _in_dtype_of(ufunc, x):
+def _in_dtype_of(ufunc: np.ufunc, x: Any) -> Any:
     """`x` in the dtype that NumPy gives the (first) result of a ufunc of floats; its TypeError where it has none."""
     x = floating(x)
     made = ufunc(np.empty(0, x.dtype))
@@ -17,25 +21,25 @@ def _in_dtype_of(ufunc, x):
 
 
 @rule("fabs")
-def fabs(x, /):
+def fabs(x: Any, /) -> Any:
     """np.fabs: floating point for integers too."""
     return ops.abs(_in_dtype_of(np.fabs, array(x)))
 
 
 @rule("rint")
-def rint(x, /):
+def rint(x: Any, /) -> Any:
     """np.rint: floating point for integers too."""
     return ops.round(_in_dtype_of(np.rint, array(x)))
 
 
 @rule("divmod")
-def divmod_(x1, x2, /):
+def divmod_(x1: Any, x2: Any, /) -> tuple[Any, ...]:
     """np.divmod."""
     return ops.floor_divide(x1, x2), ops.remainder(x1, x2)
 
 
 @rule("modf")
-def modf(x, /):
+def modf(x: Any, /) -> tuple[Any, ...]:
     """np.modf; an infinity has the fractional part 0."""
     x = _in_dtype_of(np.modf, array(x))
     whole = ops.trunc(x)
@@ -43,7 +47,7 @@ def modf(x, /):
 
 
 @rule("heaviside")
-def heaviside(x1, x2, /):
+def heaviside(x1: Any, x2: Any, /) -> Any:
     """np.heaviside: constant in x1 except at 0, where it is x2."""
     x1, x2 = array(x1), operand(x2)
     like = x2 if type(x2) in (bool, int, float) else np.empty(0, x2.dtype)
@@ -58,7 +62,9 @@ def heaviside(x1, x2, /):
 
 
 @rule("clip")
-def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **others):
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **others: Any
+) -> Any:
     """np.clip."""
     for argument in others:
         raise refuse("clip", argument, "omit it")
@@ -69,95 +75,95 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **others):
 
 
 @rule("round", "around")
-def round_(a, decimals=0, out=None):
+def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     """np.round."""
     return deliver("round", ops.round(array(a), decimals), out)
 
 
 @rule("fix")
-def fix(x, out=None):
+def fix(x: Any, out: Any = None) -> Any:
     """np.fix."""
     return deliver("fix", ops.trunc(array(x)), out)
 
 
 @rule("isneginf")
-def isneginf(x, out=None):
+def isneginf(x: Any, out: Any = None) -> Any:
     """np.isneginf."""
     return deliver("isneginf", ops.isneginf(array(x)), out)
 
 
 @rule("isposinf")
-def isposinf(x, out=None):
+def isposinf(x: Any, out: Any = None) -> Any:
     """np.isposinf."""
     return deliver("isposinf", ops.isposinf(array(x)), out)
 
 
 @rule("nan_to_num")
-def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """np.nan_to_num; with copy=False written into x."""
     result = ops.nan_to_num(array(x), nan, posinf, neginf)
     return result if copy else deliver("nan_to_num", result, x)
 
 
 @rule("real")
-def real(val):
+def real(val: Any) -> Any:
     """np.real."""
     return ops.real(array(val))
 
 
 @rule("imag")
-def imag(val):
+def imag(val: Any) -> Any:
     """np.imag; zeros for a real Tensor."""
     val = array(val)
     return ops.imag(val) if val.dtype.kind == "c" else ops.zeros_like(val)
 
 
 @rule("angle")
-def angle(z, deg=False):
+def angle(z: Any, deg: bool = False) -> Any:
     """np.angle."""
     result = ops.angle(array(z))
     return ops.rad2deg(result) if deg else result
 
 
 @rule("iscomplex")
-def iscomplex(x):
+def iscomplex(x: Any) -> Any:
     """np.iscomplex."""
     return tensor_of(np.iscomplex(frozen(x, "iscomplex")))
 
 
 @rule("isreal")
-def isreal(x):
+def isreal(x: Any) -> Any:
     """np.isreal."""
     return tensor_of(np.isreal(frozen(x, "isreal")))
 
 
 @rule("isclose")
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """np.isclose."""
     return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
 
 
 @rule("allclose")
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
     """np.allclose."""
     a, b, rtol, atol = (frozen(x, "allclose") for x in (a, b, rtol, atol))
     return bool(np.allclose(a, b, rtol, atol, equal_nan))
 
 
 @rule("array_equal")
-def array_equal(a1, a2, equal_nan=False):
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """np.array_equal."""
     return np.array_equal(frozen(a1, "array_equal"), frozen(a2, "array_equal"), equal_nan)
 
 
 @rule("array_equiv")
-def array_equiv(a1, a2):
+def array_equiv(a1: Any, a2: Any) -> Any:
     """np.array_equiv."""
     return np.array_equiv(frozen(a1, "array_equiv"), frozen(a2, "array_equiv"))
 
 
 @rule("astype")
-def astype(x, dtype, /, *, copy=True, device=None):
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """np.astype."""
     if device not in (None, "cpu"):
         raise refuse("astype", "device", f"{device!r} is not available")

@@ -1,5 +1,9 @@
 """NumPy's reductions and running reductions: `axis`, `keepdims`, `initial` and `where` over `dim` and `keepdim`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from pullback.core.tensor import Tensor
@@ -17,18 +21,26 @@ from pullback.interop.operands import (
 from pullback.interop.registry import rule
 
 
-def chosen(a, where, name, otherwise):
+def chosen(a: Any, where: Any, name: str, otherwise: Any) -> Any:
     """`a`, with `otherwise` (the reduction's neutral element) where `where` is False."""
     return a if where is True else ops.where(values(where, name), a, otherwise)
 
 
-def is_empty(axis):
+def is_empty(axis: Any) -> Any:
     """Whether `axis` is (), which reduces along nothing in NumPy and along everything in PyTorch."""
     return isinstance(axis, (tuple, list)) and len(axis) == 0
 
 
 @rule("sum")
-def sum_(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
+def sum_(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """np.sum."""
     if type(a) is Tensor and axis is None and dtype is None and out is None and initial is None and where is True:
         return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
@@ -38,7 +50,15 @@ def sum_(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 
 
 @rule("prod")
-def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """np.prod."""
     result = cast(chosen(array(a), where, "prod", 1), dtype, "prod", "unsafe")
     if axis is None and not keepdims:
@@ -50,7 +70,9 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 
 
 @rule("mean")
-def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+) -> Any:
     """np.mean."""
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, "mean", "unsafe")
     if where is not True:
@@ -61,7 +83,9 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     return deliver("mean", a if is_empty(axis) else ops.mean(a, axis, bool(keepdims)), out)
 
 
-def _spread(name, a, axis, dtype, ddof, keepdims, where, mean, correction):
+def _spread(
+    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any, correction: Any
+) -> Any:
     """np.var or np.std."""
     only(name, "where", where, (True,), "use pullback operators on t[mask]")
     only(name, "mean", mean, (None,))
@@ -77,18 +101,40 @@ def _spread(name, a, axis, dtype, ddof, keepdims, where, mean, correction):
 
 
 @rule("var")
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     """np.var."""
     return deliver("var", _spread("var", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
 
 
 @rule("std")
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     """np.std."""
     return deliver("std", _spread("std", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
 
 
-def extremum(name, a, axis, out, keepdims, initial, where):
+def extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """np.max or np.min."""
     a = array(a)
     if where is not True:
@@ -101,53 +147,57 @@ def extremum(name, a, axis, out, keepdims, initial, where):
 
 
 @rule("max", "amax")
-def max_(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+def max_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     """np.max; equal maxima share the gradient."""
     return extremum("max", a, axis, out, keepdims, initial, where)
 
 
 @rule("min", "amin")
-def min_(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+def min_(
+    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     """np.min; equal minima share the gradient."""
     return extremum("min", a, axis, out, keepdims, initial, where)
 
 
 @rule("ptp")
-def ptp(a, axis=None, out=None, keepdims=False):
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """np.ptp."""
     return deliver("ptp", max_(a, axis, keepdims=keepdims) - min_(a, axis, keepdims=keepdims), out)
 
 
 @rule("argmax")
-def argmax(a, axis=None, out=None, *, keepdims=False):
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """np.argmax."""
     return deliver("argmax", ops.argmax(array(a), axis, bool(keepdims)), out)
 
 
 @rule("argmin")
-def argmin(a, axis=None, out=None, *, keepdims=False):
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """np.argmin."""
     return deliver("argmin", ops.argmin(array(a), axis, bool(keepdims)), out)
 
 
 @rule("all")
-def all_(a, axis=None, out=None, keepdims=False, *, where=True):
+def all_(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
     """np.all."""
     return deliver("all", _truth(ops.all, chosen(array(a), where, "all", True), axis, keepdims), out)
 
 
 @rule("any")
-def any_(a, axis=None, out=None, keepdims=False, *, where=True):
+def any_(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
     """np.any."""
     return deliver("any", _truth(ops.any, chosen(array(a), where, "any", False), axis, keepdims), out)
 
 
-def _truth(reduce, a, axis, keepdims):
+def _truth(reduce: Any, a: Any, axis: Any, keepdims: bool) -> Any:
     return ops.ne(a, 0) if is_empty(axis) else reduce(a, axis, bool(keepdims))
 
 
 @rule("count_nonzero")
-def count_nonzero(a, axis=None, *, keepdims=False):
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """np.count_nonzero."""
     a = ops.ne(array(a), 0)
     return ops.sum(a, axes_of(axis, a.ndim), bool(keepdims)) if a.ndim else ops.sum(a)
@@ -156,36 +206,54 @@ def count_nonzero(a, axis=None, *, keepdims=False):
 # -- ignoring nan ---------------------------------------------------------------------------------------------------
 
 
-def without_nan(a, otherwise):
+def without_nan(a: Any, otherwise: Any) -> Any:
     """`a` with `otherwise` in place of nan."""
     return ops.where(ops.isnan(a), otherwise, a) if a.dtype.kind in "fc" else a
 
 
 @rule("nansum")
-def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """np.nansum."""
     return sum_(without_nan(array(a), 0), axis, dtype, out, keepdims, initial, where)
 
 
 @rule("nanprod")
-def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
     """np.nanprod."""
     return prod(without_nan(array(a), 1), axis, dtype, out, keepdims, initial, where)
 
 
 @rule("nanmean")
-def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+) -> Any:
     """np.nanmean."""
     a = array(a)
     known = np.True_ if a.dtype.kind not in "fc" else ~np.isnan(a)
     return mean(without_nan(a, 0), axis, dtype, out, keepdims, where=_both(known, where))
 
 
-def _both(known, where):
+def _both(known: Any, where: Any) -> Any:
     return known if where is True else np.logical_and(known, where)
 
 
-def _known_extremum(name, a, axis, out, keepdims, initial, where):
+def _known_extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     a = array(a)
     if a.dtype.kind not in "fc":
         return extremum(name, a, axis, out, keepdims, initial, where)
@@ -197,13 +265,17 @@ def _known_extremum(name, a, axis, out, keepdims, initial, where):
 
 
 @rule("nanmax")
-def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+def nanmax(
+    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     """np.nanmax."""
     return _known_extremum("max", a, axis, out, keepdims, initial, where)
 
 
 @rule("nanmin")
-def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=True):
+def nanmin(
+    a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     """np.nanmin."""
     return _known_extremum("min", a, axis, out, keepdims, initial, where)
 
@@ -211,7 +283,7 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=True):
 # -- running --------------------------------------------------------------------------------------------------------
 
 
-def _running(name, operator, a, axis, dtype, out):
+def _running(name: str, operator: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     a = array(a)
     if axis is None:
         a, axis = ops.reshape(a, (-1,)), 0
@@ -219,30 +291,32 @@ def _running(name, operator, a, axis, dtype, out):
 
 
 @rule("cumsum")
-def cumsum(a, axis=None, dtype=None, out=None):
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """np.cumsum."""
     return _running("cumsum", ops.cumsum, a, axis, dtype, out)
 
 
 @rule("cumprod")
-def cumprod(a, axis=None, dtype=None, out=None):
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """np.cumprod."""
     return _running("cumprod", ops.cumprod, a, axis, dtype, out)
 
 
 @rule("nancumsum")
-def nancumsum(a, axis=None, dtype=None, out=None):
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """np.nancumsum."""
     return _running("nancumsum", ops.cumsum, without_nan(array(a), 0), axis, dtype, out)
 
 
 @rule("nancumprod")
-def nancumprod(a, axis=None, dtype=None, out=None):
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """np.nancumprod."""
     return _running("nancumprod", ops.cumprod, without_nan(array(a), 1), axis, dtype, out)
 
 
-def _cumulative(name, operator, x, axis, dtype, out, include_initial, initial):
+def _cumulative(
+    name: str, operator: Any, x: Any, axis: Any, dtype: Any, out: Any, include_initial: Any, initial: Any
+) -> Any:
     x = array(x)
     if axis is None:
         if x.ndim != 1:
@@ -257,12 +331,16 @@ def _cumulative(name, operator, x, axis, dtype, out, include_initial, initial):
 
 
 @rule("cumulative_sum")
-def cumulative_sum(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
     """np.cumulative_sum."""
     return _cumulative("cumulative_sum", ops.cumsum, x, axis, dtype, out, include_initial, 0)
 
 
 @rule("cumulative_prod")
-def cumulative_prod(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
     """np.cumulative_prod."""
     return _cumulative("cumulative_prod", ops.cumprod, x, axis, dtype, out, include_initial, 1)

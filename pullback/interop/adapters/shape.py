@@ -1,6 +1,10 @@
 """NumPy's functions that rearrange elements."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +14,7 @@ from pullback.interop.registry import rule
 
 
 @rule("reshape")
-def reshape(a, /, shape, order="C", *, copy=None):
+def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     """np.reshape, in C or Fortran order."""
     a = array(a)
     if type(shape) is not tuple:
@@ -23,12 +27,12 @@ def reshape(a, /, shape, order="C", *, copy=None):
     return ops.clone(result) if copy else result
 
 
-def _reversed(a):
+def _reversed(a: Any) -> Any:
     return ops.permute(a, tuple(range(a.ndim))[::-1])
 
 
 @rule("ravel")
-def ravel(a, order="C"):
+def ravel(a: Any, order: Any = "C") -> Any:
     """np.ravel."""
     only("ravel", "order", order, ("C", "F"))
     a = array(a)
@@ -36,33 +40,33 @@ def ravel(a, order="C"):
 
 
 @rule("transpose", "permute_dims")
-def transpose(a, axes=None):
+def transpose(a: Any, axes: Any = None) -> Any:
     """np.transpose."""
     a = array(a)
     return _reversed(a) if axes is None else ops.permute(a, axes_of(axes, a.ndim))
 
 
 @rule("matrix_transpose", "linalg.matrix_transpose")
-def matrix_transpose(x, /):
+def matrix_transpose(x: Any, /) -> Any:
     """np.matrix_transpose."""
     return ops.transpose(array(x), -2, -1)
 
 
 @rule("swapaxes")
-def swapaxes(a, axis1, axis2):
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     """np.swapaxes."""
     return ops.transpose(array(a), axis1, axis2)
 
 
 @rule("moveaxis")
-def moveaxis(a, source, destination):
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """np.moveaxis."""
     a = array(a)
     return ops.movedim(a, axes_of(source, a.ndim), axes_of(destination, a.ndim))
 
 
 @rule("rollaxis")
-def rollaxis(a, axis, start=0):
+def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
     """np.rollaxis."""
     a = array(a)
     order = [i for i in range(a.ndim) if i != axes_of(axis, a.ndim)[0]]
@@ -72,7 +76,7 @@ def rollaxis(a, axis, start=0):
 
 
 @rule("expand_dims")
-def expand_dims(a, axis):
+def expand_dims(a: Any, axis: Any) -> Any:
     """np.expand_dims."""
     a = array(a)
     axis = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
@@ -82,7 +86,7 @@ def expand_dims(a, axis):
 
 
 @rule("squeeze")
-def squeeze(a, axis=None):
+def squeeze(a: Any, axis: Any = None) -> Any:
     """np.squeeze; refuses an axis whose length is not 1, as NumPy does."""
     a = array(a)
     if axis is None:
@@ -94,13 +98,13 @@ def squeeze(a, axis=None):
 
 
 @rule("broadcast_to")
-def broadcast_to(array_, shape, subok=False):
+def broadcast_to(array_: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to."""
     return ops.broadcast_to(array(array_), shape if isinstance(shape, (tuple, list)) else (shape,))
 
 
 @rule("broadcast_arrays")
-def broadcast_arrays(*args, subok=False):
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays."""
     arrays = [array(x) for x in args]
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
@@ -108,7 +112,7 @@ def broadcast_arrays(*args, subok=False):
 
 
 @rule("meshgrid")
-def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """np.meshgrid."""
     only("meshgrid", "indexing", indexing, ("xy", "ij"))
     n = len(xi)
@@ -121,26 +125,26 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 
 @rule("flip")
-def flip(m, axis=None):
+def flip(m: Any, axis: Any = None) -> Any:
     """np.flip."""
     m = array(m)
     return ops.flip(m, axes_of(axis, m.ndim))
 
 
 @rule("fliplr")
-def fliplr(m):
+def fliplr(m: Any) -> Any:
     """np.fliplr."""
     return ops.fliplr(array(m))
 
 
 @rule("flipud")
-def flipud(m):
+def flipud(m: Any) -> Any:
     """np.flipud."""
     return ops.flipud(array(m))
 
 
 @rule("roll")
-def roll(a, shift, axis=None):
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """np.roll."""
     a, shift = array(a), values(shift, "roll")
     if axis is None:
@@ -149,23 +153,23 @@ def roll(a, shift, axis=None):
     return ops.roll(a, tuple(map(int, shifts.ravel())), tuple(map(int, dims.ravel())))
 
 
-def axes_of_each(axis, ndim):
+def axes_of_each(axis: Any, ndim: int) -> list[Any]:
     """Nonnegative axes, of which some may be the same."""
     return [axes_of(i, ndim)[0] for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
 
 
 @rule("rot90")
-def rot90(m, k=1, axes=(0, 1)):
+def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     """np.rot90."""
     return ops.rot90(array(m), k, tuple(axes))
 
 
-def _of_several_dimensions(name):
+def _of_several_dimensions(name: str) -> None:
     """The rule of np.fft.fft2 and the like: our functions take NumPy's `s`, `axes` and `norm` by position."""
     axes_by_default = (-2, -1) if name.endswith("2") else None
 
     @rule(f"fft.{name}")
-    def transform(a, s=None, axes=axes_by_default, norm=None, out=None):
+    def transform(a: Any, s: Any = None, axes: Any = axes_by_default, norm: Any = None, out: Any = None) -> Any:
         a = array(a)
         if axes is None:
             axes = tuple(range(-len(s), 0)) if s is not None else tuple(range(a.ndim))
@@ -177,7 +181,7 @@ for _name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irf
 
 
 @rule("fft.fftshift")
-def fftshift(x, axes=None):
+def fftshift(x: Any, axes: Any = None) -> Any:
     """np.fft.fftshift."""
     x = array(x)
     axes = axes_of(axes, x.ndim)
@@ -185,7 +189,7 @@ def fftshift(x, axes=None):
 
 
 @rule("fft.ifftshift")
-def ifftshift(x, axes=None):
+def ifftshift(x: Any, axes: Any = None) -> Any:
     """np.fft.ifftshift."""
     x = array(x)
     axes = axes_of(axes, x.ndim)
@@ -193,13 +197,13 @@ def ifftshift(x, axes=None):
 
 
 @rule("tile")
-def tile(A, reps):
+def tile(A: Any, reps: Any) -> Any:
     """np.tile."""
     return ops.tile(array(A), tuple(np.atleast_1d(values(reps, "tile")).tolist()))
 
 
 @rule("repeat")
-def repeat(a, repeats, axis=None):
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """np.repeat: each element several times (the method t.repeat tiles, as in PyTorch)."""
     a = array(a)
     if axis is None:
@@ -209,7 +213,7 @@ def repeat(a, repeats, axis=None):
 
 
 @rule("resize")
-def resize(a, new_shape):
+def resize(a: Any, new_shape: Any) -> Any:
     """np.resize: the elements over and over until the shape is full."""
     a = ops.reshape(array(a), (-1,))
     shape = tuple(np.atleast_1d(values(new_shape, "resize")).tolist())
@@ -218,8 +222,8 @@ def resize(a, new_shape):
     return ops.reshape(ops.index_select(a, 0, np.arange(math.prod(shape)) % max(a.shape[0], 1)), shape)
 
 
-def _at_least(operator, plain):
-    def atleast(*arys):
+def _at_least(operator: Any, plain: Any) -> Callable[..., Any]:
+    def atleast(*arys: Any) -> Any:
         results = tuple(operator(x) if isinstance(x, Tensor) else plain(array(x)) for x in arys)
         return results[0] if len(results) == 1 else results
 
@@ -235,14 +239,14 @@ rule("atleast_3d")(_at_least(ops.atleast_3d, np.atleast_3d))
 
 
 @rule("array_split")
-def array_split(ary, indices_or_sections, axis=0):
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     """np.array_split."""
     parts = values(indices_or_sections, "array_split")
     return list(ops.tensor_split(array(ary), int(parts) if parts.ndim == 0 else parts.tolist(), axis))
 
 
 @rule("split")
-def split(ary, indices_or_sections, axis=0):
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     """np.split."""
     ary, parts = array(ary), values(indices_or_sections, "split")
     if parts.ndim == 0 and ary.shape[axis] % int(parts):
@@ -251,14 +255,14 @@ def split(ary, indices_or_sections, axis=0):
 
 
 @rule("hsplit")
-def hsplit(ary, indices_or_sections):
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     """np.hsplit."""
     ary = array(ary)
     return split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
 
 
 @rule("vsplit")
-def vsplit(ary, indices_or_sections):
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
     """np.vsplit."""
     ary = array(ary)
     if ary.ndim < 2:
@@ -267,7 +271,7 @@ def vsplit(ary, indices_or_sections):
 
 
 @rule("dsplit")
-def dsplit(ary, indices_or_sections):
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     """np.dsplit."""
     ary = array(ary)
     if ary.ndim < 3:
@@ -276,6 +280,6 @@ def dsplit(ary, indices_or_sections):
 
 
 @rule("unstack")
-def unstack(x, /, *, axis=0):
+def unstack(x: Any, /, *, axis: Any = 0) -> Any:
     """np.unstack."""
     return tuple(ops.unbind(array(x), axis))

@@ -1,5 +1,10 @@
 """NumPy's functions that put elements in order; what they return as indices or truth values is constant."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from pullback.interop.adapters.indexing import take_along_axis
@@ -7,13 +12,13 @@ from pullback.interop.operands import array, axes_of, frozen, only, ops, tensor_
 from pullback.interop.registry import numpy_object, rule
 
 
-def _flat(a, axis):
+def _flat(a: Any, axis: Any) -> Any:
     a = array(a)
     return (ops.reshape(a, (-1,)), 0) if axis is None else (a, axis)
 
 
 @rule("sort")
-def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """np.sort."""
     only("sort", "order", order, (None,))
     a, axis = _flat(a, axis)
@@ -21,7 +26,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
 
 
 @rule("argsort")
-def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """np.argsort."""
     only("argsort", "order", order, (None,))
     a, axis = _flat(a, axis)
@@ -29,7 +34,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
 
 
 @rule("partition")
-def partition(a, kth, axis=-1, kind="introselect", order=None):
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     """np.partition."""
     only("partition", "order", order, (None,))
     a, axis = _flat(a, axis)
@@ -39,15 +44,15 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 
 @rule("unique")
 def unique(
-    ar,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-    axis=None,
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
     *,
-    equal_nan=True,
-    sorted=True,  # NumPy's name; from NumPy 2.3 on
-):
+    equal_nan: bool = True,
+    sorted: bool = True,  # NumPy's name; from NumPy 2.3 on
+) -> Any:
     """np.unique; the gradient of a value goes to its first occurrence."""
     ar = array(ar)
     plain = frozen(ar, "unique")
@@ -61,16 +66,16 @@ def unique(
 
 
 @rule("unique_values")
-def unique_values(x):
+def unique_values(x: Any) -> Any:
     """np.unique_values."""
     return unique(x, equal_nan=False)
 
 
-def _constant(name):
+def _constant(name: str) -> Callable[..., Any]:
     """The rule of a function whose result is indices, counts or truth values: nothing to differentiate."""
     function = numpy_object(name)
 
-    def run(*args, **kwargs):
+    def run(*args: Any, **kwargs: Any) -> Any:
         kwargs = {key: _plain(x, name) for key, x in kwargs.items()}
         result = function(*(_plain(x, name) for x in args), **kwargs)
         return tuple(map(tensor_of, result)) if isinstance(result, tuple) else tensor_of(result)
@@ -78,7 +83,7 @@ def _constant(name):
     return run
 
 
-def _plain(x, name):
+def _plain(x: Any, name: str) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)(_plain(item, name) for item in x)
     return frozen(x, name) if hasattr(x, "requires_grad") else x

@@ -1,5 +1,9 @@
 """Averages, quantiles and covariances, composed of operators."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -9,7 +13,7 @@ from pullback.interop.registry import rule
 
 
 @rule("average")
-def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """np.average; differentiable in the weights too."""
     a = floating(array(a))
     axes = axes_of(axis, a.ndim)
@@ -30,7 +34,18 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 
 
 @rule("nanvar")
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     """np.nanvar."""
     only("nanvar", "where", where, (True,), "put nan where it is False")
     only("nanvar", "mean", mean, (None,))
@@ -47,13 +62,24 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=
 
 
 @rule("nanstd")
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=None, correction=None):
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
     """np.nanstd."""
     variance = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     return deliver("nanstd", ops.sqrt(variance), out)
 
 
-def _sorted_along(a, axis):
+def _sorted_along(a: Any, axis: Any) -> tuple[Any, ...]:
     """(`a` sorted along its last dimension, into which those of `axis` are gathered; how many there were)."""
     axes = axes_of(axis, a.ndim)
     kept = [i for i in range(a.ndim) if i not in axes]
@@ -61,14 +87,14 @@ def _sorted_along(a, axis):
     return ops.sort(ops.reshape(a, (*a.shape[: len(kept)], -1)), -1)[0], axes
 
 
-def _with_axes(result, axes, ndim, lead=0):
+def _with_axes(result: Any, axes: Any, ndim: int, lead: Any = 0) -> Any:
     """`result` with dimensions of length 1 where `axes` were; `lead` dimensions stand before all others."""
     kept = iter(result.shape[lead:])
     return ops.reshape(result, (*result.shape[:lead], *(1 if i in axes else next(kept) for i in range(ndim))))
 
 
 @rule("median")
-def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """np.median; the gradient goes to the middle element, or half to each of the two."""
     a = floating(array(a))
     s, axes = _sorted_along(a, axis)
@@ -81,18 +107,38 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 @rule("quantile")
-def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
     """np.quantile by linear interpolation; q is a constant."""
     return _quantile("quantile", a, values(q, "quantile"), axis, out, method, keepdims, weights)
 
 
 @rule("percentile")
-def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
     """np.percentile by linear interpolation; q is a constant."""
     return _quantile("percentile", a, values(q, "percentile") / 100, axis, out, method, keepdims, weights)
 
 
-def _quantile(name, a, q, axis, out, method, keepdims, weights):
+def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, weights: Any) -> Any:
     only(name, "method", method, ("linear",), "only 'linear' is differentiable here")
     only(name, "weights", weights, (None,))
     if np.any(q < 0) or np.any(q > 1):
@@ -112,7 +158,17 @@ def _quantile(name, a, q, axis, out, method, keepdims, weights):
 
 
 @rule("cov")
-def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
     """np.cov, of observations that all weigh the same."""
     for argument, value in (("fweights", fweights), ("aweights", aweights)):
         only("cov", argument, value, (None,))
@@ -126,7 +182,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return ops.squeeze(ops.matmul(x, ops.conjugate(ops.transpose(x, 0, 1))) / free)
 
 
-def _variables(m, rowvar, dtype):
+def _variables(m: Any, rowvar: Any, dtype: Any) -> Any:
     """One variable a row."""
     m = floating(array(m)) if dtype is None else cast(array(m), dtype, "cov", "unsafe")
     if m.ndim > 2:
@@ -136,7 +192,7 @@ def _variables(m, rowvar, dtype):
 
 
 @rule("corrcoef")
-def corrcoef(x, y=None, rowvar=True, *, dtype=None):
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """np.corrcoef."""
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
@@ -147,7 +203,7 @@ def corrcoef(x, y=None, rowvar=True, *, dtype=None):
 
 
 @rule("trapezoid", "trapz")
-def trapezoid(y, x=None, dx=1.0, axis=-1):
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     """np.trapezoid."""
     y = array(y)
     axis = normalize_axis_index(axis, y.ndim)

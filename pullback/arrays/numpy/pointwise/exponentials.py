@@ -6,8 +6,11 @@ import numpy as np
 
 from pullback.arrays.numpy.declarations import Exactness, fast
 from pullback.arrays.numpy.dtypes import in_common, is_complex
-from pullback.arrays.numpy.fast.choices import SMALL
+from pullback.arrays.numpy.fast.kept_vectors import ones_of
+from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.arrays.numpy.scipy_functions import HALF, in_half, scipy_special
+
+_FEW = 384  # elements, below which SciPy's expit is quickest
 
 
 def logaddexp(self, other):
@@ -30,20 +33,25 @@ def _sigmoid_plainly(x):
     return in_half(scipy_special().expit(x), x)
 
 
-@fast(plain=_sigmoid_plainly, pays_from=SMALL, exact=Exactness(4))
+@fast(plain=_sigmoid_plainly, pays_from=_FEW, exact=Exactness(4))
 def sigmoid(self):
     """1 / (1 + exp(-self)). SciPy's expit is quickest on small arrays, NumPy's vectorised exp on large ones."""
     if self.dtype.kind == "c":
         return complex_sigmoid(self)
-    if self.size < SMALL or self.dtype.kind != "f":
+    if self.size < _FEW or self.dtype.kind != "f":
         return _sigmoid_plainly(self)
     if self.dtype is HALF:  # exp(-self) overflows long before the result underflows
         return sigmoid(self.astype(np.float32)).astype(HALF)
-    with np.errstate(over="ignore"):  # exp(-self) = inf gives 0, which is the answer
-        y = np.negative(self)
-        np.exp(y, out=y)
-        y += 1
-        return np.true_divide(1, y, out=y)  # half the time of np.reciprocal
+    y = np.negative(self)
+    before = warnings()
+    try:
+        hush()
+        np.exp(y, y)  # inf gives 0, which is the answer
+    finally:
+        restore(before)
+    one = ones_of(1, y.dtype)  # NumPy would have to convert a Python number
+    np.add(y, one, y)
+    return np.true_divide(one, y, y)  # half the time of np.reciprocal
 
 
 def complex_sigmoid(z):

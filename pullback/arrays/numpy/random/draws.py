@@ -19,14 +19,14 @@ _lock = threading.Lock()
 _state = {}  # holds the default generator, once someone has asked for it
 
 
-def default_generator():
+def default_generator() -> np.random.Generator:
     """The generator that serves every call without one; seeded by the system until `manual_seed` is called."""
     if "generator" not in _state:
         _state.setdefault("generator", np.random.Generator(np.random.PCG64()))  # atomic: one of two threads wins
     return _state["generator"]
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> np.random.Generator:
     """Seed the default generator and return it.
 
     Parameters
@@ -48,12 +48,12 @@ def manual_seed(seed):
     return generator
 
 
-def get_rng_state():
+def get_rng_state() -> dict[str, object]:
     """The state of the default generator: a dict, for `set_rng_state`."""
     return default_generator().bit_generator.state
 
 
-def set_rng_state(state):
+def set_rng_state(state: dict[str, object]) -> None:
     """Put the default generator into a state that `get_rng_state` gave."""
     default_generator().bit_generator.state = state
 

@@ -20,6 +20,8 @@ from pullback.arrays.numpy.spatial.transposed import laid_down, pieces_of, turne
 
 BLOCK = 1 << 22  # bytes of columns at a time: large enough for BLAS, small enough for the cache
 DEEP = 32  # rows of columns that make a product of its own worth while
+LIGHT = 600_000  # multiplications of a product; up to 1e6 OpenBLAS spares itself packing the matrices, half of the time
+NARROW = 128  # columns, fewer of which are not worth a call
 
 
 def in_single(kernel):
@@ -64,11 +66,12 @@ def _correlated(x, weight, stride, dilation, groups):
     for items, lines, parts in blocks(x, weight.shape, size, stride, dilation, groups, count):
         # as_matrices gives a view of the block: its lines and what is behind them lie side by side
         target = as_matrices(out, groups, items, lines)
-        for i, (matrix, part) in enumerate(zip(matrices, parts, strict=True)):
-            if i == 0:
-                np.matmul(matrix, part, out=target)
-            else:
-                target += np.matmul(matrix, part)
+        for some in pieces(matrices.shape[2] * matrices.shape[3], target.shape[-1]):
+            for i, (matrix, part) in enumerate(zip(matrices, parts, strict=True)):
+                if i == 0:
+                    np.matmul(matrix, part[..., some], out=target[..., some])
+                else:
+                    target[..., some] += np.matmul(matrix, part[..., some])
     return out
 
 
@@ -101,13 +104,28 @@ def convolution_weight(grad_output, input, shape, stride, padding, dilation, gro
             return total
     count, dtype = count_layers(shape, stride), np.result_type(grad_output, input)
     total = np.zeros((count, groups, shape[0] // groups, math.prod(shape[1:]) // count), dtype)
+    outputs, rows = total.shape[2:]
     for items, lines, parts in blocks(x, shape, size, stride, dilation, groups, count):
         y = as_matrices(grad_output, groups, items, lines)
-        for layer, part in zip(total, parts, strict=True):
-            layer += np.matmul(y, part.swapaxes(-1, -2)).sum(0)
+        if rows >= DEEP:  # BLAS takes half the time when none of the two is transposed, and y is the smaller one
+            y = np.ascontiguousarray(y.swapaxes(-1, -2))
+            for some in pieces(outputs * rows, y.shape[-2]):
+                for layer, part in zip(total, parts, strict=True):
+                    layer += np.matmul(part[..., some], y[..., some, :]).sum(0).swapaxes(-1, -2)
+        else:
+            for layer, part in zip(total, parts, strict=True):
+                layer += np.matmul(y, part.swapaxes(-1, -2)).sum(0)
     if count == 1:
         return total.reshape(shape)
     return np.moveaxis(total.reshape(count, *shape[:2], shape[2] // count, *shape[3:]), 0, 2).reshape(shape)
+
+
+def pieces(each, width):
+    """Slices of the dimension of `width`, each place of which costs `each` multiplications, for light products."""
+    step = LIGHT // max(each, 1)
+    if not NARROW <= step < width:
+        return [slice(width)]
+    return [slice(start, start + step) for start in range(0, width, step)]
 
 
 def count_layers(shape, stride):

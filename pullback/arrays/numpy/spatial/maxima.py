@@ -9,6 +9,8 @@ import numpy as np
 from pullback.arrays.numpy.declarations import loops
 from pullback.arrays.numpy.spatial.resampling import even_bounds
 
+_FEW = 16  # places in a window, of which more are sooner read dimension by dimension
+
 
 @loops("arguments")
 def windowed_max(self, windows):
@@ -20,6 +22,8 @@ def windowed_max(self, windows):
     """
     values, indices, step = self, None, 1
     has_nan = self.dtype.kind == "f" and self.size > 0 and bool(np.isnan(self.max()))
+    if not has_nan and (found := _max_at_once(self, windows)) is not None:
+        return found
     for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(windows), strict=False):
         size = values.shape[axis]
         here, positions = _plan(of_windows, size)
@@ -29,6 +33,25 @@ def windowed_max(self, windows):
         chosen = here.ravel().take(taken + line.reshape(-1, *(1,) * (self.ndim - 1 - axis)))
         indices = chosen if indices is None else np.take_along_axis(indices, chosen, axis) + chosen * step
         step *= size
+    return values, indices
+
+
+@loops("arguments")
+def _max_at_once(x, windows):
+    """The same for windows of few places at equal distances, inside of x, which has no NaN; else None."""
+    size, base, offsets, positions = x.shape[x.ndim - len(windows) :], 0, 0, []
+    for n, of_windows in zip(size, windows, strict=True):
+        here, found = _plan(of_windows, n)
+        if not all(isinstance(at, slice) and at.step == found[0].step for at in found):
+            return None
+        positions.append(found)
+        base = np.add.outer(base * n, here[:, 0])
+        offsets = np.add.outer(offsets * n, here[0] - here[0, 0])
+    if offsets.size > _FEW:
+        return None
+    values, taken = _max_without_nan([x[(..., *at)] for at in itertools.product(*positions)])
+    indices = offsets.reshape(-1).take(taken)
+    indices += base
     return values, indices
 
 

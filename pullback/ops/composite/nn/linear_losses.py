@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from pullback.core.annotations import DTypeLike
 from pullback.core.cuts import frames_to_user
 from pullback.core.loss_arguments import check_reduction
 from pullback.ops.composite.checks import require_arrays
@@ -50,12 +51,12 @@ class LinearCrossEntropyOptions:
 
     def __init__(
         self,
-        allow_retain_graph=False,
-        batch_chunk_size=None,
-        chunking_method="auto",
-        acc_policy="auto",
-        acc_dtype=None,
-    ):
+        allow_retain_graph: bool = False,
+        batch_chunk_size: int | None = None,
+        chunking_method: str | None = "auto",
+        acc_policy: str = "auto",
+        acc_dtype: "DTypeLike | None" = None,
+    ) -> None:
         if batch_chunk_size is not None and not (isinstance(batch_chunk_size, int) and batch_chunk_size > 0):
             raise ValueError(f"batch_chunk_size must be a positive int or None, got {batch_chunk_size!r}")
         if acc_policy not in ("auto", "accurate", "balanced", "compact"):

@@ -1,0 +1,130 @@
+"""What a kernel gave and what its rule gave, put together: the results of an operator on dual arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pullback.arrays.dual.array import DualArray, plain_part
+from pullback.arrays.dual.levels import ForwardLevel
+from pullback.arrays.dual.untouched import relate
+from pullback.core.array_type import table_of
+from pullback.core.tensor import ndarray
+from pullback.dispatch.tangent_rules import Rule
+
+
+def unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:
+    """The result of a kernel where every tangent is zero: still duals, for callers that expect them."""
+    if rule.mutates:
+        return result
+
+    def dual(x: Any) -> Any:
+        return DualArray(_array(x), None, level, co) if x.dtype.kind in "fc" else x
+
+    if rule.returns_list:
+        return [dual(x) for x in result]
+    if rule.outputs == 1:
+        return dual(result)
+    return tuple(dual(x) if i in rule.moving else x for i, x in enumerate(result))
+
+
+def all_paired(
+    rule: Rule,
+    result: Any,
+    found: Sequence[Any],
+    masks: Sequence[Any] | None,
+    duals: Sequence[DualArray],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> Any:
+    """The results of a kernel with their tangents; the rest is as in `paired`."""
+    if rule.outputs == 1 and not rule.returns_list:
+        return paired(result, found[0], None if masks is None else masks[0], duals, primals, tangents)
+    if rule.returns_list:
+        found = found[0]
+    masks = [None] * len(found) if masks is None else masks
+    if rule.returns_list:
+        return [paired(p, t, m, duals, primals, tangents) for p, t, m in zip(result, found, masks, strict=True)]
+    by_position = {i: (t, m) for i, t, m in zip(rule.moving, found, masks, strict=True)}
+    return tuple(
+        paired(p, *by_position[i], duals, primals, tangents) if i in by_position else p for i, p in enumerate(result)
+    )
+
+
+def paired(
+    primal: Any,
+    tangent: Any,
+    mask: Any,
+    duals: Sequence[DualArray],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> Any:
+    """One result with its tangent, computed from these duals and other arrays; `primals` and `tangents` are theirs."""
+    if primal.dtype.kind not in "fc":
+        return primal
+    level, co = duals[0].level, any(x.co for x in duals)
+    primal = _array(primal)
+    if tangent is None:
+        return DualArray(primal, None, level, co)
+    tangent, view, apart = _fitted(_array(tangent), primal, primals, tangents)
+    made = DualArray(primal, tangent, level, co, apart, mask)
+    if view:
+        for x in duals:
+            relate(made, x)
+    return made
+
+
+def paired_view(x: DualArray, primal: ndarray, tangent: ndarray, mask: Any) -> DualArray:
+    """The same for what a view operator has made of the plain arrays of `x`, of one shape and dtype."""
+    if not overlap(primal, x.primal):
+        return paired(primal, tangent, mask, (x,), (x.primal,), (x.tangent,))  # type: ignore[no-any-return]
+    made = DualArray(primal, tangent, x.level, x.co, not overlap(tangent, x.tangent), mask)
+    relate(made, x)
+    return made
+
+
+def _array(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, np.generic) else x
+
+
+def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, bool, bool]:
+    """(the tangent in the shape, dtype and layout of the primal, whether that is a view, whether the tangent is none).
+
+    A primal that is a view must have a tangent that is one; any other a tangent that nobody else holds. Only then may
+    both be written into.
+    """
+    if tangent.shape != primal.shape:
+        tangent = table_of((tangent, primal)).expand(tangent, primal.shape)
+    if tangent.dtype != primal.dtype:
+        tangent = table_of((tangent, primal)).to(tangent, primal.dtype)
+    shared = _meets(tangent, tangents)
+    plain = type(primal) is ndarray and type(tangent) is ndarray
+    if _meets(primal, primals):
+        return tangent, True, plain and not shared
+    if plain and tangent.strides != primal.strides:
+        return like(tangent, primal), False, False
+    return (table_of((tangent, primal)).clone(tangent) if shared else tangent), False, False
+
+
+def _meets(x: Any, others: Iterable[Any]) -> bool:
+    """Whether an array that was just computed may share memory with one of those that it was computed from."""
+    whole = plain_part(x)
+    if type(whole) is ndarray and whole.base is None:  # memory of its own, unless it is itself one of them
+        return any(whole is plain_part(y) for y in others)
+    return any(overlap(whole, plain_part(y)) for y in others)
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays may share memory."""
+    if type(a) is not ndarray or type(b) is not ndarray:
+        return False
+    return a is b or (a.size > 0 and np.may_share_memory(a, b))
+
+
+def like(tangent: ndarray, primal: ndarray) -> ndarray:
+    """A copy of the tangent in the layout of the primal, so that what is a view of one is a view of the other."""
+    out = np.empty_like(primal)
+    np.copyto(out, tangent)
+    return out

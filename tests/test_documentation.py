@@ -1,0 +1,386 @@
+"""What help() says of operators: every example runs, and what is said of shapes, dtypes and memory is so."""
+
+import doctest
+import importlib
+import inspect
+import pickle
+import pydoc
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import pullback as pb
+from pullback.codegen.generate import OPS, own_registry
+from pullback.core.text_signature import TextSignature
+from pullback.ops.late import load_all
+from pullback.ops.tables import OPERATORS, PUBLIC
+from pullback.testing.opinfo.calls import function_of
+from pullback.testing.opinfo.core import Plain, map_arrays
+from tests.opinfo.records import OPINFOS
+from tests.test_public_names import MODULES
+
+load_all()
+SECTIONS = ("Parameters", "Returns", "Raises", "Notes", "References", "Examples")
+HOMES = ("", "linalg", "fft", "special", "masked", "nn.functional", "signal.windows")
+
+
+def public_functions():
+    """Every public function that is an operator, once, by dotted name; forms in place are apart."""
+    found = {}
+    for home in HOMES:
+        for name, function in PUBLIC[home].items():
+            found.setdefault(id(function), (f"{home}.{name}" if home else name, function))
+    for name in dir(pb.Tensor):
+        function = getattr(pb.Tensor, name)
+        if not name.startswith("_") and inspect.isfunction(function) and hasattr(function, "__signature__"):
+            found.setdefault(id(function), (f"Tensor.{name}", function))
+    return dict(found.values())
+
+
+FUNCTIONS = public_functions()
+DOCUMENTED = {name: f for name, f in FUNCTIONS.items() if " in place: " not in f.__doc__.partition("\n")[0]}
+
+
+def sections(doc):
+    """The text of each section; the summary is under ""."""
+    parts = re.split(rf"^({'|'.join(SECTIONS)})\n-+\n", doc, flags=re.MULTILINE)
+    return {"": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+class NearlyEqual(doctest.OutputChecker):
+    """Numbers that differ in the last digits, or are 0 and -0, are equal: BLAS and FFTs are not the same everywhere."""
+
+    NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?)")
+
+    def check_output(self, want, got, flags):
+        numbers = [[float(n) for n in self.NUMBER.findall(text)] for text in (want, got)]
+        want = want.replace("<BLANKLINE>", "")
+        words = ["".join(self.NUMBER.sub("#", text).split()) for text in (want, got)]
+        return words[0] == words[1] and np.allclose(*numbers, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_example_runs(name):
+    doc = sections(DOCUMENTED[name].__doc__)
+    example = doctest.DocTestParser().get_doctest(doc["Examples"], {"pb": pb, "np": np}, name, None, 0)
+    assert example.examples
+    said = []
+    runner = doctest.DocTestRunner(NearlyEqual(), verbose=False)
+    with np.errstate(all="ignore"):
+        runner.run(example, out=said.append)
+    assert not runner.failures, "".join(said)
+
+
+def test_every_operator_is_documented():
+    assert len(DOCUMENTED) > 640
+    registry = own_registry()
+    public = {native.name for native in registry.natives if not native.is_internal}
+    described = {overloads[0].name for overloads in OPERATORS.values() if overloads[0].function.__doc__}
+    assert public <= described
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_parameters_are_those_of_the_signature(name):
+    function = FUNCTIONS[name]
+    signature = inspect.signature(function)
+    assert type(signature) is TextSignature
+    assert "." not in function.__name__
+    assert function.__module__ == "pullback"
+    text = sections(function.__doc__)
+    if "Parameters" in text:
+        listed = re.findall(r"^\*?(\w+) : ", text["Parameters"], flags=re.MULTILINE)
+        assert listed == list(signature.parameters)
+    for parameter in signature.parameters.values():
+        assert repr(parameter.default) != "<required>"
+    # What is shown as a parameter is one.
+    real = inspect.Signature.from_callable(_bare(function))
+    if not any(p.kind is p.VAR_KEYWORD for p in real.parameters.values()):
+        assert set(signature.parameters) <= {p.rstrip("_") for p in real.parameters}
+
+
+def _bare(function):
+    """The function without what it shows in place of its signature."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    bare = type(function)(code, function.__globals__, code.co_name, function.__defaults__, function.__closure__)
+    bare.__kwdefaults__ = function.__kwdefaults__
+    return bare
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_text_is_plain_numpydoc(name):
+    doc = DOCUMENTED[name].__doc__
+    found = [s for s in re.findall(r"^(\w+)\n-+$", doc, flags=re.MULTILINE) if s in SECTIONS]
+    assert found == [s for s in SECTIONS if s in found]
+    assert {"Returns", "Examples"} <= set(found)
+    prose = re.split(r"(?:References|Examples)\n---", doc)[0]
+    assert not re.search(r"\bself\b|UNSET|REQUIRED|Marker\.", prose)
+    assert max(map(len, doc.splitlines())) <= 108  # an example may be a little longer than the text
+
+
+# -- what is said is so ----------------------------------------------------------------------------------------
+def shape_of(t):
+    return tuple(t.shape)
+
+
+def reduced(given):
+    x, dim, keepdim = given["input"], given.get("dim"), given.get("keepdim", False)
+    dims = list(range(x.ndim)) if dim is None or dim == () else [dim] if isinstance(dim, int) else dim
+    out = np.sum(np.zeros(x.shape), axis=tuple(dims) if x.ndim else None, keepdims=keepdim)
+    return np.shape(out)
+
+
+def tensors_in(given):
+    return [x for x in given.values() if isinstance(x, pb.Tensor)]
+
+
+SHAPES = {
+    "the shape of `input` and its dtype": lambda out, given: shape_of(out) == shape_of(given["input"]),
+    "the shape of `input` and dtype": lambda out, given: shape_of(out) == shape_of(given["input"]),
+    "the shape of `input` without `dim`": lambda out, given: shape_of(out) == reduced(given),
+    "the shape to which the arguments broadcast": lambda out, given: (
+        shape_of(out) == np.broadcast_shapes(*map(shape_of, tensors_in(given)))
+    ),
+    "of shape ()": lambda out, given: shape_of(out) == (),
+}
+MEMORY = {
+    "It is a view: it shares the memory of `input`.": lambda out, given: (
+        out.numel() == 0 or np.shares_memory(out.detach().numpy(), given["input"].detach().numpy())
+    ),
+}
+
+
+def dtype_said(text, given):
+    """The dtype that the text says the result has, as far as it says one."""
+    if "dtype" in given and given["dtype"] is not None:
+        return None
+    if (constant := re.search(r"\bdtype (bool|int64|int32|uint64)\b", text)) is not None:
+        return np.dtype(constant[1])
+    if (
+        "of the dtype of `input`" in text.lower()
+        or "of `input` and its dtype" in text
+        or "and the dtype of `input`" in text
+    ):
+        dtype = given["input"].dtype
+        if "float64 for whole numbers" in text and dtype.kind in "iu":
+            return np.dtype("f8")
+        if "real for complex numbers" in text and dtype.kind == "c":
+            return np.dtype(f"f{dtype.itemsize // 2}")
+        return None if "complex for real" in text else dtype
+    return None
+
+
+def cases():
+    for info in OPINFOS:
+        name = info.name
+        if name in DOCUMENTED and info.call is None and info.observe is None:
+            yield pytest.param(info, id=info.full_name)
+
+
+@pytest.mark.parametrize("info", list(cases()))
+def test_what_is_said_of_the_result_is_so(info):
+    function = DOCUMENTED[info.name]
+    text = " ".join(sections(function.__doc__)["Returns"].split())
+    if "Forms of the call" in function.__doc__ or not text.startswith("Tensor Of"):
+        return  # several results, or a text of its own
+    names = list(inspect.signature(function).parameters)
+    for dtype in info.dtypes:
+        for sample in info.samples_for(dtype):
+            args, kwargs = map_arrays(
+                lambda a: a.array if isinstance(a, Plain) else pb.tensor(np.asarray(a)), (sample.args, sample.kwargs)
+            )
+            given = dict(zip(names, args, strict=False)) | kwargs
+            try:
+                with np.errstate(all="ignore"):
+                    out = function_of(info)(*args, **kwargs)
+            except (RuntimeError, ValueError, TypeError):
+                continue  # a sample for other dtypes
+            for claim, holds in (SHAPES | MEMORY).items():
+                if claim.lower() in text.lower():
+                    assert holds(out, given), (claim, sample)
+            if isinstance(given.get("input"), pb.Tensor) and (said := dtype_said(text, given)) is not None:
+                assert out.dtype == said, (text, sample)
+
+
+def test_claims_are_made():
+    """So that the test above has something to look at."""
+    texts = [" ".join(f.__doc__.split()) for f in DOCUMENTED.values()]
+    for claim in (*SHAPES, *MEMORY):
+        assert any(claim.lower() in text.lower() for text in texts), claim
+    assert sum("and its dtype" in text for text in texts) > 100
+
+
+# -- where it is shown -------------------------------------------------------------------------------------------
+def test_help_shows_it_everywhere():
+    for thing, words in (
+        (pb.logsumexp, "logsumexp(input, dim, keepdim=False, *, out=None)"),
+        (pb.Tensor.logsumexp, "logsumexp(input, dim, keepdim=False, *, out=None)"),
+        (pb.Tensor.lgamma, "lgamma(input, *, out=None)"),
+        (pb.Tensor.add_, "add_(input, other, *, alpha=...)"),
+        (pb.linalg.svd, "svd(A, full_matrices=True, *, driver=None, out=None)"),
+        (pb.nn.functional.gelu, "gelu(input, *, approximate='none', out=None)"),
+        (pb.tensor([1.0]).sum, "sum(dim=None, keepdim=False, *, dtype=None)"),
+    ):
+        shown = pydoc.plain(pydoc.render_doc(thing))
+        assert words in shown
+        assert "\n    " in shown
+        assert len(inspect.getdoc(thing)) > 200
+
+
+def test_late_methods_are_documented_before_they_are_loaded():
+    program = (
+        "import pullback as pb\n"
+        "from pullback.ops import late\n"
+        "assert not late._loaded\n"
+        "assert 'Gamma' in pb.Tensor.lgamma.__doc__ and late._loaded == {'special'}\n"
+        "assert pb.tensor(3.0).lgamma().item() == pb.lgamma(pb.tensor(3.0)).item()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_signature_is_one_like_others():
+    signature = inspect.signature(pb.max)
+    assert str(signature) == "(input, dim=..., keepdim=False, *, other=..., out=None)"
+    assert pickle.loads(pickle.dumps(inspect.signature(pb.sin))) == inspect.signature(pb.sin)
+    assert signature.bind(1, 2).arguments == {"input": 1, "dim": 2}
+    assert str(signature.replace(parameters=[])) == "()"
+    with pytest.raises(TypeError, match="missing a required argument"):
+        inspect.signature(pb.logsumexp).bind(1)
+    assert inspect.signature(pb.logsumexp) == inspect.signature(pb.amax).replace(
+        parameters=inspect.signature(pb.logsumexp).parameters.values()
+    )
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = signature.nothing
+
+
+# -- stubs -------------------------------------------------------------------------------------------------------
+def _stubbed(path, cls=None):
+    """(function name -> its definitions, every name) of a stub or of a class in it."""
+    import ast
+
+    body = ast.parse(Path(path).read_text(encoding="utf-8")).body
+    if cls is not None:
+        body = next(node for node in body if isinstance(node, ast.ClassDef) and node.name == cls).body
+    functions, names = {}, set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            functions.setdefault(node.name, []).append(node.args)
+            names.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.asname for alias in node.names if alias.asname}
+        elif isinstance(node, ast.AnnAssign):
+            names.add(node.target.id)
+    return functions, names
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_stub_has_the_names_and_parameters_of_the_module(home):
+    module = importlib.import_module(f"pullback.{home}" if home else "pullback")
+    functions, names = _stubbed(Path(module.__file__).with_suffix(".pyi"))
+    assert names == set(module.__all__) | ({"__version__"} if not home else set())
+    for name, forms in functions.items():
+        _same_parameters(getattr(module, name), forms, name)
+
+
+def test_the_vocabulary_has_no_word_that_is_not_used():
+    words = yaml.safe_load((OPS / "documentation.yaml").read_text(encoding="utf-8"))["parameters"]
+    natives = [native for native in own_registry().natives if not native.is_internal]
+    names = {arg.name for native in natives for arg in native.schema.args}
+    assert set(words) - names - {"out", "device", "requires_grad"} == set()
+
+
+def test_public_functions_that_are_no_operators_are_annotated():
+    """Otherwise mypy --strict refuses their calls in users' code."""
+    bare = []
+    for module in map(importlib.import_module, MODULES):
+        functions = [f for f in (getattr(module, name) for name in module.__all__) if inspect.isfunction(f)]
+        others = [inspect.unwrap(f) for f in functions if not hasattr(f, "__signature__")]
+        bare += [f"{module.__name__}.{f.__name__}" for f in others if "return" not in f.__annotations__]
+    assert bare == []
+
+
+def test_stubs_have_the_methods_of_tensor():
+    core = Path(pb.core.__file__).parent
+    generated, _ = _stubbed(core / "operator_methods.pyi", "OperatorMethods")
+    attached, others = _stubbed(core / "attached_methods.pyi", "AttachedMethods")
+    own, _ = _stubbed(core / "tensor.py", "Tensor")
+    stubbed = set(generated) | set(attached) | set(own) | others
+    there = {name for name in dir(pb.Tensor) if not name.startswith("_")}
+    there |= {name for name in vars(pb.Tensor) if name.startswith("__") and callable(vars(pb.Tensor)[name])}
+    assert there - stubbed - set(dir(object)) - {"__weakref__"} == set()
+    assert {name for name in set(generated) | set(attached) if not hasattr(pb.Tensor, name)} == set()
+    for name, forms in generated.items():
+        _same_parameters(getattr(pb.Tensor, name), forms, name)
+
+
+def _same_parameters(function, forms, name):
+    shown = inspect.signature(function).parameters
+    first = next(iter(shown), None)
+    listed = set()
+    for args in forms:
+        every = [*args.args, *args.kwonlyargs, *([args.vararg] if args.vararg else [])]
+        listed |= {first if arg.arg == "self" else arg.arg for arg in every}
+        assert args.kwarg is None
+    spelled = {"axis": "dim", "keepdims": "keepdim"}
+    listed = {arg for arg in listed if arg not in spelled or spelled[arg] not in shown}
+    assert listed == set(shown), name
+    if len(forms) == 1:
+        required = [arg.arg for arg in forms[0].args[: len(forms[0].args) - len(forms[0].defaults)]]
+        wanted = [p.name for p in shown.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        assert [first if arg == "self" else arg for arg in required] == wanted, name
+
+
+# -- mathematics in the notes ------------------------------------------------------------------------------------
+def _pulled_back(function, x, cotangent):
+    leaf = pb.tensor(x, requires_grad=True)
+    y = function(leaf)
+    return pb.autograd.grad(y, leaf, pb.tensor(cotangent))[0].numpy(), y.detach().numpy()
+
+
+def test_the_vjps_in_the_notes_are_so():
+    rng = np.random.default_rng(0)
+    x, g, s = rng.normal(size=5), rng.normal(size=5), rng.normal()
+    got, y = _pulled_back(lambda x: pb.logsumexp(x, 0), x, s)
+    np.testing.assert_allclose(got, s * np.exp(x - y))
+    got, y = _pulled_back(lambda x: pb.softmax(x, 0), x, g)
+    np.testing.assert_allclose(got, y * (g - (g * y).sum()))
+    got, y = _pulled_back(lambda x: pb.log_softmax(x, 0), x, g)
+    np.testing.assert_allclose(got, g - np.exp(y) * g.sum())
+    got, _ = _pulled_back(pb.var, x, s)
+    np.testing.assert_allclose(got, s * 2 * (x - x.mean()) / 4)
+
+
+def test_the_vjps_of_matrices_in_the_notes_are_so():
+    rng = np.random.default_rng(1)
+    A, B, G = (rng.normal(size=(3, n)) + 1j * rng.normal(size=(3, n)) for n in (3, 2, 3))
+    adjoint = np.linalg.inv(A).conj().T
+    got, Y = _pulled_back(pb.linalg.inv, A, G)
+    np.testing.assert_allclose(got, -Y.conj().T @ G @ Y.conj().T)
+    got, X = _pulled_back(lambda B: pb.linalg.solve(pb.tensor(A), B), B, G[:, :2])
+    np.testing.assert_allclose(got, adjoint @ G[:, :2])
+    got, _ = _pulled_back(lambda A: pb.linalg.solve(A, pb.tensor(B)), A, G[:, :2])
+    np.testing.assert_allclose(got, -adjoint @ G[:, :2] @ X.conj().T)
+    got, d = _pulled_back(pb.linalg.det, A, 1.5 + 0j)
+    np.testing.assert_allclose(got, 1.5 * np.conj(d * np.linalg.inv(A).T))
+    got, _ = _pulled_back(lambda A: A @ pb.tensor(B), A, G[:, :2])
+    np.testing.assert_allclose(got, G[:, :2] @ B.conj().T)
+
+
+def test_the_vjp_of_eigh_in_the_notes_is_so():
+    rng = np.random.default_rng(2)
+    S, gL, gV = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=(3, 3))
+    S = S + S.T
+    leaf = pb.tensor(S, requires_grad=True)
+    L, V = pb.linalg.eigh(leaf)
+    got = pb.autograd.grad((L * gL).sum() + (V * gV).sum(), leaf)[0].numpy()
+    L, V = L.detach().numpy(), V.detach().numpy()
+    inner = V.T @ gV / (L[None, :] - L[:, None] + np.eye(3))
+    inner[np.diag_indices(3)] = gL
+    whole = V @ inner @ V.T
+    np.testing.assert_allclose(got, (whole + whole.T) / 2)
