@@ -4,6 +4,8 @@ Everything else below `pullback` that is not public by the package itself may ch
 
     declarations    load: operators from YAML of your own; DeclarationError, NameTakenError (examples/third_party_ops)
     custom rules    Function, once_differentiable; numpy_rule: a decorator, the rule of a NumPy function on Tensors
+    array types     ArrayType, register_array_type, array_type, OperatorTable, NUMPY, MixedTable, Arithmetic, tags_of;
+                    read, check, refuse_where: the doors to an array's numbers (docs/design/array_types.md)
     the graph       Node: what Tensor.grad_fn and next_functions show
     checking        gradcheck, gradgradcheck, GradcheckError; OpInfo and its parts, check_operator, make_tensor,
                     assert_close
@@ -29,6 +31,16 @@ True
 
 from pullback.autograd.function import Function, once_differentiable
 from pullback.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from pullback.core.array_type import (
+    NUMPY,
+    ArrayType,
+    OperatorTable,
+    array_type,
+    check,
+    read,
+    refuse_where,
+    register_array_type,
+)
 from pullback.core.errors import (
     BackwardTwiceError,
     DetachingError,
@@ -38,9 +50,12 @@ from pullback.core.errors import (
     InplaceError,
     NonFiniteError,
     OperatorError,
+    ReadError,
     SavedTensorModifiedError,
     UnsupportedError,
 )
+from pullback.dispatch.mixed import Arithmetic, MixedTable
+from pullback.dispatch.operator import tags_of
 from pullback.graph.node import Node
 from pullback.graph.undifferentiable import DerivativeNotImplementedError
 from pullback.interop.registry import rule as numpy_rule
@@ -49,6 +64,9 @@ from pullback.ops.loading import DeclarationError, load
 from pullback.testing import Limit, OpInfo, Plain, Raises, Sample, Skip, assert_close, check_operator, make_tensor
 
 __all__ = [
+    "NUMPY",
+    "Arithmetic",
+    "ArrayType",
     "BackwardTwiceError",
     "DeclarationError",
     "DerivativeNotImplementedError",
@@ -60,18 +78,23 @@ __all__ = [
     "IndependentResultWarning",
     "InplaceError",
     "Limit",
+    "MixedTable",
     "NameTakenError",
     "Node",
     "NonFiniteError",
     "OpInfo",
     "OperatorError",
+    "OperatorTable",
     "Plain",
     "Raises",
+    "ReadError",
     "Sample",
     "SavedTensorModifiedError",
     "Skip",
     "UnsupportedError",
+    "array_type",
     "assert_close",
+    "check",
     "check_operator",
     "gradcheck",
     "gradgradcheck",
@@ -79,4 +102,8 @@ __all__ = [
     "make_tensor",
     "numpy_rule",
     "once_differentiable",
+    "read",
+    "refuse_where",
+    "register_array_type",
+    "tags_of",
 ]

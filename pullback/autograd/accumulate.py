@@ -17,7 +17,7 @@ import numpy as np
 from pullback.arrays.numpy.quiet import UNHEARD, restore
 from pullback.autograd.run import Box, Run
 from pullback.autograd.structural_zeros import Masked, summed
-from pullback.core import slots
+from pullback.core.array_type import array_type, leaving_gradient
 from pullback.core.errors import GradientError, with_article
 from pullback.core.lock import one_thread
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -73,9 +73,8 @@ def owned(box: Box) -> RawArray:
 
 def _handed_out(grad: Gradient) -> RawArray:
     """A gradient that is no ndarray, in memory of its own if it has any."""
-    grad = slots.leaving_gradient(grad)
-    own: RawArray = grad if isinstance(grad, Tensor) or not hasattr(grad, "copy") else grad.copy()
-    return own
+    grad = leaving_gradient(grad)
+    return grad if isinstance(grad, Tensor) else array_type(grad).copy(grad)
 
 
 def accumulate_grad(run: Run, node: AccumulateGrad, box: Box) -> None:
@@ -140,7 +139,7 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
         return [(setattr, extra, "grad", wrap(owned(box), run.level))]
     replace = [(setattr, extra, "grad_is_given", False)] if extra.grad_is_given else []
     if run.create_graph:
-        grad = slots.leaving_gradient(box[0])
+        grad = leaving_gradient(box[0])
         return [(setattr, extra, "grad", grad.clone() if held is None else held + grad), *replace]
     if held is None:
         return [(setattr, extra, "grad", wrap(owned(box), run.level)), *replace]
@@ -152,11 +151,11 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
         if not given:
             return [(np.add, data, grad, data)]
         counter = counter_of(held)
-        if getattr(grad, "base", None) is not None or sys.getrefcount(grad) > _ALONE:  # it may be part of the bucket
+        if grad.base is not None or sys.getrefcount(grad) > _ALONE:  # it may be part of the bucket
             grad = grad.copy()
         moved = [(setattr, counter, "n", counter.n + 1), (setattr, counter, "culprit", "backward()")]
         return [(np.add, data, grad, data), *moved]
-    total = wrap(_whole(data + slots.leaving_gradient(box[0])), run.level)
+    total = wrap(_whole(data + leaving_gradient(box[0])), run.level)
     return [(setattr, extra, "grad", total), *replace]
 
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from pullback.autograd.source_lines import abridged, line_now, remember_traceback, traceback_of
 from pullback.core import modes
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import numbers_of
 from pullback.core.blocks import Steps
 from pullback.core.errors import NonFiniteError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 from pullback.core.version import LocatedName, counter_of
 from pullback.graph.node import AccumulateGrad, Node, node_extra
@@ -71,8 +71,8 @@ class _Anomaly(Instrument):
 
 
 def _has_nan(grad: Gradient) -> bool:
-    data = memory_of(grad)
-    return type(data) is ndarray and data.dtype.kind in "fc" and bool(np.isnan(data).any())
+    data = numbers_of(grad)
+    return data is not None and data.dtype.kind in "fc" and bool(np.isnan(data).any())
 
 
 def _full_name(node: Node) -> str:

@@ -10,9 +10,9 @@ from pullback.autograd import accumulate, batched_grads, engine
 from pullback.autograd.gradient_edge import GradientEdge
 from pullback.autograd.run import Box, Output, Roots
 from pullback.autograd.starts import Cotangents, Tensors, roots_of, tensors_of
-from pullback.core import modes, slots
+from pullback.core import modes
 from pullback.core.arguments import a_flag
-from pullback.core.array_type import TENSOR, memory_of
+from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
 from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -260,7 +260,7 @@ def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:
         for i, g in enumerate(results):
             if g is not None:
                 array = memory_of(g)
-                if any(_owner(g) is t for t in taken) or (type(array) is ndarray and not array.flags.writeable):
+                if any(_owner(g) is t for t in taken) or (array is not None and not array.flags.writeable):
                     results[i] = g = g.clone()
                 taken.append(_owner(g))
     finally:
@@ -298,7 +298,7 @@ def _finished(
             )
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
-        return slots.leaving_gradient(box[0])  # type: ignore[no-any-return]
+        return leaving_gradient(box[0])  # type: ignore[no-any-return]
     return wrap(accumulate.owned(box), level)
 
 

@@ -24,7 +24,7 @@ from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
 from pullback.core import slots
-from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_of
+from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
@@ -64,7 +64,7 @@ def plan(run: Run) -> None:
         # Whoever passes a gradient to a node on the way is on the way itself, so the counts stay.
         run.awaited = {node: run.awaited[node] for node in run.needed}
     if not run.create_graph:
-        run.ops = slots.table_for_graph(run.awaited, NUMPY)
+        run.ops = table_for_graph(run.awaited, NUMPY)
 
 
 def go(run: Run, ends: bool) -> None:
@@ -251,7 +251,7 @@ def _look_at(run: Run, grads: Sequence[Gradient]) -> None:
     table = table_of([g.value if type(g) is Masked else g for g in grads])
     if table is not NUMPY and (run.table is NUMPY or table is not TENSOR):  # as table_of chooses among several
         run.table = table
-        run.ops = slots.table_for_graph(run.awaited, table)
+        run.ops = table_for_graph(run.awaited, table)
 
 
 def _deliver(run: Run, edge: Edge, g: Gradient) -> None:

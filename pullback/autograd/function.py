@@ -31,6 +31,7 @@ from pullback.graph.saved import (
     Released,
     checked,
     output_again,
+    saved_again,
     unpack_nested,
     unpack_raw,
     version_when_saved,
@@ -106,8 +107,8 @@ class FunctionNode(MultiNode):
     def _unpack(self, x: Any, version: Version, nr: int | None) -> Tensor | None:
         if type(version) is Packed:
             entrance = None if nr is None else Port(self, nr, *self._ports[nr])
-            return slots.saved_again(version.tensor(x, self, entrance))  # type: ignore[no-any-return]
-        x = slots.saved_again(checked(x, version, self))
+            return saved_again(version.tensor(x, self, entrance))  # type: ignore[no-any-return]
+        x = saved_again(checked(x, version, self))
         return x if nr is None else output_again(x, version, Port(self, nr, *self._ports[nr]), self._level)
 
     # -- as a node -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import carries_derivative, memory_of
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -69,7 +69,7 @@ def _refuse_derivatives_below(name: str, args: Sequence[Any], x: Any) -> None:
             if raw._requires_grad:
                 break
             raw = raw._array
-        if isinstance(raw, Tensor) or (hasattr(raw, "carries_derivative") and raw.carries_derivative()):
+        if isinstance(raw, Tensor) or carries_derivative(raw):
             raise GradientError(
                 f"{name}: forward returned {with_article(x)}, but argument {i} is being differentiated by several "
                 "transforms at once, of which the outer ones would lose their derivative. Compute forward with Tensor "
@@ -87,7 +87,7 @@ def _tensors(args: Sequence[Any]) -> Iterator[Tensor]:
 
 
 def _share(a: Any, b: Any) -> bool:
-    return type(b) is ndarray and np.may_share_memory(a, b)
+    return b is not None and np.may_share_memory(a, b)
 
 
 def named(

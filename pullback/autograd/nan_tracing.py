@@ -49,7 +49,7 @@ class _Call:
         memory = memory_of(target)
         for x in self.inputs:
             array = memory_of(x)
-            if type(array) is ndarray and type(memory) is ndarray and np.may_share_memory(array, memory):
+            if array is not None and memory is not None and np.may_share_memory(array, memory):
                 self.before.append((x, array.copy()))
 
     def as_it_was(self, x: Any) -> Any:

@@ -12,7 +12,7 @@ from pullback.autograd.accumulate import keep_grad
 from pullback.autograd.run import Box, Run
 from pullback.autograd.structural_zeros import masked_again, unmasked
 from pullback.autograd.validate import validate_grad
-from pullback.core import slots
+from pullback.core.array_type import array_type, leaving_gradient
 from pullback.core.errors import GradientError, with_article
 from pullback.core.hook_dict import HookDict
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -125,10 +125,8 @@ def _as_list(node: Node, box: Box) -> list[Gradient]:
 
 
 def _copied(raw: Gradient) -> Gradient:
-    if type(raw) is ndarray or isinstance(raw, np.generic):
-        return np.array(raw)
-    raw = slots.leaving_gradient(raw)
-    return raw.clone() if isinstance(raw, Tensor) else raw.copy()
+    raw = leaving_gradient(raw)
+    return array_type(raw).copy(raw)
 
 
 def after(run: Run, node: Node, grads: Sequence[Gradient], grad: Gradient) -> Sequence[Gradient]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import NUMPY, memory_of
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.array_type import ARRAY_TYPES, NUMPY, array_type, is_array, parts_of, read
+from pullback.core.tensor import ndarray
 from pullback.dispatch.operator import OPERATORS
 from pullback.graph.node import Node, saved_slots
 from pullback.graph.packed import Packed
@@ -79,19 +79,15 @@ def arrays_in(value: Any) -> list[ndarray]:
     """The float and complex arrays at the bottom of a result, argument or gradient, or of a list of them."""
     if isinstance(value, (list, tuple)):
         return [array for x in value for array in arrays_in(x)]
-    data = value
-    while isinstance(data, Tensor):
-        data = data._array
-    if hasattr(data, "carries_derivative"):  # a dual; its module is loaded by forward mode alone
-        return [*arrays_in(data.primal), *arrays_in(data.tangent)]
-    if type(data) is float or type(data) is complex or isinstance(data, np.generic):
-        data = np.asarray(data)
-    return [data] if type(data) is ndarray and data.dtype.kind in "fc" else []
+    if type(value) not in ARRAY_TYPES:
+        return []
+    arrays = [array_type(part).numbers(part) for part in parts_of(value)]
+    return [array for array in arrays if array is not None and array.dtype.kind in "fc"]
 
 
 def values_of(x: Any) -> ndarray:
     """The numbers of an argument; of a dual one the primal ones."""
-    return np.asarray(memory_of(x))
+    return read(x, "a report of NaN and inf")
 
 
 def kinds(arrays: Iterable[ndarray]) -> set[str]:
@@ -122,7 +118,7 @@ def named_arguments(name: str, args: Sequence[Any]) -> dict[str, Any]:
     """The array arguments of an operator, or of a custom Function, by name."""
     op = OPERATORS.get(name) or OPERATORS.get(name.removesuffix("_"))
     if op is None:
-        return {f"argument {i}": x for i, x in enumerate(args) if isinstance(x, (Tensor, ndarray))}
+        return {f"argument {i}": x for i, x in enumerate(args) if is_array(x)}
     named = {argument: args[i] for i, argument in op.tensors if args[i] is not None}
     for i, argument in op.lists:
         named |= {f"{argument}[{j}]": x for j, x in enumerate(args[i])}

@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.autograd.basic_nodes import DelayedError
 from pullback.core import modes
+from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
 from pullback.graph.node import port
@@ -17,7 +18,7 @@ __all__ = ["has_tangent", "once_differentiable"]
 
 def has_tangent(x: Any) -> bool:
     """Whether `x` is a Tensor around an array with a derivative of its own, a dual one."""
-    return isinstance(x, Tensor) and hasattr(x._array, "carries_derivative")
+    return isinstance(x, Tensor) and array_type(x._array).dual
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

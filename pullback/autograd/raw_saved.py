@@ -7,8 +7,9 @@ from typing import Any
 
 from pullback.autograd.saved_hooks import saved_tensors_hooks
 from pullback.core import modes, slots
+from pullback.core.array_type import is_array
 from pullback.core.errors import BackwardTwiceError, GradientError
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor
 from pullback.graph.node import Node
 from pullback.graph.packed import Packed
 from pullback.graph.saved import Released
@@ -59,7 +60,7 @@ class SavedTensor:
                 f"{self._node.name()}: {self._name!r} has hooks already, and a saved tensor can have one pair; let "
                 "one pair do the work of both."
             )
-        if version is None and not isinstance(saved, (Tensor, ndarray)):
+        if version is None and not is_array(saved):
             raise GradientError(
                 f"{self._node.name()} saved {self._name!r} as {saved!r}; hooks can be set for a saved tensor alone."
             )

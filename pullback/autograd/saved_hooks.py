@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from pullback.core import modes
+from pullback.core.array_type import array_type, is_array
 from pullback.core.errors import GradientError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
 from pullback.core.version import Counter, version_of
 from pullback.graph.node import Edge, Node, port
@@ -96,7 +97,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
             return pack(self, output, None, own_output_nr(node, saved))
         if isinstance(saved, Tensor):
             return pack(self, saved, port(saved))
-        if type(saved) is ndarray:
+        if is_array(saved):
             return pack(self, wrap(saved, level), None)
         return saved, version
 
@@ -106,8 +107,8 @@ def pack(
 ) -> tuple[Any, Packed]:
     """Call the pack hook on a tensor; returns the packed object, and the record that unpacks it."""
     place = Packed(hooks.unpack_hook, tensor, edge, output_nr, hooks.trusts_unpack)
-    if type(tensor._array) is not ndarray and not hooks.keeps_tangents and hasattr(tensor._array, "tangents"):
-        place.tangents = tensor._array.tangents()
+    if not hooks.keeps_tangents:
+        place.tangents = array_type(tensor._array).tangents(tensor._array)
     packed = hooks.pack_hook(tensor)
     if version_of(tensor) != place.expected:
         raise GradientError(

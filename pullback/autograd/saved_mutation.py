@@ -8,9 +8,10 @@ from typing import Any, Self
 
 from pullback.autograd.saved_hooks import saved_tensors_hooks
 from pullback.core import modes
+from pullback.core.array_type import array_type
 from pullback.core.blocks import Steps, several
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import Counter, counter_of
 
@@ -107,5 +108,5 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         for handle in list(memory.handles):
             array: Any = handle.array
             if id(array) not in copies:
-                copies[id(array)] = array.copy() if type(array) is ndarray else array.clone()
+                copies[id(array)] = array_type(array).copy(array)
             handle.array = copies[id(array)]

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.autograd.gradient_edge import GradientEdge, stand_in
-from pullback.core import slots
-from pullback.core.array_type import TENSOR
+from pullback.core.array_type import TENSOR, array_type
 from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import tensor as tensor_of
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -76,7 +75,7 @@ def roots_of(
             cotangent = cotangent if cotangent._level >= level else wrap(cotangent, level)
         else:
             cotangent = cotangent._array if cotangent._level == level else cotangent
-        cotangent = slots.root_gradient(tensor, cotangent)
+        cotangent = array_type(tensor._array).root_gradient(tensor, cotangent)
         roots.append((edge, cotangent))
     return roots, level
 

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy import vdot
 
-from pullback.core.array_type import NUMPY, table_of
+from pullback.core.array_type import NUMPY, array_type, numbers_of, parts_of, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, Gradient, Shape
 from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
@@ -196,48 +196,41 @@ def root_cotangent(cotangent: Any) -> Any:
         # Counting is faster than all() where that is mostly the call.
         whole = cotangent.all() if cotangent.size > 10_000 else np.count_nonzero(cotangent) == cotangent.size
         return cotangent if whole else Masked(cotangent, _Known(cotangent != 0), False)
-    parts = _parts(cotangent) if _is_known(cotangent) else None
+    parts = _parts(cotangent)
     if parts is None or all(part.all() for part in parts):
         return cotangent
     return Masked(cotangent, _Known(_or(part != 0 for part in parts)), False)
 
 
 def _parts(x: Any) -> list[ndarray] | None:
-    """The plain arrays in nested Tensors and dual numbers; None if one of the Tensors requires a gradient."""
+    """The numbers of `x`, values and tangents; None if they are not at hand, or have a derivative that is wanted."""
     while isinstance(x, Tensor):
         if x._requires_grad:
             return None
         x = x._array
-    if not hasattr(x, "tangent"):
-        return [x]
-    primal = _parts(x.primal)
-    tangent = [] if x.tangent is None else _parts(x.tangent)
-    return None if primal is None or tangent is None else primal + tangent
+    kind = array_type(x)
+    inside = [getattr(holder, name) for _, holder, name in kind.components(x)]
+    if not inside:
+        numbers = kind.numbers(x)
+        return None if numbers is None else [numbers]
+    parts = [_parts(part) for part in inside]
+    return None if any(part is None for part in parts) else [array for part in parts for array in part or ()]
 
 
 def _all_parts(x: Any) -> list[Any]:
-    """The same, whatever they require."""
-    while isinstance(x, Tensor):
-        x = x._array
-    if not hasattr(x, "tangent"):
-        return [x]
-    return _all_parts(x.primal) + ([] if x.tangent is None else _all_parts(x.tangent))
-
-
-def _is_known(x: Any) -> bool:
-    """Whether plain arrays are inside; of other types of arrays nothing is known."""
-    return all(isinstance(part, (ndarray, np.generic)) for part in _all_parts(x))
+    """The same, whatever they require; None for those that are not at hand."""
+    return [numbers_of(part) for part in parts_of(x)]
 
 
 def _values(x: Any) -> Any:
-    """The plain array of values in nested Tensors and dual numbers."""
-    while True:
-        if isinstance(x, Tensor):
-            x = x._array
-        elif hasattr(x, "tangent"):
-            x = x.primal
-        else:
-            return x
+    """The plain array of values in what a node saved; a number as it is."""
+    found = numbers_of(x)
+    return x if found is None else found
+
+
+def _is_known(x: Any) -> bool:
+    """Whether its numbers are at hand."""
+    return all(part is not None for part in _all_parts(x))
 
 
 def _or(masks: Iterable[Any]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pullback.codegen.emit_calls import call_name
 from pullback.codegen.emit_overloads import OverloadsEmitter
 from pullback.codegen.emit_signature import SignatureEmitter
-from pullback.codegen.model import NUMBER_TAGS, NativeFunction, Registry
+from pullback.codegen.model import ARRAY_TAGS, NUMBER_TAGS, NativeFunction, Registry
 from pullback.codegen.naming import function_name, is_overloaded, node_class, parameter, public_name
 from pullback.codegen.quoting import tuple_of
 from pullback.codegen.signature import REQUIRED, Arg
@@ -108,6 +108,8 @@ class RowEmitter:
             options.append("takes_dtype=True")
         if tags := sorted(native.tags & _KEPT_TAGS):
             options.append(f'tags="{" ".join(tags)}"')
+        if native.along is not None:
+            options.append(f'along="{native.along}"')
         tensors = (*self.tensors, *self.lists)
         if optional := [parameter(arg.name) for arg in tensors if arg.type.optional or arg.type.optional_items]:
             options.append(f'optional="{" ".join(optional)}"')
@@ -173,7 +175,7 @@ class RowEmitter:
         return facts
 
 
-_KEPT_TAGS = frozenset({"floating", "masking", "pointwise", "structural", "view"})  # what operators do by them
+_KEPT_TAGS = frozenset({*ARRAY_TAGS, "floating", "masking", "pointwise", "structural", "view"})  # asked at run time
 _OWN_SIGNATURES = [
     ("one_tensor_0", ["input", "*", "out=None"]),
     ("two_tensors_0", ["input", "other", "*", "out=None"]),

@@ -15,6 +15,8 @@ from pullback.codegen.formula import Formula
 from pullback.codegen.schema import Arg, Schema
 
 VARIANTS: Final = ("function", "method", "inplace", "out")
+# What an array type made of pieces, or a lazy one, asks of a kernel: see docs/declarations.md.
+ARRAY_TAGS: Final = ("combines", "matrices", "rows", "value", "creation")
 NUMBER_TAGS: Final = ("no_numbers", "tensor_first", "some_tensor")  # see core.arguments.refusing_numbers
 # undefined: formulas receive None, not zeros, for the gradient of one of several outputs that is undefined, and for the
 # tangent of one of several inputs where a helper takes them together.
@@ -31,6 +33,7 @@ TAGS: Final = (
     "variadic",
     "internal",
     *NUMBER_TAGS,
+    *ARRAY_TAGS,
 )
 AREAS: Final = (
     "pointwise", "reductions", "shape", "indexing", "joining", "linalg", "nn", "random", "creation",
@@ -76,6 +79,7 @@ class NativeFunction:
     aliases: tuple[str, ...]
     numpy: tuple[str, ...]
     tags: frozenset[str]
+    along: str | None  # the argument that says which dimensions must be whole
     doc: str
     python_module: str | None
     file: str

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pullback.codegen.errors import Where, suggest
-from pullback.codegen.model import TAGS, VARIANTS, NativeFunction
+from pullback.codegen.model import ARRAY_TAGS, TAGS, VARIANTS, NativeFunction
 from pullback.codegen.naming import public_name
 from pullback.codegen.schema import Schema, is_dotted_name, parse_schema
 from pullback.codegen.yaml_source import Entry
 
-_KEYS = ("func", "variants", "kernel", "composite", "alias", "numpy", "tags", "doc", "python_module")
+_KEYS = ("func", "variants", "kernel", "composite", "alias", "numpy", "tags", "along", "doc", "python_module")
 
 
 def read_natives(entries: Iterable[tuple[str, Entry]], known: Sequence[NativeFunction] = ()) -> list[NativeFunction]:
@@ -49,6 +49,7 @@ def _native(area: str, entry: Entry) -> NativeFunction:
         aliases=tuple(_identifier(entry, "alias", word, dotted=True) for word in entry.words("alias")),
         numpy=tuple(_identifier(entry, "numpy", word, dotted=True) for word in entry.words("numpy")),
         tags=frozenset(_known(entry, "tags", TAGS)),
+        along=_along(entry, schema),
         doc=entry.text("doc") or "",
         python_module=_name(entry, "python_module", dotted=True),
         file=entry.file,
@@ -56,6 +57,7 @@ def _native(area: str, entry: Entry) -> NativeFunction:
     )
     _check_view(native, entry)
     _check_internal(native, entry)
+    _check_array_tags(native, entry)
     return native
 
 
@@ -105,6 +107,19 @@ def _variants(entry: Entry, schema: Schema) -> frozenset[str]:
     return variants
 
 
+def _along(entry: Entry, schema: Schema) -> str | None:
+    """The argument under `along`, which must be one that names dimensions."""
+    name = _name(entry, "along")
+    if name is None:
+        return None
+    known = [arg.name for arg in schema.args if arg.type.base == "int"]
+    if name not in known:
+        raise entry.where("along").error(
+            f"`along` names {name!r}, which is no argument of integers", suggest(name, known)
+        )
+    return name
+
+
 def _check_view(native: NativeFunction, entry: Entry) -> None:
     """A view has no out variant, and says by its schema that it is one."""
     if native.is_view and "out" in native.variants:
@@ -122,6 +137,16 @@ def _check_internal(native: NativeFunction, entry: Entry) -> None:
     if native.is_internal and ("method" in native.variants or native.aliases or native.numpy):
         raise entry.where("tags").error(
             "is tagged internal, but has a method, an alias or a NumPy function", "Remove them, or the tag"
+        )
+
+
+def _check_array_tags(native: NativeFunction, entry: Entry) -> None:
+    """What array types ask, they ask of kernels."""
+    key = "along" if native.along is not None else "tags"
+    if native.is_composite and (native.along is not None or native.tags & set(ARRAY_TAGS)):
+        raise entry.where(key).error(
+            f"tells array types by `{key}` how to run it, but is composite",
+            "Tell it of the operators that it calls, and remove it here",
         )
 
 

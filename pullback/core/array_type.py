@@ -1,6 +1,9 @@
-"""Array types: which arrays operators run on, and the tables of what computes on each.
+"""Array types: what operators run on, and all that the library must know of each.
 
-What an operator computes on is an ndarray, a Tensor of a lower level, or an array of a registered type.
+What an operator computes on is an ndarray, a Tensor of a lower level, or an array of a registered type. One object
+describes a type, an `ArrayType`; `array_type(x)` finds it by one look into a dictionary. Nobody asks otherwise what
+kind of array something is, but that what is done to ndarrays all the time is written out where it happens.
+docs/design/array_types.md shows how a type is added.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.errors import ReadError, with_article
 
+ndarray = np.ndarray
 NUMBERS = frozenset([int, float, complex, bool])
 # What may stand beside a tensor as a constant: Python's and NumPy's numbers, and arrays of these kinds of dtype.
-SCALARS = frozenset([int, float, complex, bool, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
+SCALARS: frozenset[type] = frozenset([int, float, complex, bool, *(np.dtype(c).type for c in "?bhilqBHILQefdgFDG")])
 NUMERIC = "biufc"
 CONSTANTS = SCALARS | {ndarray}
 
@@ -29,20 +33,13 @@ class OperatorTable:
     table_name: str
     kernels: dict[str, Callable[..., Any]]
     write_out: Container[Any] = ()  # the kernels, ufuncs apart, that write into the array given as `out`
-    # (operator, its arguments, level) -> arguments: what an array type wants done to Tensors before an operator runs.
-    prepare: Callable[[Any, Sequence[Any], int], Sequence[Any]] | None = None
-    # (operator, number of arguments) -> what runs it in the usual case, called with (modes, *arguments), and gives None
-    # in any other; None where nothing does.
-    call: Callable[[Any, int], Callable[..., Any] | None] | None = None
-    # (operator's name, target, arguments, level): lets the target of an in-place operator hold what it will compute.
-    make_room: Callable[[str, Tensor, Sequence[Any], int], None] | None = None
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def __init__(self, name: str) -> None:
-        self.__dict__.update(table_name=name, kernels={})
+    def __init__(self, name: str, kernels: dict[str, Callable[..., Any]] | None = None) -> None:
+        self.__dict__.update(table_name=name, kernels={} if kernels is None else kernels)
 
     def register(self, functions: Mapping[str, Any]) -> None:
         """Add a mapping of name to function."""
@@ -51,57 +48,306 @@ class OperatorTable:
 
 NUMPY = OperatorTable("numpy")  # raw ndarrays; filled by pullback.ops
 TENSOR = OperatorTable("tensor")  # Tensors of any level; filled by pullback.ops
-REGISTERED: dict[type, OperatorTable] = {}  # array type -> table, for types that are neither ndarray nor Tensor
+
+# Ranks: in a mixture of arrays the type of the highest computes.
+PLAIN, STORED, LEVELLED, TRANSFORMED = range(4)
 
 
-def register_array_type(array_type: type, table: OperatorTable) -> None:
-    """Let operators on `array_type` (and Tensors around it) run by `table`."""
-    REGISTERED[array_type] = table
+class ArrayType:
+    """One type of array: its kernels, and the answers to all that the library asks of an array.
+
+    The answers given here are those of an array that is a value: it is not written into but replaced, has no memory
+    that others could share, no derivative of its own, and tells its numbers to nobody. A subclass says what differs.
+    An array of any type has `shape`, `dtype` (NumPy's), `ndim`, `size`, Python's arithmetic, indexing, `conjugate()`
+    and `reshape(shape)`, and `__array_ufunc__ = None`, so that `ndarray * array` is left to it.
+
+    Parameters
+    ----------
+    table : OperatorTable
+        The operators, for formulas that meet such arrays, and in `table.kernels` the kernels.
+    """
+
+    # PLAIN: numbers and ndarrays. STORED: another kind of storage, beside which ndarrays are constants. LEVELLED: a
+    # Tensor. TRANSFORMED: an array around others, which belongs to a transform; Tensors beside it are constants.
+    rank = STORED
+    dual = False  # whether these arrays hold a derivative beside the values, for forward mode
+
+    def __init__(self, table: OperatorTable) -> None:
+        self.table = table
+        self.kernels = table.kernels
+
+    # -- what is inside ----------------------------------------------------------------------------------------------
+    def values(self, x: Any) -> Any:
+        """The array of values in `x`, which `x` holds derivatives or levels around; `x` itself if it does not."""
+        return x
+
+    def detached(self, x: Any) -> Any:
+        """What a detached tensor holds instead of `x`: the same without derivative."""
+        return x
+
+    def carries_derivative(self, x: Any) -> bool:
+        """Whether a derivative would be lost if the values were taken alone."""
+        return False
+
+    def components(self, x: Any) -> Iterable[tuple[frozenset[int], Any, str]]:
+        """(numbers of the levels whose tangent it is, holder, attribute) of each array of which `x` is made.
+
+        None if `x` is not made of arrays of other types.
+        """
+        return ()
+
+    def tangents(self, x: Any) -> Any:
+        """What to keep of `x` beside its values: an object whose `around(values)` gives `x` again; None for nothing."""
+        return None
+
+    # -- its numbers -------------------------------------------------------------------------------------------------
+    def numbers(self, x: Any) -> ndarray | None:
+        """The numbers as an ndarray if they are at hand, so that looking at them costs nothing; else None."""
+        return None
+
+    def read(self, x: Any, why: str) -> ndarray:
+        """The numbers as an ndarray, whatever that costs; `why` says who wants them, in the words of an error."""
+        found = self.numbers(x)
+        if found is None:
+            raise ReadError(
+                f"{why} looks at the numbers of {with_article(x)} (shape {tuple(x.shape)}), which has none to show."
+            )
+        return found
+
+    def check(self, examine: Callable[..., None], arrays: Sequence[Any]) -> None:
+        """Let `examine` raise what is wrong with these numbers: now, or when they come to be known."""
+        examine(*[read(array, "a check of values") for array in arrays])
+
+    def accepts(self, x: Any) -> bool:
+        """Whether `x` may stand bare beside a tensor, as a constant."""
+        return x.dtype.kind in NUMERIC
+
+    def beside(self, x: Any, constant: Any) -> Any:
+        """A constant, such as the zeros for an undefined gradient, as it must be to stand beside `x`."""
+        return constant
+
+    def copy(self, x: Any) -> Any:
+        """The same numbers in memory of their own."""
+        return x
+
+    def assign(self, name: str, x: Any, value: Any) -> Any:
+        """`x` after the in-place operator of that name: `x` itself, written into, or the array that replaces it."""
+        return value
+
+    # -- where it is -------------------------------------------------------------------------------------------------
+    def memory(self, x: Any) -> ndarray | None:
+        """The ndarray whose memory the values lie in: its strides and addresses tell views apart. None: it has none."""
+        return None
+
+    def is_view(self, result: Any, source: Any) -> bool:
+        """Whether what a view operator has made of `source` is a view of it, and not a copy."""
+        memory, whole = self.memory(result), memory_of(source)
+        if memory is None or whole is None:
+            return memory is None
+        return memory is whole or (memory.base is not None and (memory.base is whole or memory.base is whole.base))
+
+    def device(self, x: Any) -> str:
+        """The name of the device on which it is."""
+        return "cpu"
+
+    # -- running operators -------------------------------------------------------------------------------------------
+    def prepare(self, op: Any, args: Sequence[Any], level: int) -> Sequence[Any]:
+        """The arguments as this type wants them before an operator runs on Tensors of `level` around such arrays."""
+        return args
+
+    def call(self, op: Any, arity: int) -> Callable[..., Any] | None:
+        """What runs the operator on so many arguments, among them Tensors around such arrays, in the usual case.
+
+        It is called with (modes, *arguments) and gives None in any other case. None: there is no quick way.
+        """
+        return None
+
+    def make_room(self, name: str, target: Any, args: Sequence[Any], level: int) -> bool:
+        """Let the target of the in-place operator hold what it will compute; says whether anything was changed."""
+        return False
+
+    # -- backward ----------------------------------------------------------------------------------------------------
+    def flows_through(self, nodes: Iterable[Any]) -> bool:
+        """Whether such arrays may flow in a backward through these nodes, though it begins with none."""
+        return False
+
+    def root_gradient(self, tensor: Any, gradient: Any) -> Any:
+        """The gradient, raw or a Tensor, with which a backward starts at a tensor around such an array."""
+        if ARRAY_TYPES[type(gradient)].rank < self.rank:
+            return self.beside(tensor._array, gradient)
+        return gradient
+
+    def leaving_gradient(self, gradient: Any) -> Any:
+        """A gradient as its user sees it: such an array, or a Tensor around one."""
+        return gradient
+
+    def saved_again(self, x: Any) -> Any:
+        """What a node saved, as a backward needs it that is itself recorded."""
+        return x
 
 
-def has_table(array_type: type) -> bool:
-    """Whether `array_type` was registered: it is neither ndarray nor Tensor, and operators run on it."""
-    return array_type in REGISTERED
+class NdarrayType(ArrayType):
+    """ndarrays, and numbers. Code that runs all the time says these answers itself."""
+
+    rank = PLAIN
+
+    def numbers(self, x: Any) -> Any:
+        return x if type(x) is ndarray else np.asarray(x)
+
+    def accepts(self, x: Any) -> bool:
+        return type(x) is not ndarray or x.dtype.kind in NUMERIC
+
+    def copy(self, x: Any) -> Any:
+        return np.array(x)
+
+    def memory(self, x: Any) -> ndarray | None:
+        return x if type(x) is ndarray else None
+
+
+class _ArrayTypes(dict[type, ArrayType]):
+    """Array types by the type of the array."""
+
+    def __missing__(self, kind: type) -> ArrayType:
+        raise TypeError(
+            f"{kind.__name__} is no type of array that operators run on; it becomes one by "
+            "pullback.extend.register_array_type."
+        )
+
+
+NDARRAY = NdarrayType(NUMPY)
+ARRAY_TYPES = _ArrayTypes(dict.fromkeys(CONSTANTS, NDARRAY))  # core.tensor adds Tensor
+REGISTERED: dict[type, ArrayType] = {}  # those that are neither numbers nor ndarrays nor Tensors
+
+
+def register_array_type(kind: type, described: ArrayType) -> None:
+    """Let operators run on arrays of type `kind`, and on Tensors around them."""
+    ARRAY_TYPES[kind] = REGISTERED[kind] = described
+
+
+def array_type(x: Any) -> ArrayType:
+    """What is known of the type of an array, or of a number. Where speed counts: ARRAY_TYPES[type(x)]."""
+    return ARRAY_TYPES[type(x)]
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array that operators run on, or a Tensor; not so a number."""
+    return type(x) in ARRAY_TYPES and type(x) not in SCALARS
+
+
+def has_table(kind: type) -> bool:
+    """Whether `kind` was registered: it is neither ndarray nor Tensor, and operators run on it."""
+    return kind in REGISTERED
+
+
+def type_of(raws: Iterable[Any]) -> ArrayType:
+    """The type that computes with these raw arguments: that of the highest rank, NumPy's if there is none."""
+    found: ArrayType = NDARRAY
+    for raw in raws:
+        kind = ARRAY_TYPES.get(type(raw))
+        if kind is not None and kind.rank > found.rank:
+            found = kind
+    return found
 
 
 def table_of(raws: Iterable[Any]) -> OperatorTable:
-    """The table that computes with these raw arguments: that of a registered type, else of Tensors, else NumPy's.
+    """The table that computes with these raw arguments."""
+    return type_of(raws).table
 
-    An array of a registered type belongs to the level at hand, a Tensor beside it to a lower one: a constant for it.
-    """
-    found = NUMPY
-    for raw in raws:
-        if type(raw) in REGISTERED:
-            return REGISTERED[type(raw)]
-        if isinstance(raw, Tensor):
-            found = TENSOR
-    return found
+
+def table_for_graph(nodes: Iterable[Any], table: OperatorTable) -> OperatorTable:
+    """The table for the formulas of these nodes, where `table` is that of the gradients that a backward begins with."""
+    for kind in REGISTERED.values():
+        if kind.flows_through(nodes):
+            return kind.table
+    return table
+
+
+def leaving_gradient(gradient: Any) -> Any:
+    """A gradient as its user sees it, a raw one or a Tensor: of some transforms' arrays that is a part."""
+    return ARRAY_TYPES[type(gradient)].leaving_gradient(gradient)
 
 
 def is_constant(x: Any) -> bool:
     """Whether `x` may stand beside a tensor as a constant."""
     kind = type(x)
-    return kind in SCALARS or (kind is ndarray and x.dtype.kind in NUMERIC)
+    if kind in SCALARS or (kind is ndarray and x.dtype.kind in NUMERIC):
+        return True
+    return kind in REGISTERED and REGISTERED[kind].accepts(x)
 
 
-def memory_of(data: Any) -> Any:
-    """The array at the bottom of nested tensors and arrays with derivatives of their own."""
-    while type(data) is not ndarray:
-        if isinstance(data, Tensor):
-            data = data._array
-        elif hasattr(data, "values"):
-            data = data.values()
-        else:
+def innermost(x: Any) -> Any:
+    """The array at the bottom of nested tensors and arrays with derivatives of their own; anything else as it is."""
+    while type(x) is not ndarray:
+        kind = ARRAY_TYPES.get(type(x))
+        inside = x if kind is None else kind.values(x)
+        if inside is x:
             break
-    return data
+        x = inside
+    return x
+
+
+def memory_of(x: Any) -> ndarray | None:
+    """The ndarray at the bottom of `x`, in whose memory it lies; None where there is none."""
+    x = innermost(x)
+    if type(x) is ndarray:
+        return x
+    kind = ARRAY_TYPES.get(type(x))
+    return None if kind is None else kind.memory(x)
+
+
+def numbers_of(x: Any) -> ndarray | None:
+    """The numbers at the bottom of `x`, an argument of any kind, if they are at hand; else None."""
+    x = innermost(x)
+    if type(x) is ndarray:
+        return x
+    kind = ARRAY_TYPES.get(type(x))
+    return None if kind is None else kind.numbers(x)
+
+
+def carries_derivative(x: Any) -> bool:
+    """Whether an argument of any kind is an array that has a derivative of its own; a Tensor is asked otherwise."""
+    kind = ARRAY_TYPES.get(type(x))
+    return kind is not None and kind.carries_derivative(x)
+
+
+def parts_of(x: Any) -> list[Any]:
+    """The arrays at the bottom of nested tensors and of arrays that are made of others: values and tangents."""
+    kind = ARRAY_TYPES[type(x)]
+    inside = [getattr(holder, name) for _, holder, name in kind.components(x)] or [kind.values(x)]
+    return inside if inside[0] is x else [part for y in inside for part in parts_of(y)]
+
+
+def read(x: Any, why: str) -> ndarray:
+    """The numbers of an array of any type, as an ndarray: the one door to them for formulas and composites."""
+    x = innermost(x)
+    return x if type(x) is ndarray else ARRAY_TYPES[type(x)].read(x, why)
+
+
+def check(examine: Callable[..., None], *arrays: Any) -> None:
+    """Let `examine(*arrays)` raise what is wrong with the numbers of arrays of any type, given as ndarrays.
+
+    It may run later, or elsewhere, where the numbers are not known yet: it should use nothing but its arguments.
+    """
+    inside = [innermost(array) for array in arrays]
+    type_of(inside).check(examine, inside)
+
+
+def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:
+    """Raise `error()` where one of these truth values, an array of any type, is true; see `check`."""
+
+    def examine(found: ndarray) -> None:
+        if found.any():
+            raise error()
+
+    check(examine, wrong)
 
 
 def is_writable_apart(data: Any, other: Any) -> bool:
     """Whether `data` may be written into, and `other` does not see it."""
     memory = memory_of(data)
-    return bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other))
+    return memory is None or (bool(memory.flags.writeable) and not np.may_share_memory(memory, memory_of(other)))
 
 
 def attribute(x: Any, name: str) -> Any:
     """The shape, ndim, dtype or size of an argument that may be a number."""
-    return getattr(x if isinstance(x, Tensor) else np.asarray(x), name)
+    return getattr(x if type(x) in ARRAY_TYPES and type(x) not in NUMBERS else np.asarray(x), name)

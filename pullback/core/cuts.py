@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
+from pullback.core.array_type import carries_derivative
 from pullback.core.errors import IndependentResultWarning
 
 # Frames that are not the user's; by os.path, because pathlib takes long to import.
@@ -142,7 +143,7 @@ def _depends(tensor: Any, level: int) -> bool:
     while hasattr(tensor, "_level"):
         data = tensor._array
         if tensor._level == level:
-            return bool(tensor._requires_grad or (hasattr(data, "carries_derivative") and data.carries_derivative()))
+            return bool(tensor._requires_grad or carries_derivative(data))
         tensor = data
     return False
 

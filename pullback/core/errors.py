@@ -6,6 +6,7 @@
     +-- InplaceError                an in-place operation that autograd cannot allow here
     +-- DetachingError              a tensor that requires grad would have become a plain array
     +-- UnsupportedError            (also a TypeError) nothing knows how to do this
+    |   +-- ReadError               the numbers of an array are wanted that has none to show
     +-- OperatorError               (also a ValueError) the arguments of an operator do not fit together
     |   +-- LinAlgError             (also np.linalg.LinAlgError) a matrix is singular, not positive definite, ...
     |   +-- DtypeError              (also a TypeError) an operation that is not for numbers of this kind
@@ -140,6 +141,10 @@ class IndependentResultWarning(UserWarning):
 
 class UnsupportedError(RuntimeError, TypeError):
     """Something that pullback has no rule for, said instead of guessing."""
+
+
+class ReadError(UnsupportedError):
+    """Something looks at the numbers of an array whose type has none to show, or not now."""
 
 
 def with_article(value: object) -> str:

@@ -9,9 +9,11 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
+from pullback.core.array_type import array_type, has_table
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.types import RawArray
 
 _KINDS = "biufc"
 
@@ -23,7 +25,7 @@ def tensor(
 
     Parameters
     ----------
-    data : number, nested sequence of numbers, ndarray or Tensor
+    data : number, nested sequence of numbers, ndarray, Tensor or array of a registered type
     dtype : NumPy dtype, optional
         Default: that of an array, float64 for Python floats, int64 for ints, bool for bools.
     device : 'cpu'
@@ -45,7 +47,7 @@ def tensor(
         raise unknown_keyword("tensor", misspelt, ("dtype", "device", "requires_grad"))
     _only_cpu("tensor", device)
     if isinstance(data, Tensor):
-        if data._requires_grad or data._level or hasattr(data._array, "carries_derivative"):
+        if data._requires_grad or data._level or array_type(data._array).dual:
             _say_that_copies_are_detached(data)
         data = data.numpy(force=True)
     elif isinstance(data, (list, tuple)):
@@ -117,9 +119,12 @@ def asarray(
     return _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
 
 
-def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> ndarray:
+def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> RawArray:
     if dtype is not None:
         dtype = number_type(name, dtype)
+    if has_table(type(data)):
+        found: RawArray = array_type(data).copy(data) if copy else data
+        return found if dtype is None else wrap(found).to(dtype)._array
     try:
         array = np.array(data, dtype=dtype, copy=copy)
     except (ValueError, TypeError, OverflowError) as error:
@@ -152,7 +157,7 @@ def _plain(name: str, data: Any) -> Any:
     return data
 
 
-def _leaf(name: str, array: ndarray, requires_grad: bool) -> Tensor:
+def _leaf(name: str, array: RawArray, requires_grad: bool) -> Tensor:
     out = wrap(array)
     if modes.current().inference:
         extra_of(out).inference = True
@@ -160,8 +165,7 @@ def _leaf(name: str, array: ndarray, requires_grad: bool) -> Tensor:
 
 
 def _say_that_copies_are_detached(data: Tensor) -> None:
-    tangent = hasattr(data._array, "carries_derivative")
-    if data._level or (tangent and data._array.carries_derivative()):  # type: ignore[attr-defined]
+    if data._level or array_type(data._array).carries_derivative(data._array):
         raise UnsupportedError(
             "pullback.tensor(t) copies numbers, which would silently lose the gradient that is being taken of t. "
             "Use t.clone() for a copy that is differentiated, t.detach().clone() for a constant."

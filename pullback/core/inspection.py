@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.core.array_type import memory_of
 from pullback.core.errors import GradientError
 from pullback.core.factory import tensor
 from pullback.core.named import named
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor, ndarray, strided
 
 
 def element_size(self: Tensor) -> int:
@@ -18,8 +17,8 @@ def element_size(self: Tensor) -> int:
 
 def storage_offset(self: Tensor) -> int:
     """Elements between the beginning of the ndarray that owns the memory and the first element of this tensor."""
-    array: Any = memory_of(self)
-    owner = array
+    array = strided(self, "storage_offset")
+    owner: Any = array
     while type(owner.base) is ndarray:
         owner = owner.base
     return int(array.ctypes.data - owner.ctypes.data) // self.itemsize
@@ -27,7 +26,7 @@ def storage_offset(self: Tensor) -> int:
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element."""
-    return int(memory_of(self).ctypes.data)
+    return int(strided(self, "data_ptr").ctypes.data)
 
 
 def get_device(self: Tensor) -> int:

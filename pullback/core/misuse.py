@@ -29,6 +29,7 @@ from pullback.core.errors import (
     InplaceError,
     LinAlgError,
     OperatorError,
+    ReadError,
     UnsupportedError,
     tuple_advice,
     with_article,
@@ -252,7 +253,7 @@ def _explained(name: str, given: Given, error: Exception, takes_over: bool = Fal
     """
     if not isinstance(error, _BARE) and type(error) not in _OURS:
         return error
-    if isinstance(error, (FloatingPointError, Warning)) or is_of_formula(error):
+    if isinstance(error, (FloatingPointError, Warning, ReadError)) or is_of_formula(error):
         return error
     frames = list(_frames(error.__traceback__))
     if any(module.partition(".")[0] not in _LIBRARIES for module, _ in frames) and not (

@@ -27,22 +27,3 @@ part_from_views: Callable[..., None] = _unfilled
 formula_failed: Callable[[Exception], None] = _unfilled
 # () -> (the tangent functions, the inputs that they ignore), both by operator: see dispatch.tangent_rules
 tangents: Callable[[], Any] = _unfilled
-
-
-def _as_given(first: Any, second: Any) -> Any:
-    return second
-
-
-def _itself(x: Any) -> Any:
-    return x
-
-
-# What forward mode wants of backwards; filled when it is first used.
-# (nodes of a graph, table) -> the table for their formulas
-table_for_graph: Callable[..., Any] = _as_given
-# (tensor, gradient) -> the gradient with which a backward starts at the tensor
-root_gradient: Callable[..., Any] = _as_given
-# (gradient) -> the gradient as it is handed out
-leaving_gradient: Callable[..., Any] = _itself
-# (saved array or tensor) -> the same for a backward that is itself recorded
-saved_again: Callable[..., Any] = _itself

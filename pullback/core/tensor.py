@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from pullback.core import modes, slots
+from pullback.core.array_type import ARRAY_TYPES, LEVELLED, TENSOR, ArrayType, array_type, innermost, memory_of
 from pullback.core.cuts import WATCHED, note
-from pullback.core.errors import DetachingError, DtypeError, GradientError, InplaceError, type_name
+from pullback.core.errors import (
+    DetachingError,
+    DtypeError,
+    GradientError,
+    InplaceError,
+    UnsupportedError,
+    type_name,
+    with_article,
+)
 from pullback.core.familiar import as_list
 from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
@@ -130,7 +139,7 @@ class Tensor(_Methods):
     @property
     def device(self) -> str:
         """Where the array lives: 'cpu'."""
-        return "cpu" if type(self._array) is ndarray else getattr(self._array, "device", "cpu")
+        return "cpu" if type(self._array) is ndarray else array_type(self._array).device(self._array)
 
     def dim(self) -> int:
         """Number of dimensions."""
@@ -142,12 +151,14 @@ class Tensor(_Methods):
 
     def stride(self, dim: int | None = None) -> Shape | int:
         """Strides in elements, of all dimensions or of one."""
-        strides = tuple(s // self._array.itemsize for s in self._array.strides)  # type: ignore[attr-defined]
+        array = strided(self, "stride")
+        strides = tuple(s // array.itemsize for s in array.strides)
         return strides if dim is None else _one_of("Tensor.stride", strides, dim)
 
     def is_contiguous(self, memory_format: str | None = None) -> bool:
         """Whether the elements lie in C order without gaps, the only order that `memory_format` can ask for."""
-        return bool(self._array.flags.c_contiguous)  # type: ignore[attr-defined]
+        memory = memory_of(self)
+        return memory is None or bool(memory.flags.c_contiguous)  # what has no memory has no gaps in it
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a real floating-point one."""
@@ -366,7 +377,7 @@ class Tensor(_Methods):
             data = data._array
             if type(data) is not ndarray and not isinstance(data, Tensor):
                 data = _values_of(data, force)
-        return data
+        return data if type(data) is ndarray else array_type(data).read(data, "Tensor.numpy()")
 
     def item(self) -> Any:
         """The only element as a Python number."""
@@ -427,6 +438,44 @@ class NestedTensor(Tensor):
     __slots__ = ()
 
 
+class TensorType(ArrayType):
+    """Tensors of a lower level, as arrays inside of others: they answer as what they are around."""
+
+    rank = LEVELLED
+
+    def values(self, x: Any) -> Any:
+        return x._array
+
+    def numbers(self, x: Any) -> Any:
+        x = innermost(x)
+        return array_type(x).numbers(x)
+
+    def read(self, x: Any, why: str) -> Any:
+        x = innermost(x)
+        return array_type(x).read(x, why)
+
+    def copy(self, x: Any) -> Any:
+        return x.clone()
+
+    def memory(self, x: Any) -> ndarray | None:
+        return memory_of(x._array)
+
+    def is_view(self, result: Any, source: Any) -> bool:
+        result = innermost(result)
+        return array_type(result).is_view(result, innermost(source))
+
+    def device(self, x: Any) -> str:
+        return array_type(x._array).device(x._array)
+
+    def leaving_gradient(self, gradient: Any) -> Any:
+        kind = array_type(gradient._array)
+        return gradient if kind is self else kind.leaving_gradient(gradient)
+
+
+TENSORS = TensorType(TENSOR)
+ARRAY_TYPES.update({Tensor: TENSORS, NestedTensor: TENSORS})
+
+
 class Size(int):
     """Number of elements that, called, gives the shape or one dimension of it."""
 
@@ -473,19 +522,26 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
 
 def _without_derivative(data: RawArray) -> RawArray:
     """The array in a detached tensor: without tangent, where it has one."""
-    return data if type(data) is ndarray or not hasattr(data, "detached") else data.detached()
+    return data if type(data) is ndarray else array_type(data).detached(data)
 
 
 def _values_of(data: Any, force: bool) -> Any:
     """The values for numpy() where the tensor holds an array of another type."""
-    if not hasattr(data, "values"):
-        return data
-    if not force and data.carries_derivative():
+    kind = array_type(data)
+    if not force and kind.carries_derivative(data):
         raise DetachingError(
             "Can't call numpy() on a Tensor that has a tangent: forward mode would silently lose it. Use "
             "tensor.detach().numpy() (or numpy(force=True)) for the primal, forward_ad.unpack_dual(tensor) for both."
         )
-    return data.values()
+    return kind.values(data)
+
+
+def strided(tensor: Tensor, name: str) -> ndarray:
+    """The memory in which a tensor lies, for the method of that name."""
+    memory = memory_of(tensor)
+    if memory is None:
+        raise UnsupportedError(f"{name}(): {with_article(innermost(tensor))} has no place in memory, and no strides.")
+    return memory
 
 
 def _cannot_be_copied(tensor: Tensor) -> GradientError:

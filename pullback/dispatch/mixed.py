@@ -8,10 +8,11 @@ of a level above every other for the one call.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, has_table
+from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, has_table, type_of
 from pullback.core.tensor import Tensor, wrap
 
 ABOVE = 1 << 30  # a level that no transform reaches
@@ -75,3 +76,69 @@ def _unwrapped(x: Any) -> Any:
     if isinstance(x, (list, tuple)):
         return tuple(map(_unwrapped, x))
     return x
+
+
+class Arithmetic:
+    """Python's operators, indexing and what else formulas write on an array, for a class of arrays that has kernels."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # ndarray * array leaves the product to the latter
+
+    shape: Any
+    dtype: Any
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Any:
+        return on_wrapped(lambda tensor: tensor[index], self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def _binary(name: str, swapped: bool) -> Callable[..., Any]:
+    def operator(self: Any, other: Any) -> Any:
+        operands = (other, self) if swapped else (self, other)
+        return type_of(operands).kernels[name](*operands)
+
+    return operator
+
+
+def _on_tensor(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return on_wrapped(lambda tensor, *rest, **named: getattr(tensor, name)(*rest, **named), self, *args, **kwargs)
+
+    return method
+
+
+def _property_on_tensor(name: str) -> property:
+    return property(lambda self: on_wrapped(lambda tensor: getattr(tensor, name), self))
+
+
+for _python, _name in {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul",
+    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+}.items():  # fmt: skip
+    setattr(Arithmetic, f"__{_python}__", _binary(_name, swapped=False))
+    setattr(Arithmetic, f"__r{_python}__", _binary(_name, swapped=True))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Arithmetic, f"__{_name}__", _binary(_name, swapped=False))
+for _name in ("conj", "conjugate", "reshape", "sum", "clone", "transpose", "to", "__neg__", "__abs__", "__invert__"):
+    setattr(Arithmetic, _name, _on_tensor(_name))
+for _name in ("T", "mT", "mH", "real", "imag"):
+    setattr(Arithmetic, _name, _property_on_tensor(_name))

@@ -62,12 +62,15 @@ class Operator:
         The names of arguments that may be None.
     tags : collection of str
         Those of native_functions.yaml that say how it runs and how tangents go through it.
+    along : str, optional
+        The name of the argument that says which dimensions must be whole: any other may be cut.
     arity : int
         The number of arguments, 0 if no other operator has the same kernel.
     """
 
     __slots__ = (
-        "arity", "calls", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node", "optional",
+        "along", "arity", "calls", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node",
+        "optional",
         "quick", "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags",
         "takes_dtype", "tensors", "view",
     )  # fmt: skip
@@ -90,6 +93,7 @@ class Operator:
         takes_dtype: bool = False,
         mutates: bool = False,
         tags: Collection[str] = (),
+        along: str | None = None,
         optional: Collection[str] = (),
         arity: int = 0,
     ) -> None:
@@ -99,6 +103,7 @@ class Operator:
         self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
         self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity
+        self.along = along
         self.tags, self.floating, self.optional = frozenset(tags), "floating" in tags, frozenset(optional)
         self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
         self.quick = not (lists or multi or returns_list or returns_value or view)
@@ -113,6 +118,11 @@ class Operator:
         OPERATORS[name] = self
         BY_KERNEL.setdefault(kernel, {})[name] = self
         FOUND.clear()
+
+
+def tags_of(kernel: str) -> frozenset[str]:
+    """The tags of the operators that a kernel runs: an array type need not keep lists of their names."""
+    return frozenset().union(*(op.tags for op in BY_KERNEL.get(kernel, {}).values()))
 
 
 def recorder(cls: type[Node], op: Operator) -> Callable[..., None]:

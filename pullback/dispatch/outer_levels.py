@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import has_table
+from pullback.core.array_type import array_type, has_table
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.dispatch.operator import Operator
@@ -89,9 +89,8 @@ def _unwrap(dual: Any, attribute: str) -> None:
 def _places(tensor: Tensor) -> dict[Key, Place]:
     """Where a tensor, or the dual array in it, holds arrays, by the forward levels whose tangents these are."""
     array: Any = tensor._array
-    if not hasattr(array, "components"):
-        return {frozenset(): (tensor, "_array")}
-    return {numbers: (holder, attribute) for numbers, holder, attribute in array.components()}
+    components = {numbers: (holder, name) for numbers, holder, name in array_type(array).components(array)}
+    return components or {frozenset(): (tensor, "_array")}
 
 
 def _put(place: Place, array: Tensor) -> None:

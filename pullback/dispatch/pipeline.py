@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, REGISTERED, is_constant, table_of
+from pullback.core.array_type import NUMPY, REGISTERED, is_constant, memory_of, table_of
 from pullback.core.instruments import Instrument, run_operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import bump, counter_of
@@ -50,6 +50,7 @@ from pullback.dispatch.targets import (
     out_targets,
     refuse_graph,
     refuse_tangents,
+    replace,
     values_before,
     with_room,
     write_result,
@@ -81,8 +82,8 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
 
 def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] | None:
     """What runs the operator in the usual case on Tensors around arrays of this type, if there is such a function."""
-    table = REGISTERED.get(array_type)
-    made = op.calls[array_type] = table.call(op, arity) if table is not None and table.call is not None else None
+    described = REGISTERED.get(array_type)
+    made = op.calls[array_type] = None if described is None else described.call(op, arity)
     return made
 
 
@@ -180,7 +181,9 @@ def _write(op: Operator, target: Tensor, raws: Sequence[Any], args: Sequence[Any
     if isinstance(target._array, Tensor):
         inplace(op, raws)  # at the lower level too, where the views of this tensor must see it
     elif op.mutates:
-        kernel(op, raws, args)
+        result = kernel(op, raws, args)
+        if memory_of(target) is None:
+            replace(target, result)
     elif (
         type(target._array) is ndarray
         and f"{op.kernel}_" in NUMPY.kernels

@@ -53,9 +53,10 @@ def prepare(op: Operator, args: Sequence[Any]) -> Prepared:
 def survey(op: Operator, args: Sequence[Any], called: str | None = None) -> tuple[int, list[Tensor]]:
     """(highest level among the tensor arguments or -1, those tensors); refuses what is no array.
 
-    `called` is what the user wrote if that is not the operator's name. Then no bare array may stand there either.
+    `called` is what the user wrote if that is not the operator's name. Arrays of registered types that stand there
+    bare, in a formula, are BARE; beside Tensors those of another storage are constants.
     """
-    level: int = -1
+    level, bare = -1, False
     tensors: list[Tensor] = []
     given = [(name, args[position]) for position, name in op.tensors]
     for position, name in op.lists:
@@ -68,7 +69,9 @@ def survey(op: Operator, args: Sequence[Any], called: str | None = None) -> tupl
             if called is None and type(x) in REGISTERED:
                 return BARE, []
             refuse_argument(called or op.shown, name, x)
-    return level, tensors
+        elif type(x) in REGISTERED:
+            bare = True
+    return BARE if bare and not tensors and called is None else level, tensors
 
 
 def adapt(op: Operator, args: Sequence[Any], level: int, tensors: Sequence[Tensor]) -> Sequence[Any]:
@@ -77,9 +80,7 @@ def adapt(op: Operator, args: Sequence[Any], level: int, tensors: Sequence[Tenso
         return args
     for x in tensors:
         if x._level == level and type(x._array) in REGISTERED:
-            adapted = REGISTERED[type(x._array)].prepare
-            if adapted is not None:
-                return adapted(op, args, level)
+            return REGISTERED[type(x._array)].prepare(op, args, level)
     return args
 
 

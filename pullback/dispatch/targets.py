@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import has_table, table_of
+from pullback.core.array_type import array_type, carries_derivative, has_table, memory_of, read, type_of
 from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, type_name
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
@@ -45,11 +45,8 @@ def with_room(
     op: Operator, args: Sequence[Any], target: Tensor, level: int, tensors: Sequence[Tensor]
 ) -> Sequence[Any]:
     """The arguments, with a target that can hold what the array types among them compute."""
-    table = table_of([x._array for x in tensors if x._level == level])
-    if table.make_room is None:
-        return args
-    table.make_room(op.inplace_name, target, args, level)
-    return adapt(op, args, level, tensors)
+    kind = type_of([x._array for x in tensors if x._level == level])
+    return adapt(op, args, level, tensors) if kind.make_room(op.inplace_name, target, args, level) else args
 
 
 def values_before(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any]:
@@ -77,9 +74,7 @@ def values_before(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any
 def _as_it_was(target: Tensor, copy: bool) -> Tensor:
     """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
     data = target._array
-    if copy and (isinstance(data, Tensor) or hasattr(data, "copy")):
-        data = data.clone() if isinstance(data, Tensor) else data.copy()
-    before = wrap(data, target._level)
+    before = wrap(array_type(data).copy(data) if copy else data, target._level)
     before._fn = port(target)
     before._requires_grad = before._fn is not None
     return before
@@ -91,24 +86,29 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
     if not isinstance(data, ndarray):
         if np.shape(result) != data.shape:
             raise shape_error(op.inplace_name, data, np.shape(result))
-        if hasattr(data, "assign"):  # it has memory
-            data.assign(op.inplace_name, result)
-            return
-        target._array = result  # an array without memory of its own (a tracer) is replaced
-        spread_write(target)
+        replace(target, array_type(data).assign(op.inplace_name, data, result))
         return
     write_array(op.inplace_name, data, result)
+
+
+def replace(target: Tensor, now: Any) -> None:
+    """Let `target` be around its array after a write: another one, where the type has no memory (a tracer)."""
+    if now is not target._array:
+        target._array = now
+        spread_write(target)
 
 
 def write_array(name: str, data: ndarray, result: Any) -> None:
     """Write what the in-place operator of that name has computed into an ndarray."""
     if has_table(type(result)):
-        result = result.values()  # into whole numbers, which have no derivative
+        result = array_type(result).values(result)  # into whole numbers, which have no derivative
     if isinstance(result, Tensor):
         raise InplaceError(
             f"{name} would write a value that an outer transform is differentiating into an array, which cannot hold "
             "its derivative. Use the out-of-place form."
         )
+    if has_table(type(result)):
+        result = read(result, f"{name}, which writes into an ndarray,")
     check_writeable(name, data)
     if np.shape(result) != data.shape:
         raise shape_error(name, data, np.shape(result))
@@ -170,7 +170,7 @@ def _in_graph(target: Tensor) -> bool:
 
 def refuse_tangents(name: str, arrays: Sequence[Any]) -> None:
     """Refuse arguments whose tangent would be lost."""
-    if any(hasattr(array, "carries_derivative") and array.carries_derivative() for array in arrays):
+    if any(map(carries_derivative, arrays)):
         raise GradientError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function: "
             f"{name}(): functions with out=... arguments don't support forward-mode differentiation, but one of the "
@@ -185,7 +185,8 @@ def check_out(name: str, targets: Sequence[Tensor], results: Sequence[Any], out:
         wanted = f"a tuple of {len(results)} Tensors" if len(results) > 1 else "one Tensor"
         raise TypeError(f"{name}(out=...) must be {wanted}, got {given}.")
     for target, result in zip(targets, results, strict=True):
-        strides = getattr(target._array, "strides", ())
+        memory = memory_of(target)
+        strides = () if memory is None else memory.strides
         if target.size and any(step == 0 and n > 1 for step, n in zip(strides, target.shape, strict=False)):
             raise OperatorError(
                 f"{name}(out=...): several elements of out (shape {tuple(target.shape)}) share one place in memory; "

@@ -12,6 +12,7 @@ from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
+from pullback.core.array_type import is_array
 from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
@@ -141,7 +142,7 @@ def _take_apart(output: Any, level: int, forward: ForwardLevel, strict: bool) ->
     found, structure = flatten(output)
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
-        if not isinstance(x, (ndarray, Tensor, np.generic, float, complex, int)):
+        if not isinstance(x, (ndarray, np.generic, float, complex, int)) and not is_array(x):
             raise TypeError(f"jvp: output {i} of the function is {with_article(x)}; return arrays, or use has_aux.")
         raw = x._array if isinstance(x, Tensor) and x._level == level else x
         dual = type(raw) is DualArray and raw.level.number >= forward.number

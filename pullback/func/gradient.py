@@ -13,7 +13,7 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.autograd.withheld import keepers, reached
 from pullback.core import cuts, modes
-from pullback.core.array_type import table_of
+from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, paths_of, unflatten
@@ -176,7 +176,7 @@ def _enter(args: Any, numbers: Sequence[int], level: int) -> tuple[Any, list[Ten
     if len(numbers) > 1 and len({n % len(args) for n in numbers}) < len(numbers):
         raise ValueError(f"argnums names an argument twice: {numbers}. Its gradient is the same; name it once.")
     for n in numbers:
-        if isinstance(args[n], (ndarray, Tensor)):
+        if isinstance(args[n], ndarray) or is_array(args[n]):
             args[n] = _leaf(args[n], level)
             leaves.append(args[n])
             structures.append(None)
@@ -226,7 +226,7 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
         raise TypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
-    if isinstance(x, (ndarray, Tensor)):
+    if isinstance(x, ndarray) or is_array(x):
         return x
     if isinstance(x, (float, complex, np.generic)):
         return np.asarray(x)
@@ -334,7 +334,7 @@ def _one(data: Any) -> Any:
 
 def _zeros(leaf: Tensor) -> Any:
     data = leaf._array
-    return np.zeros_like(data) if isinstance(data, ndarray) else table_of((data,)).zeros_like(data)
+    return table_of((data,)).zeros_like(data)
 
 
 def _leave(value: Any, level: int) -> Any:
@@ -347,4 +347,4 @@ def _leave(value: Any, level: int) -> Any:
 
 def outward(raw: Any, level: int) -> Any:
     """The array inside a tensor of `level`, as seen one level out: an array with a tangent is wrapped in a Tensor."""
-    return raw if isinstance(raw, (ndarray, Tensor, np.generic)) else wrap(raw, level - 1)
+    return wrap(raw, level - 1) if array_type(raw).dual else raw

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from pullback.core import modes
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import innermost, memory_of
 from pullback.core.errors import InplaceError, with_article
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import Tensor
 from pullback.graph.node import port
 from pullback.graph.places import Places
 from pullback.graph.strides import overlaps_itself
@@ -35,12 +35,12 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
     if base is not None:
         _check_view(target, base, name)
         whole = memory_of(base._array)
-        if records and extra.steps is None and type(whole) is ndarray and whole.base is not None:
+        if records and extra.steps is None and whole is not None and whole.base is not None:
             Places(whole, target._array)  # raises where the view lies in memory around its base
     if target._requires_grad and target.grad_fn is None:
         raise _leaf(target, name, "a leaf Variable")
     data = memory_of(target._array)
-    if records and type(data) is ndarray and not data.flags.forc and overlaps_itself(data):
+    if records and data is not None and not data.flags.forc and overlaps_itself(data):
         raise InplaceError(
             f"{name}: more than one element of the written-to tensor (shape {target.shape}) refers to a single memory "
             "location, so the write has no derivative; write into the tensor that it is a view of, or into a clone()."
@@ -70,12 +70,11 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
         )
     if extra.made_by is not None:
         raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES[extra.made_by.kind]}")
-    if type(memory_of(target._array)) is not ndarray and extra.steps is None:
+    if extra.steps is None and memory_of(target._array) is None:
         raise InplaceError(
-            f"{name}: this view of a tensor around {with_article(memory_of(target._array))} cannot be written into "
+            f"{name}: this view of a tensor around {with_article(innermost(target._array))} cannot be written into "
             "while recording, because such an array has no strides and the steps that made the view are unknown; use "
-            "the "
-            "out-of-place form."
+            "the out-of-place form."
         )
 
 

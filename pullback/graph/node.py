@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, NoReturn, TypeAlias, TypeVar, final
 
 from pullback.core import slots
+from pullback.core.array_type import array_type
 from pullback.core.hook_dict import HookDict
 from pullback.core.lock import one_thread
 from pullback.core.sequence import next_leaf_nr, next_sequence_nr
@@ -220,10 +221,10 @@ class MultiNode(Node):
             for g, (shape, dtype) in zip(grads, self._ports, strict=True)
         ]
         # Beside a dual cotangent the zeros must be marked as one, or a sum with them looks like one of two kinds.
-        dual: Any = next((g for g in grads if hasattr(g, "beside")), None)
-        if dual is None:
+        if all(g is None for g in grads):
             return made
-        return [dual.beside(m) if g is None else m for g, m in zip(grads, made, strict=True)]
+        kind, like = max(((array_type(g), g) for g in grads if g is not None), key=lambda pair: pair[0].rank)
+        return [kind.beside(like, m) if g is None else m for g, m in zip(grads, made, strict=True)]
 
 
 @final

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes
+from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import RawArray
@@ -58,7 +59,7 @@ class Packed:
         array: RawArray = tensor
         if tensor._level == self.level or (tensor._level < self.level and not tensor._requires_grad):
             array = tensor._array
-        if self.tangents is None or hasattr(array, "tangents"):
+        if self.tangents is None or array_type(array).dual:
             return array
         return self.tangents.around(array)  # type: ignore[no-any-return]
 

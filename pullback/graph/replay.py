@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, TENSOR, memory_of, table_of
+from pullback.core.array_type import NUMPY, TENSOR, innermost, table_of
 from pullback.core.instruments import Instrument
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import DType, Gradient, RawArray, Shape
@@ -141,10 +141,10 @@ def spread_write(target: Tensor) -> None:
         return
     base = extra.base if extra.base is not None and extra.base._counter is target._counter else target
     if base is not target and extra.steps is not None:
-        raw = memory_of(base._array)
+        raw = innermost(base._array)
         _, put_back = Replay(raw, target._array, extra.steps).taken(raw, table_of((raw,)))
         _replace(base, put_back(target._array))
-    raw = memory_of(base._array)
+    raw = innermost(base._array)
     for view in live_views(base):
         steps = view._extra.steps  # type: ignore[union-attr]  # every view has an Extra
         if view is not target and steps is not None:

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import slots
+from pullback.core.array_type import ARRAY_TYPES
 from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorModifiedError
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
-from pullback.core.version import Counter
-from pullback.graph.node import Edge, Node, Port
+from pullback.core.version import Counter, counter_of
+from pullback.graph.node import Edge, Node, Port, port
 from pullback.graph.packed import Packed, recorded_at, slot_name
 from pullback.graph.snapshot import copy_of
 
@@ -114,7 +114,23 @@ def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
     elif type(saved) is Tensor and type(version) is int and saved._counter.n == version:  # type: ignore[union-attr]
         return saved._array
     raw = unpack_raw(saved, version, node)
-    return slots.saved_again(raw) if isinstance(raw, Tensor) else raw
+    return saved_again(raw) if isinstance(raw, Tensor) else raw
+
+
+def saved_again(saved: Any) -> Any:
+    """What a node saved, an array or a Tensor, with the tangents of levels that are closed by now."""
+    if type(saved) is Tensor:
+        return saved
+    if not isinstance(saved, Tensor):
+        kind = ARRAY_TYPES.get(type(saved))
+        return saved if kind is None else kind.saved_again(saved)
+    inside = saved._array
+    again = saved_again(inside)
+    if again is inside:
+        return saved
+    out = wrap(again, saved._level)
+    out._counter, out._fn, out._requires_grad = counter_of(saved), port(saved), saved._requires_grad
+    return out
 
 
 def _is_output(version: Version) -> bool:
@@ -128,14 +144,14 @@ def tensor_unpacker(level: int) -> Callable[[Any, Version, Any], Any]:
     def unpack_tensor(saved: Any, version: Version, node: Any) -> Any:
         if type(version) is Packed:
             nr = version.output_nr
-            return slots.saved_again(version.tensor(saved, node, None if nr is None else _entrance(node, nr)))
+            return saved_again(version.tensor(saved, node, None if nr is None else _entrance(node, nr)))
         saved = checked(saved, version, node)
         if not _is_output(version):
             if isinstance(saved, Tensor) and saved._extra is not None:
                 _refuse_detached(saved._extra.detached_at, saved, node)
-            return slots.saved_again(saved)
+            return saved_again(saved)
         entrance = _entrance(node, own_output_nr(node, saved))
-        return output_again(slots.saved_again(saved), version, entrance, level)
+        return output_again(saved_again(saved), version, entrance, level)
 
     return unpack_tensor
 

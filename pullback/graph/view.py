@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pullback.core import modes
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import array_type, memory_of
 from pullback.core.lock import one_thread
 from pullback.core.tensor import Extra, Tensor, extra_of, ndarray
 from pullback.core.types import DType, RawArray, Shape
@@ -51,12 +51,7 @@ def shares_memory(result: RawArray, source: RawArray) -> bool:
     if type(result) is ndarray and type(source) is ndarray:
         base = result.base
         return base is not None and (base is source or base is source.base)
-    if isinstance(result, Tensor):  # nested levels: the memory is at the bottom
-        result, source = memory_of(result), memory_of(source)
-    if not hasattr(result, "base"):
-        return True  # an array without memory of its own: what a view operator gives is a view, of values
-    base = result.base
-    return base is not None and (base is source or base is getattr(source, "base", None))
+    return array_type(result).is_view(result, source)
 
 
 def base_of(tensor: Tensor) -> Tensor | None:
@@ -121,7 +116,7 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
 
 def _replayed(view: Tensor) -> bool:
     """Whether this view must be followed by running its operators again; instruments of tests may ask for it."""
-    if type(memory_of(view._array)) is not ndarray:
+    if memory_of(view._array) is None:
         return True
     return any(instrument.replays_views for instrument in modes.current().instruments)
 

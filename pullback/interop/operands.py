@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
-from pullback.core.array_type import CONSTANTS, TENSOR
+from pullback.core.array_type import CONSTANTS, TENSOR, carries_derivative
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
@@ -153,7 +153,7 @@ def needs_grad(x: Any) -> Any:
         if x._requires_grad and modes.current().records(x._level):
             return True
         x = x._array
-    return hasattr(x, "carries_derivative") and x.carries_derivative()
+    return carries_derivative(x)
 
 
 def axes_of(axis: Any, ndim: int) -> Any:

@@ -83,7 +83,7 @@ def document(overloads, docs):
 def primitive(
     name, kernel, node=None, call=None, signature=None, *, tensors=((0, "input"),), lists=(), inplace=False,
     kernel_name=None, outputs=None, returns="tensor", view=False, underived=False, takes_dtype=False, tags="",
-    optional="", arity=0, namespace=None, **facts,
+    along=None, optional="", arity=0, namespace=None, **facts,
 ):  # fmt: skip
     """The overload of a primitive.
 
@@ -106,8 +106,8 @@ def primitive(
     row.operator = op = Operator(
         *qualified, tensors, shown=shown, lists=lists, node=node, underived=underived, takes_dtype=takes_dtype,
         multi=None if outputs is None else results_class(row.name, outputs), returns_list=returns == "list",
-        returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), arity=arity,
-        optional=optional.split(),
+        returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), along=along,
+        arity=arity, optional=optional.split(),
     )  # fmt: skip
     run = runner((call or in_general)(op, kernel), row.called)
     row.raw, row.run = kernel, run

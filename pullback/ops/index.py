@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pullback.core.errors import UnsupportedError, with_article
+from pullback.core.array_type import innermost, numbers_of
+from pullback.core.errors import ReadError, with_article
 from pullback.core.tensor import Tensor
 from pullback.ops.formulas.indexing.by_index import is_basic_index
 
@@ -22,13 +23,13 @@ def _plain(i):
     if isinstance(i, Tensor):
         if i.dtype.kind not in "iub":
             raise IndexError(f"tensors used as indices must be integer or bool tensors, got dtype {i.dtype}.")
-        while isinstance(i, Tensor):
-            i = i._array
-        if not isinstance(i, np.ndarray):
-            raise UnsupportedError(
-                f"a tensor around {with_article(i)} cannot be used as an index: its values are not known here. Use "
-                "pullback.where or take_along_dim instead."
+        found = numbers_of(i)
+        if found is None:
+            raise ReadError(
+                f"a tensor around {with_article(innermost(i))} cannot be used as an index: its values are not known "
+                "here. Use pullback.where or take_along_dim instead."
             )
+        i = found
         return int(i) if i.ndim == 0 and i.dtype.kind in "iu" else i
     if isinstance(i, list):
         array = np.asarray([x.item() if isinstance(x, Tensor) else x for x in i])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.array_type import NUMPY, OperatorTable, register_array_type
+from pullback.core.array_type import NUMPY, ArrayType, OperatorTable, register_array_type
 from pullback.core.tensor import wrap
 from pullback.graph.replay import force_replay
 
@@ -68,7 +68,7 @@ class ValueTable(OperatorTable):
         return on_values(getattr(NUMPY, name))
 
 
-register_array_type(Value, ValueTable())
+register_array_type(Value, ArrayType(ValueTable()))
 
 
 def leaf(array):

@@ -337,6 +337,26 @@ NATIVE_REFUSALS = {
         "unknown word 'reductoin'",
         "'reduction'",
     ),
+    "along what is no argument": (
+        "- func: f(Tensor self, int dim) -> Tensor\n  kernel: f\n  along: dmi  #!",
+        "names 'dmi', which is no argument of integers",
+        "'dim'",
+    ),
+    "along a tensor": (
+        "- func: f(Tensor self, int dim) -> Tensor\n  kernel: f\n  along: self  #!",
+        "names 'self', which is no argument of integers",
+        "Write one of: dim",
+    ),
+    "tag for kernels of a composite": (
+        "- func: f(Tensor self) -> Tensor\n  tags: combines  #!",
+        "tells array types by `tags` how to run it, but is composite",
+        "the operators that it calls",
+    ),
+    "along of a composite": (
+        "- func: f(Tensor self, int dim) -> Tensor\n  along: dim  #!",
+        "tells array types by `along` how to run it, but is composite",
+        "the operators that it calls",
+    ),
     "unknown type": ("- func: f(Tensr self) -> Tensor  #!", "unknown type 'Tensr'", "Did you mean 'Tensor'?"),
     "unknown key": (
         "- func: f(Tensor self) -> Tensor\n  kernle: f  #!",

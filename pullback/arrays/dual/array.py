@@ -66,10 +66,6 @@ class DualArray:
         self.untouched = untouched
         self.given = self.kin = None
 
-    def beside(self, constant: RawArray) -> DualArray:
-        """A constant as a dual of this level and kind, such as the zeros that stand for an undefined gradient."""
-        return DualArray(constant, None, self.level, self.co)
-
     def __repr__(self) -> str:
         return f"dual({_numbers(self.primal)}, tangent={_numbers(self.tangent)})"
 
@@ -109,17 +105,10 @@ class DualArray:
         """Layout of the primal's memory."""
         return plain_part(self).flags
 
-    @property
-    def base(self) -> Any:
-        """The array that owns the primal's memory: two duals with the same are views of each other."""
-        memory = plain_part(self)
-        owner = getattr(memory, "base", None)
-        return memory if owner is None else owner
-
     def __len__(self) -> int:
         return len(self.primal)
 
-    # -- what the core asks of an array type with derivatives of its own --------------------------------------
+    # -- what the type tells of one: see arrays.dual.described ------------------------------------------------
     def values(self) -> RawArray:
         """The primal alone, of the innermost level, and so on inwards."""
         array: Any = self

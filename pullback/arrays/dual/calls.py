@@ -11,7 +11,7 @@ from typing import Any
 
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.boundary import OPERATORS
-from pullback.arrays.dual.kernels import DUAL, dual_kernel
+from pullback.arrays.dual.kernels import dual_kernel
 from pullback.core.array_type import NUMERIC, SCALARS
 from pullback.core.cuts import WATCHED
 from pullback.core.modes import Modes
@@ -186,6 +186,3 @@ def _wrapped(made: Any, level: int) -> Any:
     out._array, out._level, out._requires_grad = made, level, False
     out._fn = out._counter = out._extra = None
     return out
-
-
-DUAL.call = call_on_duals

@@ -21,7 +21,7 @@ from pullback.arrays.dual.usual import SUMS, usual
 from pullback.arrays.numpy.quiet import hush, restore, warnings
 from pullback.core import slots
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import OperatorTable, register_array_type, table_of
+from pullback.core.array_type import OperatorTable, table_of
 from pullback.dispatch.mixed import MixedTable
 from pullback.dispatch.operator import BY_KERNEL, FOUND
 from pullback.dispatch.tangent_rules import Rule, rule_for
@@ -58,7 +58,6 @@ class DualTable(MixedTable):
 
 
 DUAL: OperatorTable = DualTable()
-register_array_type(DualArray, DUAL)
 
 
 def highest(args: Sequence[Any]) -> ForwardLevel | None:

@@ -83,7 +83,7 @@ def _primal(x: Tensor) -> Tensor:
     return out
 
 
-def make_room(name: str, target: Tensor, args: Sequence[Any], level: int) -> None:
+def make_room(name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
     """Let the target of an in-place operator hold the tangent that it will get.
 
     A plain target becomes dual itself, with a tangent of zeros, and so do its base and the base's views: they share the
@@ -93,10 +93,10 @@ def make_room(name: str, target: Tensor, args: Sequence[Any], level: int) -> Non
         become(target, settled(target))
     top = innermost([settled(x) if _is_dual(x, level) else x for x in _flat(args)], level)
     if top is None or target._array.dtype.kind not in "fc":
-        return
+        return True
     held = at_level(target, top)
     if held is not None and held.tangent is not None:
-        return
+        return True
     base = base_of(target)
     if base is not None and base._requires_grad:
         raise InplaceError(
@@ -112,6 +112,7 @@ def make_room(name: str, target: Tensor, args: Sequence[Any], level: int) -> Non
             "use the out-of-place form."
         )
     _give_tangents(name, owner, top)
+    return True
 
 
 def _flat(args: Sequence[Any]) -> list[Any]:
@@ -176,7 +177,3 @@ def become(target: Tensor, other: Tensor) -> None:
     target._array, target.__class__ = other._array, type(other)
     if other._requires_grad and target._requires_grad:
         target._fn = port(other)
-
-
-DUAL.prepare = prepare
-DUAL.make_room = make_room

@@ -8,7 +8,7 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.untouched import written
-from pullback.core.array_type import table_of
+from pullback.core.array_type import array_type, table_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.mixed import on_wrapped
@@ -60,7 +60,7 @@ def _getitem(self: DualArray, index: Any) -> Any:
     return on_wrapped(lambda tensor: tensor[index], self)
 
 
-def _assign(self: DualArray, name: str, value: Any) -> None:
+def assign(self: DualArray, name: str, value: Any) -> DualArray:
     """Write the result of the in-place operator of that name: its primal and its tangent, each into its memory."""
     same = type(value) is DualArray and value.level.number == self.level.number
     primal, tangent = (value.primal, value.tangent) if same else (value, None)
@@ -70,18 +70,18 @@ def _assign(self: DualArray, name: str, value: Any) -> None:
             "not share that of the base's tangent. Work on a clone(), or use the out-of-place form."
         )
     written(self, value.untouched if same else None)
-    _write(self.primal, name, primal)
+    self.primal = _written(self.primal, name, primal)
     if self.tangent is not None:
-        _write(self.tangent, name, table_of((primal,)).zeros_like(primal) if tangent is None else tangent)
+        zeros = table_of((primal,)).zeros_like(primal) if tangent is None else tangent
+        self.tangent = _written(self.tangent, name, zeros)
+    return self
 
 
-def _write(part: Any, name: str, value: Any) -> None:
+def _written(part: Any, name: str, value: Any) -> Any:
     if type(part) is ndarray:
         write_array(name, part, constant_part(value))
-    elif isinstance(part, Tensor):
-        part.copy_(value)
-    else:
-        part.assign(name, value)
+        return part
+    return part.copy_(value) if isinstance(part, Tensor) else array_type(part).assign(name, part, value)
 
 
 def _attach() -> None:
@@ -96,7 +96,7 @@ def _attach() -> None:
         setattr(DualArray, name, _property(name))
     others = {
         "__neg__": _neg, "__abs__": _abs, "__getitem__": _getitem, "__hash__": object.__hash__,
-        "assign": _assign, "conjugate": _method("conj"),
+        "conjugate": _method("conj"),
     }  # fmt: skip
     for name, function in others.items():
         setattr(DualArray, name, function)

@@ -19,6 +19,7 @@ from typing import Any, Self
 from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost_hooks, pack, saved_tensors_hooks
 from pullback.core import modes
+from pullback.core.array_type import array_type
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
 from pullback.core.pytree import tree_leaves, tree_map
@@ -186,9 +187,9 @@ def _still_dual(tensor: Tensor) -> Tensor:
     array: Any = tensor._array
     if isinstance(array, Tensor):
         made: Any = _still_dual(array)
-    elif hasattr(array, "lasting"):
-        made = array.lasting()
-        for _, holder, attribute in list(made.components()):
+    elif array_type(array).dual:
+        made = array_type(array).saved_again(array)
+        for _, holder, attribute in list(array_type(made).components(made)):
             part = getattr(holder, attribute)
             if isinstance(part, Tensor):  # of an outer transform, whose tangents these may be too
                 setattr(holder, attribute, _still_dual(part))

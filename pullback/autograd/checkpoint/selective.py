@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pullback.autograd.checkpoint.frame import PartOfCheckpoint
 from pullback.autograd.checkpoint.randomness import States, generator_states, restore
-from pullback.core.array_type import TENSOR
+from pullback.core.array_type import TENSOR, is_array
 from pullback.core.errors import GradientError, with_article
 from pullback.core.modes import Modes
 from pullback.core.tensor import Tensor
@@ -157,7 +157,7 @@ class _Choosing(PartOfCheckpoint):
         before = generator_states(raws)
         result = run()
         self.results[name].append(None)
-        arrays = [raw for raw in raws if hasattr(raw, "base")]
+        arrays = [raw for raw in raws if is_array(raw)]
         if not any(shares_memory(r, a) for r in _several(result) for a in arrays):  # a view is made again in no time
             drawn = [now for now, was in zip(generator_states(raws), before, strict=True) if now[1] != was[1]]
             self.computed = result, drawn

@@ -17,12 +17,12 @@ from pullback.autograd.profiler.event import FunctionEvent, FunctionEventAvg
 from pullback.autograd.profiler.events import EventAverages, EventList
 from pullback.core import modes
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import is_array, memory_of
 from pullback.core.blocks import Steps, several
 from pullback.core.errors import UnsupportedError
 from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
-from pullback.core.tensor import Tensor, ndarray
+from pullback.core.tensor import ndarray
 from pullback.core.types import Gradient, Shape
 from pullback.graph.node import Node
 
@@ -145,7 +145,7 @@ class profile(Instrument, ModeSwitch):
     def _shapes(self, args: Sequence[Any]) -> tuple[Shape, ...]:
         if not self.record_shapes:
             return ()
-        return tuple(tuple(x.shape) for x in spread_lists(args) if isinstance(x, (Tensor, ndarray)))
+        return tuple(tuple(x.shape) for x in spread_lists(args) if is_array(x))
 
     @property
     def function_events(self) -> EventList:
@@ -257,12 +257,11 @@ def _thread() -> str:
 
 def _count_memory(event: FunctionEvent, result: Any, inputs: Sequence[Any]) -> None:
     """Add the bytes of what is new in the result, except what was counted in operators inside."""
-    held = [memory_of(x) for x in spread_lists(inputs)]
-    held = [array for array in held if type(array) is ndarray]
+    held = [array for x in spread_lists(inputs) if (array := memory_of(x)) is not None]
     size = 0
     for x in spread_lists(result if isinstance(result, (list, tuple)) else (result,)):
         array = memory_of(x)
-        if type(array) is ndarray and not any(np.may_share_memory(array, other) for other in held):
+        if array is not None and not any(np.may_share_memory(array, other) for other in held):
             size += _extent(array)
             held.append(array)
     inside = sum(child.cpu_memory_usage for child in event.cpu_children)

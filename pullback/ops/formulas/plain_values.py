@@ -1,23 +1,35 @@
-"""Values on which formulas branch, as plain arrays, whatever type of array flows."""
+"""Values on which formulas branch, as plain arrays whatever type of array flows, and guards on them.
+
+Numbers may be unknown when a formula runs (of a task graph, of a program that is being written). So a formula never
+looks at one: it refuses by `check`, which such types do when the numbers come, and it takes a short cut where
+`is_known` and the numbers allow it.
+"""
+
+from functools import reduce
+from operator import add
 
 import numpy as np
 
-from pullback.core.tensor import Tensor
+from pullback.core.array_type import innermost, parts_of, table_of
 
-__all__ = ["plain_of", "sizes_of"]
+__all__ = ["any_of", "is_known", "plain_of", "sizes_of"]
 
 
 def plain_of(x):
-    """The innermost array of numbers."""
-    while isinstance(x, Tensor):
-        x = x._array
-    return x.values() if hasattr(x, "tangent") else x
+    """The innermost array of values."""
+    return innermost(x)
+
+
+def is_known(x):
+    """Whether the numbers of an innermost array are there to be looked at."""
+    return isinstance(x, (np.ndarray, np.generic))
 
 
 def sizes_of(x):
     """Moduli; a tangent beside a number counts, for a cotangent may be all tangent."""
-    while isinstance(x, Tensor):
-        x = x._array
-    if not hasattr(x, "tangent"):
-        return np.abs(x)
-    return sizes_of(x.primal) if x.tangent is None else sizes_of(x.primal) + sizes_of(x.tangent)
+    return reduce(add, [abs(part) for part in parts_of(x)])
+
+
+def any_of(x, dims, keepdims=False):
+    """Where any of the truth values of an innermost array along some dimensions is true."""
+    return x.any(dims, keepdims=keepdims) if is_known(x) else table_of((x,)).any(x, dims, keepdims)

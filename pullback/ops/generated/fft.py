@@ -119,11 +119,14 @@ OPERATORS = [
         shown="ifftshift"),
     composite("stft", composite_short_time.stft, like_stft),
     composite("istft", composite_short_time.istft, like_istft),
-    primitive("fft_c2c", kernels.fft_c2c, FftC2CBackward0, one_tensor_3, like_fft_c2c, forms="function", internal=True),
-    primitive("fft_r2c", kernels.fft_r2c, FftR2CBackward0, one_tensor_3, like_fft_r2c, forms="function", internal=True),
+    primitive("fft_c2c", kernels.fft_c2c, FftC2CBackward0, one_tensor_3, like_fft_c2c, along="dim", forms="function",
+        internal=True),
+    primitive("fft_r2c", kernels.fft_r2c, FftR2CBackward0, one_tensor_3, like_fft_r2c, along="dim", forms="function",
+        internal=True),
     primitive("times_inner_points", kernels.times_inner_points, TimesInnerPointsBackward0, one_tensor_3,
         like_times_inner_points, forms="function", internal=True),
-    primitive("fft_c2r", kernels.fft_c2r, FftC2RBackward0, one_tensor_3, like_fft_c2r, forms="function", internal=True),
+    primitive("fft_c2r", kernels.fft_c2r, FftC2RBackward0, one_tensor_3, like_fft_c2r, along="dim", forms="function",
+        internal=True),
 ]
 CHOICES = {}
 # fmt: on

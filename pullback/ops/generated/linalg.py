@@ -383,11 +383,12 @@ like_cross = lambda run: lambda input, other, dim=None, *, axis=UNSET, out=None:
     input, other, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
 
 OPERATORS = [
-    primitive("mm", kernels.mm, MmBackward0, two_tensors_0, like_mm, tensors=((0, "input"), (1, "mat2"))),
-    primitive("bmm", kernels.bmm, BmmBackward0, two_tensors_0, like_mm, tensors=((0, "input"), (1, "mat2"))),
+    primitive("mm", kernels.mm, MmBackward0, two_tensors_0, like_mm, tensors=((0, "input"), (1, "mat2")), tags="rows"),
+    primitive("bmm", kernels.bmm, BmmBackward0, two_tensors_0, like_mm, tensors=((0, "input"), (1, "mat2")),
+        tags="matrices"),
     primitive("matmul", kernels.matmul, MatmulBackward0, two_tensors_0, tensors=((0, "input"), (1, "other")),
-        numpy="matmul"),
-    primitive("mv", kernels.mv, MvBackward0, two_tensors_0, like_mv, tensors=((0, "input"), (1, "vec"))),
+        tags="matrices", numpy="matmul"),
+    primitive("mv", kernels.mv, MvBackward0, two_tensors_0, like_mv, tensors=((0, "input"), (1, "vec")), tags="rows"),
     primitive("dot", kernels.dot, DotBackward0, two_tensors_0, like_dot, tensors=((0, "input"), (1, "tensor"))),
     primitive("vdot", kernels.vdot, VdotBackward0, two_tensors_0, tensors=((0, "input"), (1, "other")), numpy="vdot"),
     composite("inner", composite_products.inner, like_inner, numpy="inner"),

@@ -592,7 +592,7 @@ like_channel_shuffle = lambda run: lambda input, groups: run(
 
 OPERATORS = [
     primitive("convolution", kernels.convolution, ConvolutionBackward0, three_tensors, like_convolution,
-        tensors=((0, "input"), (1, "weight"), (2, "bias")), optional="bias", forms="function"),
+        tensors=((0, "input"), (1, "weight"), (2, "bias")), tags="rows", optional="bias", forms="function"),
     primitive("convolution_input", kernels.convolution_input, ConvolutionInputBackward0, two_tensors,
         like_convolution_input, tensors=((0, "grad_output"), (1, "weight")), forms="function", internal=True),
     primitive("convolution_weight", kernels.convolution_weight, ConvolutionWeightBackward0, two_tensors,
@@ -606,10 +606,10 @@ OPERATORS = [
         aliases="nn.functional.conv_transpose2d"),
     composite("conv_transpose3d", composite_convolutions.conv_transpose3d, like_conv_transpose1d, forms="function",
         aliases="nn.functional.conv_transpose3d"),
-    primitive("im2col", kernels.im2col, Im2ColBackward0, one_tensor, like_im2col, tags="masking", forms="function",
+    primitive("im2col", kernels.im2col, Im2ColBackward0, one_tensor, like_im2col, tags="masking rows", forms="function",
         internal=True),
-    primitive("col2im", kernels.col2im, Col2ImBackward0, one_tensor, like_col2im, tags="structural", forms="function",
-        internal=True),
+    primitive("col2im", kernels.col2im, Col2ImBackward0, one_tensor, like_col2im, tags="rows structural",
+        forms="function", internal=True),
     composite("nn_functional_unfold", composite_convolutions.unfold, like_nn_functional_unfold, forms="function",
         home="nn.functional", shown="unfold"),
     composite("nn_functional_fold", composite_convolutions.fold, like_nn_functional_fold, forms="function",

@@ -1,7 +1,9 @@
 """Products of chains of matrices, Vandermonde and block diagonal matrices, covariance."""
 
+from functools import partial
 from itertools import pairwise
 
+from pullback.core.array_type import refuse_where
 from pullback.core.errors import OperatorError
 from pullback.ops.composite.casts import floating
 
@@ -164,8 +166,7 @@ def _weights(fweights, aweights, count, dtype, ops):
             raise OperatorError(f"cov: {name} must be a vector of {count} observations, got shape {tuple(given.shape)}")
         if given.dtype.kind not in kinds:
             raise OperatorError(f"cov: {name} must be {'integers' if kinds == 'iu' else 'real'}, got {given.dtype}")
-        if bool(ops.any(ops.lt(given, 0))):
-            raise OperatorError(f"cov: {name} must not be negative")
+        refuse_where(ops.lt(given, 0), partial(OperatorError, f"cov: {name} must not be negative"))
     if fweights is not None:
         fweights = ops.to(fweights, dtype if aweights is None else aweights.dtype)
     if fweights is None or aweights is None:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pullback.core.array_type import refuse_where
 from pullback.core.errors import LinAlgError, OperatorError
 from pullback.ops.composite.decompositions.results import SlogDet
 
@@ -59,8 +60,7 @@ def linalg_matrix_rank(self, tol=None, hermitian=False, *, atol=None, rtol=None,
     values = ops.abs(ops.linalg_eigvalsh(self)) if hermitian else ops.linalg_svdvals(self)
     if not values.shape[-1]:
         return ops.zeros(list(values.shape[:-1]), dtype=np.dtype(np.int64))
-    if ops.any(ops.isnan(values)):
-        raise LinAlgError("linalg.matrix_rank: a matrix with inf or nan in it has no rank; isfinite(x) shows where")
+    refuse_where(ops.isnan(values), _no_rank)
     atol = tol if atol is None else atol
     if rtol is None:
         rtol = max(self.shape[-2:]) * float(np.finfo(values.dtype).eps)
@@ -72,6 +72,10 @@ def linalg_matrix_rank(self, tol=None, hermitian=False, *, atol=None, rtol=None,
     if atol is not None:
         limit = ops.maximum(limit, atol)
     return ops.count_nonzero(ops.gt(values, ops.unsqueeze(limit, -1)), -1)
+
+
+def _no_rank():
+    return LinAlgError("linalg.matrix_rank: a matrix with inf or nan in it has no rank; isfinite(x) shows where")
 
 
 def linalg_cond(self, p=None, *, ops):

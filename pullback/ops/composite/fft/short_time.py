@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pullback.core.array_type import refuse_where
 from pullback.ops.composite.casts import floating
 
 
@@ -69,12 +70,15 @@ def istft(
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total - n_fft // 2 if center else total
     signal, envelope = signal[..., start:end], envelope[start:end]
-    if not bool((abs(envelope) > 1e-11).all()):
-        raise RuntimeError("istft: window overlap add min is 0: some samples are in no window, so they cannot be found")
+    refuse_where(ops.logical_not(abs(envelope) > 1e-11), _uncovered)
     signal = signal / envelope
     if end > total:  # asked for more than there is
         signal = ops.slice_backward(signal, (*shape[:-1], length), (..., slice(0, signal.shape[-1])))
     return signal
+
+
+def _uncovered():
+    return RuntimeError("istft: window overlap add min is 0: some samples are in no window, so they cannot be found")
 
 
 def _check_stft(name, x, n_fft, hop, width, window, right_ndim):

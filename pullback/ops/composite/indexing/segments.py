@@ -2,6 +2,7 @@
 
 import math
 
+from pullback.core.array_type import refuse_where
 from pullback.ops.composite.checks import require_arrays
 
 NEUTRAL = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
@@ -23,8 +24,9 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
             f"{axis}, and one more; got {tuple(ends.shape[:-1])} and one more."
         )
     size, segments = data.shape[axis], ends.shape[-1]
-    if not unsafe and not bool(ops.all(ops.eq(ops.select(ends, -1, -1), size))):
-        raise RuntimeError(f"segment_reduce(): the lengths must add up to {size}, the size of axis {axis}.")
+    if not unsafe:
+        text = f"segment_reduce(): the lengths must add up to {size}, the size of axis {axis}."
+        refuse_where(ops.ne(ops.select(ends, -1, -1), size), lambda: RuntimeError(text))
     shape = tuple(data.shape)
     spots = ops.expand(ops.arange(size), (*shape[:axis], size))
     owner = ops.searchsorted(ops.contiguous(ends), spots, right=True)

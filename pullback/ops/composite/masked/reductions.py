@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from pullback.core.array_type import refuse_where
 from pullback.ops.composite.casts import floating
 from pullback.ops.composite.checks import require_arrays
 
@@ -113,8 +114,9 @@ def masked_median(input, dim=-1, *, keepdim=False, dtype=None, mask=None, ops):
     out = ops.nanmedian(filled("median", floats, mask, math.nan, ops), dim, keepdim)[0]
     if input.dtype.kind == "f":
         return cast(out, dtype, ops)
-    if bool(ops.any(ops.isnan(out))):
-        raise ValueError("masked.median(): a slice of integers without any element has no median.")
+    refuse_where(
+        ops.isnan(out), lambda: ValueError("masked.median(): a slice of integers without any element has no median.")
+    )
     return ops.to(out, input.dtype if dtype is None else np.dtype(dtype))
 
 

@@ -199,4 +199,4 @@ def _total_weight(target, weight, ignored, dtype, ops):
     left_out = ops.eq(target, ignored)
     if weight is None:
         return ops.sum(ops.logical_not(left_out), dtype=dtype)
-    return ops.sum(ops.where(left_out, 0.0, weight[ops.where(left_out, 0, target)]), dtype=dtype)
+    return ops.sum(ops.where(left_out, 0.0, ops.take(weight, ops.where(left_out, 0, target))), dtype=dtype)

@@ -114,7 +114,7 @@ def smoothing_loss(log_p, target, weight, dim, reduction, ignore_index, ops):
         return ops.sum(loss)
     counted = ops.logical_not(ignored)
     if weight is not None:
-        counted = ops.where(ignored, 0.0, weight[ops.where(ignored, 0, target)])
+        counted = ops.where(ignored, 0.0, ops.take(weight, ops.where(ignored, 0, target)))
     return ops.sum(loss) / ops.sum(counted, dtype=loss.dtype)
 
 

@@ -120,7 +120,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction=
     gap = ops.relu(margin - ops.gather(input, -1, label) + input)
     gap = gap * gap if p == 2 else gap
     if weight is not None:
-        gap = gap * ops.reshape(weight[target], label.shape)
+        gap = gap * ops.reshape(ops.take(weight, target), label.shape)
     others = ops.ne(label, ops.arange(classes))
     loss = ops.sum(ops.where(others, gap, 0.0), -1) / classes
     return reduced(ops.reshape(loss, target.shape) if reduction == "none" else loss, reduction, ops)

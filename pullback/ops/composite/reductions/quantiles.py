@@ -1,7 +1,10 @@
 """Composite operators: quantiles, from sorting, gathering and interpolation; differentiable in q too."""
 
+from functools import partial
+
 import numpy as np
 
+from pullback.core.array_type import check
 from pullback.ops.composite.checks import require_arrays
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -49,11 +52,13 @@ def checked(name, x, q, interpolation, ops):
             f"{name}(): q must be a number or a vector in the dtype of the input, {x.dtype}; got {q.dtype} of shape "
             f"{tuple(q.shape)}."
         )
-    if not bool(ops.all(ops.logical_and(ops.ge(q, 0), ops.le(q, 1)))):
-        raise RuntimeError(
-            f"{name}(): q must be in the range [0, 1], got {ops.amin(q).item()} to {ops.amax(q).item()}."
-        )
+    check(partial(_examine, name), q)
     return q
+
+
+def _examine(name, q):
+    if not ((q >= 0) & (q <= 1)).all():
+        raise RuntimeError(f"{name}(): q must be in the range [0, 1], got {q.min()} to {q.max()}.")
 
 
 def ranks(lanes, q, ignore_nan, ops):

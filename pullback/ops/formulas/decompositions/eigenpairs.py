@@ -11,6 +11,7 @@ multiple of (B U)(B U)^H makes it regular and leaves the solution as it is.
 
 import numpy as np
 
+from pullback.core.array_type import refuse_where
 from pullback.core.errors import LinAlgError
 from pullback.ops.formulas.decompositions.equal_values import gaps_of, refuse_parts, refuse_phases, takes_part
 from pullback.ops.formulas.decompositions.solves import adjoint_of
@@ -72,14 +73,17 @@ def _over_gaps(numerators, scale, used, A, D, U, ops):
     if used is not None:
         doubt = ops.logical_or(doubt, used[..., None] | used[..., None, :])
     ties = ops.logical_and(equal, ops.logical_not(ops.eye(k, dtype=np.dtype(bool))))
-    if bool(ops.any(ops.logical_and(ties, doubt))):
-        raise LinAlgError(
-            "lobpcg: some of the eigenvalues asked for are equal, and the derivative depends on single vectors of "
-            "theirs, or on vectors and values together: it is not determined there. Write a function of the matrix as "
-            "linalg.matrix_function, a symmetric function of the values with the values alone, a projector with the "
-            "vectors alone."
-        )
+    refuse_where(ops.logical_and(ties, doubt), _tied)
     return ops.where(equal, 0.0, numerators) / ops.where(equal, 1.0, gaps)
+
+
+def _tied():
+    return LinAlgError(
+        "lobpcg: some of the eigenvalues asked for are equal, and the derivative depends on single vectors of "
+        "theirs, or on vectors and values together: it is not determined there. Write a function of the matrix as "
+        "linalg.matrix_function, a symmetric function of the values with the values alone, a projector with the "
+        "vectors alone."
+    )
 
 
 def _times(B, U, ops):
@@ -130,12 +134,16 @@ def _refuse_unresolved(Z, sides, A, BU, D, U, ops):
     rounding = 4 * A.shape[-1] * np.finfo(D.dtype).eps * ops.unsqueeze(_size(A, U, ops), -1)
     unit = _lengths(BU, ops)
     blur = (_lengths(residuals, ops) * 10 + rounding * unit) * unit
-    if not bool(ops.all(ops.le(_lengths(Z, ops) * blur, _lengths(sides, ops)))):
-        raise LinAlgError(
-            "lobpcg: one of the eigenvalues asked for equals, up to rounding, one that was not, so its vector, which "
-            "the loss depends on, is not determined. Ask for the whole group of equal eigenvalues (a larger k), or, if "
-            "they are distinct, for smaller residuals (a smaller tol)."
-        )
+    resolved = ops.le(_lengths(Z, ops) * blur, _lengths(sides, ops))  # nan is not
+    refuse_where(ops.logical_not(resolved), _unresolved)
+
+
+def _unresolved():
+    return LinAlgError(
+        "lobpcg: one of the eigenvalues asked for equals, up to rounding, one that was not, so its vector, which "
+        "the loss depends on, is not determined. Ask for the whole group of equal eigenvalues (a larger k), or, if "
+        "they are distinct, for smaller residuals (a smaller tol)."
+    )
 
 
 def _lengths(x, ops):

@@ -8,8 +8,11 @@ vectors are fixed only up to a rotation, is in `equal_values`.
 V are the vectors, W = V^-1 (V^H of Hermitian matrices), E_jk = L_k - L_j.
 """
 
+from functools import partial
+
 import numpy as np
 
+from pullback.core.array_type import refuse_where, table_of
 from pullback.core.errors import LinAlgError
 from pullback.ops.formulas.decompositions.equal_values import (
     gaps_of,
@@ -78,19 +81,26 @@ def _inverse_of(V, name, ops):
     W = ops.linalg_inv_ex(V)[0]
     n = V.shape[-1]
     # The vectors have length 1, so that W tells how near V is to a singular matrix. nan is of a zero pivot.
-    if W.size and not bool(ops.amax(ops.abs(W)) < 1 / (4 * n * np.finfo(V.dtype).eps)):
-        raise LinAlgError(
-            f"{name}: the matrix is defective (its eigenvectors do not span the space): its eigenvalues have no "
-            "derivative, and a symmetric function of them depends on more than their slopes. Write that as det, or "
-            "as a trace of linalg.matrix_power or linalg.matrix_exp."
-        )
+    if W.size:
+        small = ops.amax(ops.abs(W)) < 1 / (4 * n * np.finfo(V.dtype).eps)  # nan is not
+        refuse_where(ops.logical_not(small), partial(_defective, name))
     return W
+
+
+def _defective(name):
+    return LinAlgError(
+        f"{name}: the matrix is defective (its eigenvectors do not span the space): its eigenvalues have no "
+        "derivative, and a symmetric function of them depends on more than their slopes. Write that as det, or "
+        "as a trace of linalg.matrix_power or linalg.matrix_exp."
+    )
 
 
 def _blur(V, W):
     """How far rounding may move the eigenvalues, by the condition of their vectors (Bauer and Fike 1960)."""
-    lengths = [(sizes_of(x) ** 2).sum((-2, -1), keepdims=True) for x in (V, W)]
-    return (lengths[0] * lengths[1]) ** 0.5 / max(V.shape[-1], 1)
+    sizes = [sizes_of(x) for x in (V, W)]
+    on = table_of(sizes)
+    lengths = [on.sum(on.square(size), (-2, -1), True) for size in sizes]
+    return on.sqrt(lengths[0] * lengths[1]) / max(V.shape[-1], 1)
 
 
 def eig_backward(gL, gV, A, L, V, *, ops):

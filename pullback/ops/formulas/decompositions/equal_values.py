@@ -29,11 +29,14 @@ Programming 84, 1999, 1-24; A. Lewis and H. Sendov, SIAM J. Matrix Anal. Appl. 2
 values, Set-Valued Analysis 13, 2005, 213-241; Y. Daleckii and S. Krein, AMS Translations 47, 1965, 1-30.
 """
 
+from functools import partial
+
 import numpy as np
 
+from pullback.core.array_type import check, table_of
 from pullback.core.errors import LinAlgError
 from pullback.ops.formulas.decompositions.spectra_in_use import met_elsewhere
-from pullback.ops.formulas.plain_values import plain_of, sizes_of
+from pullback.ops.formulas.plain_values import any_of, is_known, plain_of, sizes_of
 
 __all__ = [
     "gaps_of",
@@ -86,7 +89,7 @@ def takes_part(grad_values, *grads_of_vectors):
     """For each value whether its cotangent, or that of one of its vectors (columns), is not exactly 0."""
     found = sizes_of(grad_values) != 0
     for grad in grads_of_vectors:
-        found = found | (sizes_of(grad) != 0).any(-2)
+        found = found | any_of(sizes_of(grad) != 0, -2)
     return found
 
 
@@ -94,9 +97,13 @@ def refuse_phases(diagonal, scale, name, *, ops):
     """Refuse a loss that turning the phase of a vector would change; `diagonal` has its slopes along the phases."""
     if diagonal.dtype.kind != "c" or not diagonal.size:
         return
+    check(partial(_examine_phases, name), sizes_of(ops.imag(diagonal)), sizes_of(scale))
+
+
+def _examine_phases(name, slopes, scale):
     # float32 rounding accumulates over long products: PyTorch allows 1e-2 here, but for an exact zero.
-    limit = 1e-2 if diagonal.dtype == np.complex64 else 1e-6
-    if (sizes_of(ops.imag(diagonal)) > limit * np.maximum(sizes_of(scale).max((-2, -1)), 1)[..., None]).any():
+    limit = 1e-2 if slopes.dtype == np.float32 else 1e-6
+    if (slopes > limit * np.maximum(scale.max((-2, -1)), 1)[..., None]).any():
         raise LinAlgError(
             f"{name}: the loss depends on the phases of the complex vectors, which are arbitrary, so it has no gradient"
         )
@@ -109,18 +116,29 @@ def refuse_parts(name, A, values, grad_values, *grads_of_vectors):
     of values alone. See `spectra_in_use`.
     """
     plain = plain_of(values)
+    if is_known(plain) and not _equal_pairs(plain, _rounding_of(plain)).any():
+        return
+    vectors = [grad for grad in grads_of_vectors if grad is not None]
+    used = ([] if grad_values is None else [grad_values]) + vectors
+    check(partial(_examine_parts, name, grad_values is not None), A, values, *map(sizes_of, used))
+
+
+def _equal_pairs(plain, near):
+    return (abs(plain[..., None, :] - plain[..., None]) <= near) & ~np.eye(plain.shape[-1], dtype=bool)
+
+
+def _examine_parts(name, of_values, A, plain, *sizes):
     near = _rounding_of(plain)
-    equal = (np.abs(plain[..., None, :] - plain[..., None]) <= near) & ~np.eye(plain.shape[-1], dtype=bool)
+    equal = _equal_pairs(plain, near)
     if not equal.any():
         return
     tied = equal.any(-1)
     with_values, with_vectors = np.zeros_like(tied), np.zeros_like(tied)
-    if grad_values is not None:
-        with_values = tied & (sizes_of(grad_values) != 0)
-    for grad in grads_of_vectors:
-        if grad is not None:
-            with_vectors |= tied & (sizes_of(grad) != 0).any(-2)
-    met = met_elsewhere(plain_of(A), plain, with_values, with_vectors, near[..., 0])
+    if of_values:
+        with_values = tied & (sizes[0] != 0)
+    for size in sizes[of_values:]:
+        with_vectors |= tied & (size != 0).any(-2)
+    met = met_elsewhere(A, plain, with_values, with_vectors, near[..., 0])
     _refuse(name, plain, equal & (met[..., None] | met[..., None, :]), "equal", "parts")
 
 
@@ -133,13 +151,17 @@ def over_gaps(numerators, values, name, *, doubt=None, used=None, case="loss", b
     """
     gaps, plain = gaps_of(values, ops=ops), plain_of(values)
     n = plain.shape[-1]
-    equal = np.abs(plain[..., None, :] - plain[..., None]) <= _rounding_of(plain) * blur
-    if n and np.count_nonzero(equal) > equal.size // n:  # more than the diagonal
-        wrong = _exceeds(*(doubt or (numerators, numerators)), blur)
-        if used is not None:
-            wrong = wrong | used[..., None] | used[..., None, :]
-        _refuse(name, plain, wrong & equal & ~np.eye(n, dtype=bool), "equal", case)
+    equal = abs(plain[..., None, :] - plain[..., None]) <= _rounding_of(plain) * blur
+    if n and (not is_known(equal) or np.count_nonzero(equal) > equal.size // n):  # more than the diagonal
+        _check(_examine_gaps, name, case, plain, equal, doubt or (numerators, numerators), used, blur)
     return _quotient(numerators, gaps, equal, ops)
+
+
+def _examine_gaps(name, case, plain, equal, x, scale, blur, used=None):
+    wrong = _exceeds(x, scale, blur)
+    if used is not None:
+        wrong = wrong | used[..., None] | used[..., None, :]
+    _refuse(name, plain, wrong & equal & ~np.eye(plain.shape[-1], dtype=bool), "equal", case)
 
 
 def over_sums(numerators, values, name, *, doubt=None, used=None, case="loss", ops):
@@ -149,42 +171,59 @@ def over_sums(numerators, values, name, *, doubt=None, used=None, case="loss", o
     """
     sums, plain = ops.unsqueeze(values, -2) + ops.unsqueeze(values, -1), plain_of(values)
     zero = plain[..., None, :] + plain[..., None] <= _rounding_of(plain)
-    if zero.any():
-        wrong = _exceeds(*(doubt or (numerators, numerators)))
-        if used is not None and numerators.dtype.kind == "c":
-            wrong = wrong | (used[..., None] & np.eye(plain.shape[-1], dtype=bool))
-        _refuse(name, plain, wrong & zero, "zero", case)
+    if not is_known(zero) or zero.any():
+        counts = used if numerators.dtype.kind == "c" else None
+        _check(_examine_sums, name, case, plain, zero, doubt or (numerators, numerators), counts)
     return _quotient(numerators, sums, zero, ops)
+
+
+def _examine_sums(name, case, plain, zero, x, scale, blur, used=None):
+    wrong = _exceeds(x, scale, blur)
+    if used is not None:
+        wrong = wrong | (used[..., None] & np.eye(plain.shape[-1], dtype=bool))
+    _refuse(name, plain, wrong & zero, "zero", case)
 
 
 def over_columns(columns, values, name, *, doubt=None, used=None, case="loss", ops):
     """Columns divided by values, 0 where a value is 0; refused as in `over_gaps`."""
     plain = plain_of(values)
     zero = plain[..., None, :] <= _rounding_of(plain)
-    if zero.any():
-        wrong = _exceeds(*(doubt or (columns, columns))).any(-2, keepdims=True)
-        if used is not None:
-            wrong = wrong | used[..., None, :]
-        _refuse(name, plain, wrong & zero, "zero", case)
+    if not is_known(zero) or zero.any():
+        _check(_examine_columns, name, case, plain, zero, doubt or (columns, columns), used)
     return _quotient(columns, ops.unsqueeze(values, -2), zero, ops)
+
+
+def _examine_columns(name, case, plain, zero, x, scale, blur, used=None):
+    wrong = _exceeds(x, scale, blur).any(-2, keepdims=True)
+    if used is not None:
+        wrong = wrong | used[..., None, :]
+    _refuse(name, plain, wrong & zero, "zero", case)
+
+
+def _check(examine, name, case, plain, near, doubt, used, blur=1):
+    """Let `examine` look at the values, at which of them are near, at a quantity and the scale of its rounding."""
+    given = [plain, near, *map(sizes_of, doubt), blur]
+    check(partial(examine, name, case), *given, *(() if used is None else (used,)))
 
 
 def _quotient(numerators, divisors, zero, ops):
     """numerators / divisors, 0 where `zero`, chosen before dividing: so no 0/0 enters a later derivative."""
-    if not zero.any():
+    if is_known(zero) and not zero.any():
         return numerators / divisors
     return ops.where(zero, ops.zeros_like(numerators), numerators) / ops.where(zero, ops.ones_like(divisors), divisors)
 
 
 def _rounding_of(values):
     """A bound on the rounding in differences of the values of each matrix."""
-    eps = np.finfo(values.dtype).eps
-    return np.abs(values).max(-1, initial=0)[..., None, None] * (4 * values.shape[-1] * eps)
+    n, eps = values.shape[-1], np.finfo(values.dtype).eps
+    if is_known(values):  # the same, without the way through the operator
+        return abs(values).max(-1, initial=0)[..., None, None] * (4 * n * eps)
+    largest = table_of((values,)).amax(abs(values), -1) if n else np.zeros(values.shape[:-1])
+    return largest[..., None, None] * (4 * n * eps)
 
 
-def _exceeds(x, scale, blur=1):
+def _exceeds(x, scale, blur):
     """Where x is not 0 but for the rounding of sums of numbers of the size of `scale`, matrix by matrix."""
-    x, scale = sizes_of(x), sizes_of(scale)
     rounding = blur * (64 * max(scale.shape[-2:]) * np.finfo(x.dtype).eps)
     return x > scale.max((-2, -1), keepdims=True, initial=0) * rounding
 

@@ -7,7 +7,7 @@ pseudoinverse after G. Golub and V. Pereyra, SIAM J. Numer. Anal. 10(2), 1973. X
 import functools
 import operator
 
-from pullback.ops.formulas.plain_values import sizes_of
+from pullback.ops.formulas.plain_values import any_of, is_known, plain_of, sizes_of
 
 __all__ = [
     "adjoint_of", "inv_backward", "inv_jvp", "ldl_solve_backward", "lstsq_backward", "lstsq_residuals_jvp",
@@ -27,9 +27,10 @@ def without_unused(matrices, singular, *directions, instead=0, ops):
 
     So a singular matrix in a batch, whose inverse is nan, spoils no gradient that does not depend on it.
     """
-    if not sizes_of(singular).any():
+    marks = plain_of(singular)
+    if is_known(marks) and not marks.any():
         return matrices
-    moves = functools.reduce(operator.or_, ((sizes_of(x) != 0).any((-2, -1), keepdims=True) for x in directions))
+    moves = functools.reduce(operator.or_, (any_of(sizes_of(x) != 0, (-2, -1), keepdims=True) for x in directions))
     return ops.where(moves, matrices, instead * ops.eye(*matrices.shape[-2:], dtype=matrices.dtype))
 
 

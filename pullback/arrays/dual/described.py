@@ -1,0 +1,81 @@
+"""The description of dual arrays as an array type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pullback.arrays.dual import graphs, lifting
+from pullback.arrays.dual.array import DualArray
+from pullback.arrays.dual.calls import call_on_duals
+from pullback.arrays.dual.kernels import DUAL
+from pullback.arrays.dual.operators import assign
+from pullback.core.array_type import TRANSFORMED, ArrayType, memory_of, numbers_of, read, register_array_type
+from pullback.core.tensor import Tensor, ndarray
+
+
+class DualType(ArrayType):
+    """Arrays with tangents."""
+
+    rank = TRANSFORMED
+    dual = True
+
+    def values(self, x: DualArray) -> Any:
+        return x.values()
+
+    def detached(self, x: DualArray) -> Any:
+        return x.detached()
+
+    def carries_derivative(self, x: DualArray) -> bool:
+        return x.carries_derivative()
+
+    def components(self, x: DualArray) -> Iterable[tuple[frozenset[int], Any, str]]:
+        return x.components()
+
+    def tangents(self, x: DualArray) -> Any:
+        return x.tangents()
+
+    def numbers(self, x: DualArray) -> Any:
+        return numbers_of(x.primal)
+
+    def read(self, x: DualArray, why: str) -> Any:
+        return read(x.primal, why)
+
+    def accepts(self, x: DualArray) -> bool:
+        return False  # it belongs to a level, which the Tensors around it know
+
+    def beside(self, x: DualArray, constant: Any) -> DualArray:
+        return DualArray(constant, None, x.level, x.co)
+
+    def copy(self, x: DualArray) -> DualArray:
+        return x.copy()
+
+    def assign(self, name: str, x: DualArray, value: Any) -> DualArray:
+        return assign(x, name, value)
+
+    def memory(self, x: DualArray) -> ndarray | None:
+        return memory_of(x.primal)
+
+    def prepare(self, op: Any, args: Sequence[Any], level: int) -> Sequence[Any]:
+        return lifting.prepare(op, args, level)
+
+    def call(self, op: Any, arity: int) -> Callable[..., Any] | None:
+        return call_on_duals(op, arity)
+
+    def make_room(self, name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
+        return lifting.make_room(name, target, args, level)
+
+    def flows_through(self, nodes: Iterable[Any]) -> bool:
+        return graphs.flows_through(nodes)
+
+    def root_gradient(self, tensor: Tensor, gradient: Any) -> Any:
+        return graphs.root_gradient(tensor, gradient)
+
+    def leaving_gradient(self, gradient: Any) -> Any:
+        return graphs.leaving_gradient(gradient)
+
+    def saved_again(self, x: DualArray) -> DualArray:
+        return x.lasting()
+
+
+register_array_type(DualArray, DualType(DUAL))
