@@ -94,6 +94,27 @@ def test_named_files_and_targets_exist(document):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{document} names make {target}"
 
 
+def test_the_glossary_names_what_is_there():
+    rows = re.findall(
+        r"^\| (?!word |-).* \|$", (ROOT / "docs/design/glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(rows) > 40
+    words = [row.split(" | ")[0] for row in rows]
+    assert len(set(words)) == len(words)
+    for row in rows:
+        where = row.rsplit(" | ", 1)[1]
+        assert row.count(" | ") == 3, f"cells of {row}"
+        path = None
+        for name in re.findall(r"`([^`]+)`", where):
+            if "/" in name:
+                path = ROOT / "pullback" / name
+                assert path.exists(), f"the glossary names {name}"
+            else:
+                found = re.search(rf"\b{name}\b", path.read_text(encoding="utf-8"))
+                assert found, f"the glossary looks for {name} in {path}"
+        assert path is not None, f"no file in {row}"
+
+
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *DOCUMENTS])
 def test_linked_headings_exist(document):
     text = (ROOT / document).read_text(encoding="utf-8")

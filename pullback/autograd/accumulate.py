@@ -1,4 +1,4 @@
-"""Adding a gradient to `.grad` of a leaf. Gradients never share memory with each other or with anyone else.
+"""Accumulates a gradient into the `.grad` of a leaf. Gradients never share memory with each other or with anyone else.
 
 A gradient often arrives in an array that nobody else holds, and then need not be copied. Whether that is so is read
 off its reference count: it is handed over in a list (a box), so that the box is the only holder besides the reader.
@@ -111,7 +111,7 @@ def add_pending(run: Run) -> None:
             raise GradientError(
                 "leaf variable has been moved into the graph interior: a tensor that was a leaf when it was used was "
                 "taken out of the graph, by detach_() or requires_grad_(False), and then written into; it comes from "
-                f"{variable._fn.node().name()} now, and its gradient as a leaf has nowhere to go. Use another tensor "
+                f"{variable._fn.node().name()} now, and its gradient as a leaf cannot be stored. Use another tensor "
                 "for the new values."
             )
     with one_thread:
@@ -128,7 +128,7 @@ def add_pending(run: Run) -> None:
 
 
 def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
-    """What adds the gradient in `box` to `variable.grad`, up to the storing, which cannot fail any more.
+    """Prepare to add the gradient in `box` to `variable.grad`: returns the steps that store it, which cannot fail.
 
     It is added in place where nobody else holds the array, or where the user assigned it: a bucket, perhaps, of which
     each leaf's `.grad` is a part.

@@ -31,7 +31,7 @@ _BEGINNING = "Error detected in "
 
 
 class _Anomaly(Instrument):
-    """What looks on while anomaly detection is switched on."""
+    """The observer that is active while anomaly detection is switched on."""
 
     watches_nodes = True
 

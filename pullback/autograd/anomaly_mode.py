@@ -1,4 +1,4 @@
-"""Anomaly detection, where PyTorch keeps it."""
+"""Anomaly detection under PyTorch's module name, `autograd.anomaly_mode`."""
 
 from pullback.autograd.anomaly import detect_anomaly, set_detect_anomaly
 

@@ -61,7 +61,7 @@ def backward(
     if differentiated and any(t._level and t._level in differentiated for t in tensors):
         raise GradientError(
             "backward() called inside a function that func.grad, or another transform, is differentiating: .grad would "
-            "get numbers that the transform knows nothing of. Take the inner gradient with pullback.func.grad or "
+            "get values that the transform does not track. Take the inner gradient with pullback.func.grad or "
             "autograd.grad, which return it."
         )
     run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
@@ -74,7 +74,7 @@ def run_backward(
     create_graph: bool = False,
     inputs: Tensors | Mapping[Any, Tensor | GradientEdge] | None = None,
 ) -> None:
-    """What `backward` does, inside of transforms too."""
+    """`backward` without its checks for transforms: the engine's internal entry, usable inside transforms too."""
     tensors = tensors_of(tensors, "tensors")
     roots, level = roots_of(tensors, grad_tensors, "grad_tensors", create_graph)
     if any(isinstance(g, Tensor) and g._level > level for _, g in roots):
@@ -187,7 +187,7 @@ def gradients_of(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """What `grad` gives, recorded or not as `create_graph` says, inside of transforms too."""
+    """The gradients that `grad` returns, recorded if `create_graph`; usable inside transforms too."""
     if WATCHED:
         note_derivative(inputs)
     roots, level = roots_of(outputs, grad_outputs, "grad_outputs", create_graph)

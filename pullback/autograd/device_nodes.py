@@ -1,4 +1,4 @@
-"""Scatter and Gather: a tensor dealt out over devices, and collected again; each is the other's backward.
+"""Scatter and Gather: split a tensor over devices, and join it again; each is the other's backward.
 
 As in PyTorch, a node is named for what its backward does: the pieces that `scatter` gives are outputs of one `Gather`,
 the tensor that `gather` gives is the output of a `Scatter`. The devices are those of the array types: 'cpu' today. What
@@ -169,7 +169,7 @@ def gather(tensors: Iterable[Tensor], dim: int = 0, device: str = "cpu") -> Tens
 
 
 def _unrecorded(run: Callable[[], Any], level: int) -> Any:
-    """What `run()` gives without recording at `level`; lower levels record."""
+    """Call `run()` without recording at `level`; lower levels record."""
     before = modes.current()
     try:
         modes.set_modes(before.with_recording(False, level))

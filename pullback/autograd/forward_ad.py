@@ -108,7 +108,7 @@ class dual_level(Block):
 
 
 def _check_left(left: list[tuple[ForwardLevel, ...]], number: int) -> None:
-    """What was entered inside a block must have been left at its end."""
+    """Raise unless every level entered inside a block was left at its end."""
     if len(left[0]) > number + 1:
         raise GradientError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported: "
@@ -242,7 +242,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _dual_in(tensor: Tensor, level: ForwardLevel) -> DualArray | None:
-    """What a tensor has at a forward level, also where it is around tensors of other transforms."""
+    """The dual number of a tensor at a forward level, also where it is wrapped by tensors of other transforms."""
     array: Any = tensor
     while isinstance(array, Tensor):
         array = array._array

@@ -325,7 +325,7 @@ def _only_arrays(method: str, tensors: tuple[Any, ...]) -> None:
 
 
 def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], state: modes.Modes) -> Any:
-    """What forward returns, run without recording."""
+    """Runs the user's forward without recording, and returns what it returned."""
     try:
         modes.set_modes(state.with_recording(False, ctx._level))
         if state.instruments:
@@ -337,7 +337,7 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
 
 
 def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int], output: Any) -> None:
-    """Refuse what would lose gradients without a word: a list of outputs, inputs modified without mark_dirty."""
+    """Refuse what would silently lose gradients: a list of outputs, inputs modified without mark_dirty."""
     if isinstance(output, (list, dict)):
         raise TypeError(
             f"{ctx.name()}: forward returned {with_article(output)}, through which no gradient flows; return a "
@@ -347,7 +347,7 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
     dirty = [a for a, before in zip(differentiated, versions, strict=True) if version_of(a) != before]
     if not all(any(a is d for d in ctx._dirty) for a in dirty):
         raise InplaceError(
-            f"{ctx.name()}: forward modified an input in place without a word; call ctx.mark_dirty(x) and return x, or "
+            f"{ctx.name()}: forward silently modified an input in place; call ctx.mark_dirty(x) and return x, or "
             "work on x.clone()."
         )
     several = isinstance(output, tuple) and len(output) > 1

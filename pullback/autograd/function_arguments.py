@@ -1,4 +1,4 @@
-"""What `Function.apply` is given, in the order of `forward`: keywords in their places, defaults where wanted."""
+"""Binds the arguments of `Function.apply` to the parameters of `forward`: keywords in position, defaults filled in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class _Known(NamedTuple):
-    """What is remembered of a `forward`: looking at a signature takes as long as a small operator."""
+    """A cached signature of a `forward`: reading a signature takes as long as a small operator."""
 
     forward: Any
     signature: inspect.Signature
@@ -33,8 +33,8 @@ def in_order(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], takes
     by_keyword = [name for name in bound.kwargs if not _may_be_positional(known.signature, name)]
     if by_keyword:
         raise TypeError(
-            f"{function.__name__}.apply: forward takes {by_keyword[0]!r} by keyword alone, and apply hands arguments "
-            f"on by position; its forward is forward{known.signature}. Make {by_keyword[0]!r} an ordinary argument."
+            f"{function.__name__}.apply: forward takes {by_keyword[0]!r} by keyword only, but apply passes arguments "
+            f"by position; its forward is forward{known.signature}. Make {by_keyword[0]!r} an ordinary argument."
         )
     if bound.kwargs or not takes_ctx:
         bound.apply_defaults()

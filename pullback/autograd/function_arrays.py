@@ -1,4 +1,4 @@
-"""What the forward of a custom Function returns and keeps as plain arrays and numbers, made Tensors of the graph.
+"""Wraps arrays and numbers that the forward of a custom Function returns or saves as Tensors of the graph.
 
 It is what one writes around SciPy: `return scipy.linalg.expm(x.detach().numpy())`. Passed on as it is, the result would
 leave the graph without a word.
@@ -106,7 +106,7 @@ def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, met
         return found
     if method == "mark_dirty":
         raise InplaceError(
-            f"{name}: mark_dirty was given {with_article(x)} that is the memory of no argument; give it the Tensor "
+            f"{name}: mark_dirty was given {with_article(x)} that shares memory with no argument; give it the Tensor "
             "that forward modified."
         )
     if method == "mark_non_differentiable":

@@ -73,7 +73,7 @@ def _tangents(
     outputs: Sequence[Any],
     state: modes.Modes,
 ) -> Sequence[Any]:
-    """What jvp gives, one for each output, checked."""
+    """Runs the user's jvp; returns its tangents, one for each output, checked."""
     before = modes.set_modes(state.with_recording(False, ctx._level))
     ctx._in_jvp = True
     try:
@@ -203,7 +203,7 @@ def _written(ctx: FunctionNode, target: Tensor, tangent: Any, top: ForwardLevel)
     if type(array) is not DualArray or array.level.number != top.number or array.tangent is None:
         raise InplaceError(
             f"{ctx.name()}: forward modified an argument in place that has no tangent, while another has one, so its "
-            "new tangent would have no place. Make it dual first (forward_ad.make_dual(t, zeros)), or pass a clone()."
+            "new tangent could not be stored. Make it dual first (forward_ad.make_dual(t, zeros)), or pass a clone()."
         )
     if tangent is not array.tangent:
         wrap(array.tangent, target._level).copy_(

@@ -1,4 +1,4 @@
-"""The switches of grad mode, where PyTorch keeps them."""
+"""The switches of grad mode under PyTorch's module name, `autograd.grad_mode`."""
 
 from __future__ import annotations
 

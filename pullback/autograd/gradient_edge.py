@@ -87,7 +87,7 @@ def stand_in(edge: GradientEdge) -> Tensor:
 
 
 def _entrance(edge: GradientEdge) -> Edge:
-    """The node or port that `edge` names, which a user may have made by hand."""
+    """The edge, as the engine knows it, that a `GradientEdge` names, which a user may have made by hand."""
     node: Any = edge.node
     nr = edge.output_nr
     if not isinstance(node, Node):

@@ -1,4 +1,4 @@
-"""The graph in a user's hands: nodes and edges, what a node saved, running one node by hand, versions."""
+"""autograd.graph: users' access to nodes and edges, to what a node saved, to versions, and to running one node."""
 
 from __future__ import annotations
 

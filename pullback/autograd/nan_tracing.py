@@ -187,7 +187,7 @@ class trace_nans(Instrument, ModeSwitch):
 
 
 def _during(call: _Call | None) -> str:
-    """What to say of the custom backward that the operator is part of."""
+    """The part of the message that names the custom backward that called the operator."""
     while call is not None and call.node is None:
         call = call.outer
     if call is None:

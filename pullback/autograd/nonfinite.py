@@ -1,4 +1,4 @@
-"""NaN and inf that an operator made: which entries, out of which values, and how that is told."""
+"""Reports of NaN and inf that an operator produced: which entries, from which inputs, and the message."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def saved_values(node: Node) -> dict[str, Any]:
 def finding(
     name: str, new: set[str], results: Sequence[Any], inputs: Mapping[str, Any], where: str, during: str = ""
 ) -> NonFinite:
-    """What to tell of an operator that made these kinds of numbers out of its inputs."""
+    """The finding for an operator that made these kinds of numbers from its inputs."""
     what = " and ".join(sorted(new, reverse=True))
     number, array = next((i, a) for i, x in enumerate(results) for a in arrays_in(x) if kinds([a]) & new)
     mask = _offending(array, new)
@@ -170,7 +170,7 @@ def finding(
 def finding_in_backward(
     node: Node, new: set[str], grads: Sequence[Any], inputs: Mapping[str, Any], where: str
 ) -> NonFinite:
-    """What to tell of a node that made these kinds of numbers out of the gradients that it was given."""
+    """The finding for a node that made these kinds of numbers from its incoming gradients."""
     what = " and ".join(sorted(new, reverse=True))
     number, array = next((i, a) for i, x in enumerate(grads) for a in arrays_in(x) if kinds([a]) & new)
     mask = _offending(array, new)
@@ -190,7 +190,7 @@ def finding_in_backward(
 
 
 def _adjective(inputs: Iterable[Any]) -> str:
-    """What can be said of inputs among which there is no NaN."""
+    """An adjective for inputs without NaN."""
     return "nan-free" if any(kinds(arrays_in(x)) for x in inputs) else "finite"
 
 

@@ -1,4 +1,4 @@
-"""once_differentiable: the mark of a custom Function's backward that cannot be differentiated itself."""
+"""once_differentiable: marks the backward of a custom Function as one that cannot be differentiated itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one backward needs to know everywhere, from the engine to the hooks, and what it keeps from node to node."""
+"""Run: the state of one backward, shared by the engine and the hooks, and what it keeps from node to node."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Run:
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_nested if level else unpack_raw
 
     def apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
-        """What a node makes of its gradient; instruments look on, who see it clean."""
+        """Run a node on its gradient, under the eyes of instruments, which see it without masks."""
         if not self.instruments:
             return self._apply(node, grad)
         kept: Any = None

@@ -90,7 +90,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
             modes.restore(before)
 
     def packed(self, node: Node, saved: Any, version: Version, level: int) -> tuple[Any, Version]:
-        """What a node keeps instead of something that it saved."""
+        """The packed object that a node keeps in place of a saved tensor."""
         if type(version) is Counter or type(version) is tuple:  # its own output, as data
             output = wrap(saved, level)
             output._counter = version[0] if type(version) is tuple else version  # type: ignore[assignment]
@@ -105,7 +105,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
 def pack(
     hooks: saved_tensors_hooks, tensor: Tensor, edge: Edge | None, output_nr: int | None = None
 ) -> tuple[Any, Packed]:
-    """What `hooks` make of a tensor, and how to get it back."""
+    """Call the pack hook on a tensor; returns the packed object, and the record that unpacks it."""
     place = Packed(hooks.unpack_hook, tensor, edge, output_nr, hooks.trusts_unpack)
     if not hooks.keeps_tangents:
         place.tangents = array_type(tensor._array).tangents(tensor._array)
@@ -156,7 +156,7 @@ class save_on_cpu(saved_tensors_hooks):
             raise GradientError("save_on_cpu: NumPy arrays cannot be pinned; leave pin_memory=False.")
         if device_type != "cpu":
             raise GradientError(
-                f"save_on_cpu: device {device_type!r} is not available: this version computes on 'cpu' alone."
+                f"save_on_cpu: device {device_type!r} is not available: this version supports only 'cpu'."
             )
         super().__init__(lambda tensor: (tensor.device, tensor.to("cpu")), lambda packed: packed[1].to(packed[0]))
 

@@ -96,7 +96,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         if handle.array is None:
             raise GradientError(
                 "trying to run backward outside of the allow_mutation_on_saved_tensors context in which the graph was "
-                "recorded, which has let its saved tensors go; move the backward inside the context."
+                "recorded, which has released its saved tensors; move the backward inside the context."
             )
         return wrap(handle.array, handle.level)
 

@@ -1,4 +1,4 @@
-"""What backward() and grad() are given: the tensors to start from or arrive at, and a cotangent for each."""
+"""The arguments of backward() and grad(), checked: output tensors with their cotangents, and inputs, as edges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tensors_of(value: Tensors, name: str) -> tuple[Tensor, ...]:
         raise TypeError(f"{name} must be a Tensor, a GradientEdge or a sequence of these, got {type_name(value)}.")
     for i, x in enumerate(value):
         if not isinstance(x, (Tensor, GradientEdge)):
-            raise TypeError(f"{name}[{i}] must be a Tensor, got {type_name(x)} (a GradientEdge will do too).")
+            raise TypeError(f"{name}[{i}] must be a Tensor, got {type_name(x)} (a GradientEdge is accepted too).")
     return tuple(stand_in(x) if isinstance(x, GradientEdge) else x for x in value)
 
 

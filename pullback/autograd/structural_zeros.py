@@ -78,7 +78,7 @@ NOTHING = _Known(np.False_)
 
 
 class _Either(Mask):
-    """What one of two has touched."""
+    """The union of two masks: elements that either gradient has touched."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ class _Either(Mask):
 
 
 class _Summed(Mask):
-    """That of a gradient summed to `shape`: touched if one of the parts is."""
+    """The mask of a gradient summed to `shape`: a sum is touched if one of its terms is."""
 
     __slots__ = ("shape",)
 
@@ -105,7 +105,7 @@ class _Summed(Mask):
 
 
 class _Pulled(Mask):
-    """That of the only input of a structural node, or a list of those of all: what its formula makes of the masks."""
+    """The mask of the only input of a structural node, or a list of all inputs' masks: its formula run on masks."""
 
     __slots__ = ("grads", "node", "only", "saved")
 
@@ -127,7 +127,7 @@ class _Pulled(Mask):
 
 
 class _Taken(Mask):
-    """That of one input, of those of all."""
+    """The mask of one input, taken from the masks of all inputs."""
 
     __slots__ = ("nr",)
 
@@ -148,7 +148,7 @@ class Masked:
     """A gradient in flow, and the mask of what was touched. `dirty`: it may hold NaNs elsewhere; if not, zeros."""
 
     __slots__ = ("dirty", "dtype", "mask", "shape", "value")
-    __array_ufunc__ = None  # no array shall take it for a number
+    __array_ufunc__ = None  # an ndarray must not treat it as a number
 
     def __init__(self, value: Any, mask: Mask, dirty: bool) -> None:
         self.value, self.mask, self.dirty = value, mask, dirty
@@ -156,7 +156,7 @@ class Masked:
 
     @property
     def size(self) -> int:
-        """That of the gradient."""
+        """The number of elements of the gradient."""
         return self.value.size  # type: ignore[no-any-return]
 
     def cleaned(self) -> Gradient:
@@ -242,7 +242,7 @@ def _or(masks: Iterable[Any]) -> Any:
 
 # -- how nodes hand them on -------------------------------------------------------------------------------------------
 def run_masked(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence[Gradient]:
-    """What a node makes of its gradient, where that is masked or the node masks."""
+    """Run a node on its gradient where that is masked, or the node itself masks."""
     if node.structural:
         return _run_structural(node, grad, ops, unpack)
     if not node.pointwise:

@@ -1,4 +1,4 @@
-"""Running users' functions inside a backward: hooks, and the backward of custom Functions.
+"""Calls users' functions inside a backward: hooks, queued callbacks, and the backward of custom Functions.
 
 They may start a backward of their own, whose hooks start another one. Each takes about ten frames of Python's stack,
 which has room for a thousand by default, so that deep in such a nest the function goes on in a new thread, with a stack

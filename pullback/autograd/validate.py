@@ -1,4 +1,4 @@
-"""Making a gradient fit the place where it enters: summed over broadcast dimensions, real where the input is real."""
+"""validate_grad: gives a gradient the shape and dtype of the input it belongs to (sums broadcast dimensions, casts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variable: what a tensor that autograd follows was called before every tensor was one."""
+"""Variable, and other old names of PyTorch's that programs still use; today every Tensor is a Variable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Variable"]
 
 
 class _ExecutionEngine:
-    """What PyTorch shows of its engine, as far as programs use it."""
+    """The part of PyTorch's engine object that programs use."""
 
     queue_callback = staticmethod(queue_callback)
 

@@ -1,4 +1,4 @@
-"""Gradients that a custom Function kept back: its backward returned None for an input that has a derivative."""
+"""Finds custom Functions whose backward returned None for an input that has a derivative."""
 
 from __future__ import annotations
 

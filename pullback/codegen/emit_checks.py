@@ -1,4 +1,4 @@
-"""What the emitters cannot write is refused before they do: two things of one name, and forms without a meaning."""
+"""Checks before emitting: clashes of names, and forms of declarations that generated code cannot express."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _check_form(native: NativeFunction) -> None:
     """Refuse arguments and returns that dispatch has no meaning for."""
     args = native.schema.args
     if native.variants & {"method", "inplace"} and not args[0].type.is_tensor:
-        raise refuse(native, "has a method, but its first argument is no Tensor", "Put the Tensor first")
+        raise refuse(native, "has a method, but its first argument is not a Tensor", "Put the Tensor first")
     if "method" in native.variants and any(arg.name == "self" for arg in args[1:]):
         raise refuse(native, "has a method, but self is not its first argument", "Put self first, or drop the method")
     if native.is_composite:
@@ -57,7 +57,9 @@ def _check_form(native: NativeFunction) -> None:
         raise refuse(native, "is a primitive that may return None", "Return a Tensor always, or make it a composite")
     if len(returns) > 1 and any(returned.type.base != "Tensor" for returned in returns):
         raise refuse(
-            native, "is a primitive that returns tensors and others", "Return Tensors alone, or make it a composite"
+            native,
+            "is a primitive that returns tensors and other values",
+            "Return Tensors alone, or make it a composite",
         )
     for arg in args:
         if arg.type.is_tensor_list and arg.type.optional:

@@ -1,4 +1,4 @@
-"""Overloads of one operator -> one function with one signature, which tells by what is given which of them is meant.
+"""Overloads of one operator -> one function with one signature, which chooses the overload by the arguments given.
 
 The parameters are those of all overloads; two at the same place that differ in name share it, under the first one's
 name, and the others go by keyword. An overload is meant when what it requires is given and nothing that it does not

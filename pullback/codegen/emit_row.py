@@ -84,7 +84,7 @@ class RowEmitter:
         return ["primitive", *head, *self._returned(), *self._options(derivative is not None), *self._facts()]
 
     def _returned(self) -> list[str]:
-        """What says that the result is no single array, or a view."""
+        """The keyword arguments of the row for results that are several arrays, a list, or a view."""
         returns = self.schema.returns
         if returns[0].type.base != "Tensor":
             return ['returns="value"']
@@ -94,7 +94,7 @@ class RowEmitter:
         return [f"outputs={self.schema.output_names!r}", *view] if len(returns) > 1 else view
 
     def _options(self, derived: bool) -> list[str]:
-        """What is not as with most primitives."""
+        """The keyword arguments of the row that differ from the defaults for primitives."""
         native, options = self.native, []
         if self._positions(self.tensors) != '((0, "input"),)':
             options.append(f"tensors={self._positions(self.tensors)}")
@@ -150,7 +150,7 @@ class RowEmitter:
         return tuple_of([f'({self.schema.args.index(arg)}, "{parameter(arg.name)}")' for arg in args])
 
     def _facts(self) -> list[str]:
-        """What says under which names the overload is public."""
+        """The keyword arguments of the row that give the public names of the overload."""
         native, home = self.native, self.native.python_module or ""
         facts = []
         forms = " ".join(form for form in ("function", "method") if form in native.variants)

@@ -1,4 +1,4 @@
-"""Declarations -> the names of what areas that are loaded late will bring: operators, kernels, methods, functions."""
+"""Declarations -> the names that lazily loaded areas define: operators, kernels, methods, functions."""
 
 from __future__ import annotations
 

@@ -49,6 +49,8 @@ def parse_expression(text: str) -> ast.expr:
             return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         column = max(error.offset or 1, 1)
-        raise ExpressionError(f"is no Python expression: {error.msg}", "Write one Python expression", column) from None
+        raise ExpressionError(
+            f"is not a Python expression: {error.msg}", "Write one Python expression", column
+        ) from None
     except (ValueError, MemoryError, RecursionError):
         raise ExpressionError("is too deeply nested to be read", "Move parts into helper functions", 1) from None

@@ -89,5 +89,5 @@ def _name(path: Path) -> str:
 
 
 def _content(path: Path) -> str | None:
-    """What is in a file; None if it is not there."""
+    """The text of a file, or None if it does not exist."""
     return path.read_text(encoding="utf-8") if path.exists() else None

@@ -29,7 +29,7 @@ def find_helpers(
     Raises
     ------
     DeclarationError
-        A module is no Python, or two modules have a helper of the same name.
+        A module is not valid Python, or two modules have a helper of the same name.
     """
     found: dict[str, str] = {}
     folder = Path(folder)
@@ -65,7 +65,7 @@ def find_composites(folder: Path, package: str, wanted: Iterable[tuple[str, str]
     Raises
     ------
     DeclarationError
-        A module is no Python, or two modules of an area define the same composite.
+        A module is not valid Python, or two modules of an area define the same composite.
     """
     found: dict[tuple[str, str], str] = {}
     names = frozenset(wanted)
@@ -100,7 +100,7 @@ def _parsed(path: Path) -> list[ast.stmt]:
         return ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 0
-        raise Where(str(path), line).error(f"the module is no Python: {error}", "Correct it") from None
+        raise Where(str(path), line).error(f"the module is not valid Python: {error}", "Correct it") from None
 
 
 def _defined_twice(kind: str, name: str, module: str, path: Path, line: int) -> DeclarationError:

@@ -1,4 +1,4 @@
-"""What the declarations say, checked: the front end's result, from which the emitters write code."""
+"""The checked declarations (Registry): the front end's result, from which the emitters write code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def camel(name: str) -> str:
 
 
 class Marker(Enum):
-    """What stands in the place of a formula."""
+    """The words that may stand in place of a formula, such as `not_implemented`."""
 
     NOT_IMPLEMENTED = "not_implemented"
     NON_DIFFERENTIABLE = "non_differentiable"
@@ -203,7 +203,7 @@ class Registry:
     namespace: str | None = None
 
     def composite_home(self, native: NativeFunction) -> str:
-        """What generated code calls the module that a composite is in."""
+        """The name under which generated code imports the module of a composite."""
         module = self.composite_modules.get((native.area, native.composite or ""))
         return f"composite_{native.area if module is None else module.rpartition('.')[2]}"
 

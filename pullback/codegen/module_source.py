@@ -1,4 +1,4 @@
-"""Where the modules are that a third party's file names, found without importing anything."""
+"""Finds the source files of modules that a third party's declarations name, without importing anything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def look_up(key: str, module: str, where: Where) -> Mapping[str, str]:
     """
     if module.partition(".")[0] in sys.stdlib_module_names:
         raise where.error(
-            f"{key!r} names {module!r}, of Python's standard library, which knows no arrays",
+            f"{key!r} names {module!r}, of Python's standard library, which has no functions on arrays",
             "Name a module of functions on arrays: your own, NumPy's, SciPy's",
         )
     return find_helpers_of(module, where) if key == "helpers" else {}

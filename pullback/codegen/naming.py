@@ -41,7 +41,7 @@ def parameter(arg: str) -> str:
 
 
 def public_name(name: str, home: str) -> str:
-    """What an operator is called in its public home: linalg_svd is linalg.svd."""
+    """The name of an operator in its public home: linalg_svd is linalg.svd."""
     return name.removeprefix(home.replace(".", "_") + "_") if home else name
 
 

@@ -1,4 +1,4 @@
-"""Text of a declaration inside generated code: it stays text, whatever is in it."""
+"""Quotes text of a declaration for generated code, so that it stays text whatever it contains."""
 
 from __future__ import annotations
 

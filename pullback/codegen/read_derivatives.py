@@ -30,7 +30,7 @@ _NODE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Backward[0-9]+")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What formulas may call."""
+    """The names that formulas may call: operators, helpers, constants."""
 
     operators: Collection[str]
     helpers: Collection[str]
@@ -94,7 +94,7 @@ class _Reader:
         self.output_aliases = _output_aliases(self.schema)
 
     def read(self) -> Derivative:
-        """Read the entry."""
+        """Read the entry into a Derivative."""
         input_keys = self.input_keys()
         formulas = tuple(self.input_formula(key, inputs) for key, inputs in input_keys.items())
         self.check_complete(formulas)
@@ -288,7 +288,7 @@ class _Reader:
             )
 
     def saved(self, formulas: tuple[InputFormula, ...]) -> dict[str, Saved]:
-        """What the backward formulas need of the forward."""
+        """The values of the forward that the backward formulas use, to be saved."""
         uses: dict[str, set[str]] = {}
         for formula in formulas:
             if isinstance(formula.formula, Formula):
@@ -357,7 +357,7 @@ def _meant(text: str, names: Collection[str]) -> str | None:
 
 
 def _needed(how: set[str]) -> frozenset[str]:
-    """What to save for these uses: the value serves every attribute too."""
+    """Decide what to save for these uses of a name: the value, from which every attribute can be had, or attributes."""
     return frozenset({"value"}) if "value" in how else frozenset(how)
 
 

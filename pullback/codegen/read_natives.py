@@ -31,7 +31,7 @@ def read_natives(entries: Iterable[tuple[str, Entry]], known: Sequence[NativeFun
 
 
 def _native(area: str, entry: Entry) -> NativeFunction:
-    """One entry."""
+    """Reads one entry of native_functions.yaml."""
     schema = parse_schema(entry.title, entry.where("func"))
     entry.only(_KEYS)
     kernel, composite = _name(entry, "kernel"), _name(entry, "composite")

@@ -54,7 +54,7 @@ def is_dotted_name(text: str) -> bool:
 
 
 def parse_schema(text: str, where: Where | None = None) -> Schema:
-    """Parse a schema.
+    """Parse the text of a schema; `where` is the place that errors point to.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def parse_schema(text: str, where: Where | None = None) -> Schema:
     unique_name = f"{name}_{overload}" if overload else name
     if name.startswith("__") or keyword.iskeyword(unique_name) or keyword.iskeyword(name):
         raise where.error(
-            f"{name!r} cannot be an operator's name", "Choose a name that is no keyword and has no leading '__'"
+            f"{name!r} cannot be an operator's name", "Choose a name that is not a keyword and has no leading '__'"
         )
     arrow = text[end + 1 :].strip()
     if not arrow.startswith("->"):
@@ -178,7 +178,7 @@ def _argument(piece: str, kwarg_only: bool, where: Where) -> Arg:
 
 
 def _type(text: str, where: Where) -> Type:
-    """A type."""
+    """Parses a type, such as `Tensor(a!)?` or `int[2]`."""
     match = _TYPE.fullmatch(text)
     if match is None:
         raise where.error(

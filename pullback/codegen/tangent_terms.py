@@ -1,4 +1,4 @@
-"""A tangent formula, taken apart: what is left of it where some of its tangents are undefined.
+"""Splits a tangent formula into terms, to find what remains of it where some tangents are undefined.
 
 A formula is linear in its tangents, so without some of them it is the sum of the terms of the others. A tangent that is
 not there takes no part: no zeros stand in for it, which would turn into NaN where they meet an infinity. Where a call
@@ -26,7 +26,7 @@ def groups(formulas: Collection[Formula], tangents: Sequence[str]) -> list[froze
 
 
 def term_of(formula: Formula, present: Collection[str], tangents: Collection[str]) -> Formula | None:
-    """What is left of the formula where all other tangents are zero; None if nothing is."""
+    """The terms of the formula that remain where all other tangents are zero; None if there are none."""
     tree = _Reduction(frozenset(tangents), frozenset(tangents) - frozenset(present)).visit(formula.tree)
     return None if tree is _ZERO else replace(formula, tree=tree)
 

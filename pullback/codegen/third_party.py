@@ -151,7 +151,7 @@ def _check_numpy(native: NativeFunction, name: str) -> None:
         if not isinstance(found, types.ModuleType) or part == name.rpartition(".")[2]:
             near = nearest(part, [other for other in dir(home) if other != part and other[0] != "_"])
             hint = f"Did you mean {near!r}? " if near is not None else ""
-            raise refuse(native, f"names numpy.{name}, which is no function of NumPy", f"{hint}Correct `numpy:`")
+            raise refuse(native, f"names numpy.{name}, which is not a function of NumPy", f"{hint}Correct `numpy:`")
 
 
 def _public_names(party: ThirdParty) -> dict[str, NativeFunction]:

@@ -1,4 +1,4 @@
-"""What a formula may hold. Whatever is not listed here is refused, with its column and what to write instead.
+"""The whitelist of formulas. What is not listed is refused, with its column and what to write instead.
 
 Listed are names (of arguments, outputs, gradients, constants), numbers of bounded size, strings where they are passed
 or compared, True, False, None, tuples and lists, + - * / // % ** @ and signs, comparisons, and/or/not,
@@ -188,7 +188,7 @@ class Checker:
                 raise self.refuse(node, f"calls {name!r}, which is a constant too", "Rename the helper")
             self.called_helpers.add(name)
         elif name in self.names or name in self.aliases or name in CONSTANTS:
-            raise self.refuse(node, f"calls {name!r}, which is no function", f"Write {name} * (...), or {name}[...]")
+            raise self.refuse(node, f"calls {name!r}, which is not a function", f"Write {name} * (...), or {name}[...]")
         else:
             near = nearest(name, [*self.operators, *self.helpers])
             remedy = "Call a declared operator, or a helper that has a keyword-only argument `ops`"

@@ -1,4 +1,4 @@
-"""Reads YAML into text, lists and maps that know their lines; nothing in a file becomes any other Python object.
+"""Reads YAML into strings, lists and maps that know their lines; no other Python object is ever made.
 
 Only the safe loader's scanner, parser and composer run: scalars stay the text that was written (an argument may be
 called `on`, a formula may read `0`), and a tag, an alias or a second document is refused.
@@ -58,7 +58,7 @@ _KINDS = {YamlText: "a text", YamlList: "a list", YamlMap: "a mapping"}
 
 
 def kind(value: Value) -> str:
-    """What `value` is, for an error."""
+    """The kind of `value` (a text, a list, a mapping), for an error message."""
     return "nothing" if isinstance(value, YamlText) and not value.text else _KINDS[type(value)]
 
 
@@ -105,7 +105,7 @@ class Entry:
         if isinstance(value, YamlText) and value.text:
             return value.text
         raise self.where(key).error(
-            f"{key!r} is {kind(value)}, where a text is expected",
+            f"{key!r} is {kind(value)}, where a string is expected",
             f"Write `{key}: text` (in quotes if it begins with '[', '{{' or '- '), or remove the key",
         )
 

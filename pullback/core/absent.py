@@ -1,4 +1,4 @@
-"""Names that PyTorch has and pullback has not, with what to write instead: attributes, `from` imports, modules."""
+"""Errors for names that PyTorch has and pullback lacks: what to write instead, for attributes, imports and modules."""
 
 from __future__ import annotations
 

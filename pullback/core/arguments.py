@@ -12,7 +12,7 @@ import numpy as np
 from pullback.core.errors import with_article
 from pullback.core.tensor import Tensor, ndarray
 
-# Of an argument: its name, its type in the schema, whether None will do, whether it is required, whether keyword-only.
+# Of an argument: its name, its type in the schema, may it be None, is it required, is it keyword-only.
 Parameter: TypeAlias = tuple[str, str, bool, bool, bool]
 Overload: TypeAlias = tuple[Callable[..., Any], Sequence[Parameter]]
 
@@ -46,7 +46,7 @@ def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str])
 
 
 def refuse_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> NoReturn:
-    """Raise that error."""
+    """Raise the error for an unknown keyword argument."""
     raise unknown_keyword(operator, given, known)
 
 
@@ -57,7 +57,7 @@ def number_type(operator: str, dtype: Any) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{operator}(): {dtype!r} is no dtype; write pullback.float64 or 'float64', say.") from error
+        raise TypeError(f"{operator}(): {dtype!r} is not a dtype; write pullback.float64 or 'float64', say.") from error
     if found.kind not in "biufc":
         raise TypeError(f"{operator}(): a Tensor cannot have dtype {found}: it holds numbers or bools.")
     return found
@@ -84,7 +84,7 @@ def a_number(operator: str, name: str, value: Any) -> Any:
 
 
 def a_flag(operator: str, name: str, value: Any) -> bool:
-    """True or False; 0 and 1 will do, as in NumPy, and an array's."""
+    """True or False; 0 and 1 are accepted, as in NumPy, and so is the element of an array."""
     if isinstance(value, (np.bool_, int)) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{operator}(): argument {name!r} must be True or False, got {_given(value)}.")

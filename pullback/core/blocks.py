@@ -6,7 +6,7 @@ have undone stays. An `__enter__` is safe: what is raised inside it, it can catc
 begun. Hence here `__exit__` is one call of C, which runs a list of others.
 
 Two facts of CPython's are built on. `with` looks `__exit__` up before it calls `__enter__`, so that `__enter__` can
-say what the one that was looked up shall do. And io.IOBase has an `__exit__` in C, which calls what `close` is.
+say what the one that was looked up is to do. And io.IOBase has an `__exit__` in C, which calls what `close` is.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _register(undo: list[Any]) -> None:
 
 
 def _leaving(undo: list[Any], leave: Callable[[Any], Any]) -> Iterator[Any]:
-    """What leaves a block, in C, if it was entered in this thread or task; and once only."""
+    """An iterator, in C, that leaves the block, only once and only in the thread or task that entered it."""
     # Blocks of generators may end in another order than they began, and in another thread: so it is looked for.
     blocks_here = chain.from_iterable(map(call, (_entered.get,)))
     return map(leave, map(list.pop, filter(partial(is_, undo), blocks_here)))
@@ -118,7 +118,7 @@ class Block:
         cls._enters_alone = cls.__enter__ is Block.__enter__
 
     def _steps(self) -> Steps:
-        """What enters the block, and what leaves it again: for the state as it is now, which this leaves alone."""
+        """The functions that enter the block and leave it again, for the present state, which this does not change."""
         raise NotImplementedError
 
     def __enter__(self) -> Any:

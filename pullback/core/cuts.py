@@ -1,8 +1,8 @@
-"""What took values out of the graph while a transform ran, to explain a derivative that is zero because of it.
+"""A log of calls that detach values while a transform runs, to explain a derivative that is zero because of them.
 
 A transform is watched while it runs the user's function. What leaves for Python and NumPy (`item`, `detach`, a copy, a
 comparison, ...) asks whether anything is watched, which is all that it costs otherwise, and leaves its name and the
-line of the user's program.
+line of the user's program in the log.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ def warn_withheld(
     named = getattr(function, "__qualname__", None) or type(function).__name__
     warnings.warn(
         f"{transform}: {' and '.join(keepers)} returned None where the result of {named} depends on {argument}, so "
-        "the derivative is zero. Does a `return` lack there? Where zero is meant, return pullback.zeros_like(x).",
+        "the derivative is zero. Is a `return` missing there? Where zero is meant, return pullback.zeros_like(x).",
         IndependentResultWarning,
         stacklevel=frames_to_user(),
     )
 
 
 def argument_name(function: Callable[..., Any], position: int, count: int) -> str:
-    """What the user calls a positional argument."""
+    """The name of a positional argument, as the user's function declares it."""
     position %= count
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -1,4 +1,4 @@
-"""Devices: which there are, and the one refusal of all others."""
+"""Devices: there is 'cpu'; any other raises the one error defined here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def device_name(device: object, called: str = "") -> str:
     if name not in AVAILABLE:
         where = f"{called}(): " if called else ""
         raise UnsupportedError(
-            f"{where}device {device!r} is not available: this version computes on 'cpu' alone. Leave the device out, "
+            f"{where}device {device!r} is not available: this version supports only 'cpu'. Leave the device out, "
             "or pass 'cpu'."
         )
     return name

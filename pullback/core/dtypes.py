@@ -1,4 +1,4 @@
-"""What PyTorch's users ask of dtypes: limits, promotion, which casts keep their kind, the default."""
+"""PyTorch's functions about dtypes: finfo and iinfo, promotion, can_cast, the default dtype."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def set_default_dtype(d: Any) -> None:
     """
     if np.dtype(d) != DEFAULT:
         raise UnsupportedError(
-            f"set_default_dtype({np.dtype(d)}): the default is float64, as in NumPy, and stays it. Say dtype= where a "
+            f"set_default_dtype({np.dtype(d)}): the default is float64, as in NumPy, and cannot be changed. Pass "
+            "dtype= where a "
             "tensor is made, or x.to(dtype) where it enters your program."
         )

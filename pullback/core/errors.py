@@ -80,7 +80,7 @@ class InplaceError(RuntimeError):
 
 
 class DetachingError(RuntimeError):
-    """A tensor that requires grad was about to become a plain array without a word."""
+    """A tensor that requires grad was about to become a plain array silently."""
 
 
 class GradientError(RuntimeError):
@@ -119,7 +119,7 @@ class LinAlgError(OperatorError, np.linalg.LinAlgError):
 
 
 class DtypeError(OperatorError, TypeError):
-    """Something that cannot be done with numbers of this dtype: whole numbers that shall require grad, say.
+    """Something that cannot be done with numbers of this dtype: integers that are to require grad, for example.
 
     Both a RuntimeError, as PyTorch raises, and a TypeError, as NumPy does.
     """

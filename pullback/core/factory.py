@@ -167,7 +167,7 @@ def _leaf(name: str, array: RawArray, requires_grad: bool) -> Tensor:
 def _say_that_copies_are_detached(data: Tensor) -> None:
     if data._level or array_type(data._array).carries_derivative(data._array):
         raise UnsupportedError(
-            "pullback.tensor(t) copies numbers, which would lose the gradient that is being taken of t without a word. "
+            "pullback.tensor(t) copies numbers, which would silently lose the gradient that is being taken of t. "
             "Use t.clone() for a copy that is differentiated, t.detach().clone() for a constant."
         )
     if not data._requires_grad:
@@ -181,7 +181,7 @@ def _say_that_copies_are_detached(data: Tensor) -> None:
 
 def _only_cpu(name: str, device: Any) -> None:
     if str(device) != "cpu":
-        raise UnsupportedError(f"{name}(): device {device!r} is not available: this version computes on 'cpu' alone.")
+        raise UnsupportedError(f"{name}(): device {device!r} is not available: this version supports only 'cpu'.")
 
 
 def is_tensor(obj: object) -> bool:

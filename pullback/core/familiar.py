@@ -1,4 +1,4 @@
-"""PyTorch's well-known phrases for what NumPy refuses in words of its own: people search and test for them."""
+"""Translates NumPy's error messages into PyTorch's well-known phrases, which people search and test for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Found: TypeAlias = "re.Match[str]"
 
 
 def familiar(text: str, shapes: list[Any]) -> str:
-    """What PyTorch says where NumPy (or a kernel) says `text`, with a colon behind it; "" where that is not known.
+    """PyTorch's phrase for an error where NumPy (or a kernel) says `text`, followed by a colon; "" if none is known.
 
     `shapes`: those of the tensors among the operator's arguments.
     """
@@ -42,7 +42,7 @@ def as_list(shape: Any) -> str:
 
 
 def out_of_range(dim: int, ndim: int) -> str:
-    """What PyTorch says of a dimension that is not there."""
+    """PyTorch's phrase for a dimension that is out of range."""
     last = max(ndim, 1)
     return f"Dimension out of range (expected to be in range of [{-last}, {last - 1}], but got {dim})"
 

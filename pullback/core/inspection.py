@@ -1,4 +1,4 @@
-"""What PyTorch's users ask of a tensor by a method: sizes, place in memory, kind."""
+"""PyTorch's methods that inspect a tensor: sizes, strides, data pointer, kind of dtype."""
 
 from __future__ import annotations
 

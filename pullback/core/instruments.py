@@ -1,4 +1,4 @@
-"""Instruments: what looks on while operators run, nodes are recorded and backward runs them.
+"""Observers, called when operators run, when nodes are recorded, and when a backward runs these nodes.
 
 Hooks for saved tensors, anomaly detection, the profiler and the search for NaNs are instruments. One is switched on
 for a thread or an asyncio task by `modes.Modes.with_instrument`; the state is then not `plain`, so that operators leave
@@ -60,7 +60,7 @@ def run_operator(instruments: Sequence[Instrument], name: str, args: Sequence[An
 
 
 def run_kernel(instruments: Sequence[Instrument], name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
-    """The same for the computation inside an operator."""
+    """Run the kernel inside an operator under the eyes of these instruments."""
     for instrument in reversed(instruments):
         if instrument.watches_kernels:
             run = partial(instrument.run_kernel, name, raws, run)
@@ -68,7 +68,7 @@ def run_kernel(instruments: Sequence[Instrument], name: str, raws: Sequence[Any]
 
 
 def run_node(instruments: Sequence[Instrument], node: Any, grad: Any, run: Callable[[], Any]) -> Any:
-    """The same for a node in backward."""
+    """Run a node in backward under the eyes of these instruments."""
     for instrument in reversed(instruments):
         if instrument.watches_nodes:
             run = partial(instrument.run_node, node, grad, run)

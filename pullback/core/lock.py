@@ -1,4 +1,4 @@
-"""The lock under which threads make what a shared tensor or node has one of, and add to a shared `.grad`.
+"""The lock for lazy creation: what a shared tensor or node has only one of is made, and `.grad` added to, under it.
 
 One lock for everything: with several, a finaliser that the garbage collector runs while one is held could take
 another in the wrong order. Re-entrant for the same reason. No user's code runs under it but such finalisers.

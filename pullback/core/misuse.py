@@ -1,4 +1,4 @@
-"""What a user is told of a call that failed: the function and the arguments, as they were written.
+"""Error messages for calls that failed: they name the function and the arguments as the user wrote them.
 
 Arguments are not checked before a call: what cannot be computed fails in a kernel, in NumPy or in Python, with an error
 that knows nothing of the function that was called. Every public function hands that error to `explained`, which only
@@ -167,7 +167,7 @@ def fits(value: Any, argument: Declared) -> bool:
 
 
 def misfit(given: Given) -> str | None:
-    """What is wrong with the type of the first argument whose type is wrong."""
+    """Describes the first argument whose type is wrong."""
     for argument, value in given:
         if not fits(value, argument):
             return f"argument {argument.name!r} must be {argument}, got {shown(value)}.{_hint(argument, value)}"
@@ -175,7 +175,7 @@ def misfit(given: Given) -> str | None:
 
 
 def _number_for_tensor(given: Given, error: Exception) -> str | None:
-    """What is wrong where a kernel asked a plain number for its shape, say."""
+    """Describes a number given where a tensor is expected, if a kernel failed by asking it for its shape."""
     if isinstance(error, AttributeError):
         for argument, value in given:
             if argument.base == "Tensor" and not argument.is_list and isinstance(value, (int, float, complex)):
@@ -195,7 +195,7 @@ def shown(value: object) -> str:
 
 
 def described(value: object, depth: int = 0) -> str:
-    """A value in the list of what was given."""
+    """Describes one value for the list of arguments in an error message."""
     if isinstance(value, (list, tuple)):
         if depth > _DEEPEST:
             return "[...]" if isinstance(value, list) else "(...)"
@@ -217,7 +217,7 @@ def _short(value: object) -> str:
 
 
 def _hint(argument: Declared, value: object) -> str:
-    """What to write instead, where that is plain."""
+    """The line to write instead, where there is an obvious one."""
     if argument.base != "Tensor" or argument.is_list:
         return ""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -346,7 +346,7 @@ def _listed(given: Given) -> str:
 
 
 def _plainly(error: Exception, given: Given, meant: bool) -> tuple[str, type[Exception]]:
-    """What an error says, in words that need no knowledge of NumPy's insides, and the class to say it with."""
+    """An error's message in words that need no knowledge of NumPy's internals, and the class to raise."""
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 0), IndexError
     text, kind = str(error), type(error)
@@ -358,7 +358,7 @@ def _plainly(error: Exception, given: Given, meant: bool) -> tuple[str, type[Exc
 def _in_plain_words(
     error: Exception, text: str, kind: type[Exception], given: Given, meant: bool
 ) -> tuple[str, type[Exception]]:
-    """The same without PyTorch's phrase."""
+    """The message and class of `_plainly`, without PyTorch's phrase."""
     if isinstance(error, RecursionError):
         return "the arguments lead to a recursion without end.", OperatorError
     if kind in _OURS and meant and kind is not RuntimeError:
@@ -423,7 +423,7 @@ _SENTENCES = {
     r"(?:not enough|too many) values to unpack \(expected (?:at least )?(\d+).*$": (
         r"one of the arguments needs \1 items"
     ),
-    r"mismatch in size of old and new data-descriptor": "one of the arguments is no dtype",
+    r"mismatch in size of old and new data-descriptor": "one of the arguments is not a dtype",
     r"(?:tuple|list) index out of range": "one of the arguments has too few items",
     r"The truth value of an (?:empty )?array .*|Boolean value of Tensor with more than one value is ambiguous.*": (
         "a single value is needed where a Tensor or array of several was given"

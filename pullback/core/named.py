@@ -1,4 +1,4 @@
-"""Public functions that no declaration describes: their errors name them as the operators' errors do."""
+"""Error messages of public functions that are not operators: they name the function as operators' errors do."""
 
 from __future__ import annotations
 

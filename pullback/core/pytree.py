@@ -211,7 +211,7 @@ class _Like:
             return made
         made = copy.copy(self.tree)
         if type(made) is not kind:
-            raise TypeError(f"a {kind.__name__} cannot be made again with other parts; pass a dict, list or tuple.")
+            raise TypeError(f"a {kind.__name__} cannot be rebuilt with other leaves; pass a dict, list or tuple.")
         if isinstance(made, dict):
             dict.update(made, items)
         else:
@@ -252,7 +252,7 @@ def _take_apart(
             return None
     elif is_leaf is None or not is_leaf(tree):
         if id(tree) in around:
-            raise TypeError(f"a {type(tree).__name__} contains itself, so it is no tree of arrays.")
+            raise TypeError(f"a {type(tree).__name__} contains itself, so it is not a tree of arrays.")
         around = (*around, id(tree))
         if registered is None and isinstance(tree, dict):
             return dict, _kind(tree), _items(tree, leaves, around, is_leaf)

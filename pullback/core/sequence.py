@@ -1,4 +1,4 @@
-"""The numbers that tell in which order things were recorded."""
+"""Sequence numbers: the order in which nodes were recorded."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Places where upper floors register what the core must call but cannot know.
+"""Slots: functions of upper floors that the core must call, which those floors register here.
 
 `pullback.autograd` and `pullback.ops` fill these when they are imported; until then each raises.
 """

@@ -40,7 +40,7 @@ ndarray = np.ndarray
 
 
 class Extra:
-    """What only leaves that require grad, views, hooked and retained tensors have.
+    """The rarer fields of a tensor: those of leaves that require grad, of views, of hooked and retained tensors.
 
     The defaults belong to the class: an instance is made for every view and holds the two or three that differ.
     """
@@ -526,11 +526,11 @@ def _without_derivative(data: RawArray) -> RawArray:
 
 
 def _values_of(data: Any, force: bool) -> Any:
-    """What numpy() finds in an array of another type."""
+    """The values for numpy() where the tensor holds an array of another type."""
     kind = array_type(data)
     if not force and kind.carries_derivative(data):
         raise DetachingError(
-            "Can't call numpy() on a Tensor that has a tangent: forward mode would lose it without a word. Use "
+            "Can't call numpy() on a Tensor that has a tangent: forward mode would silently lose it. Use "
             "tensor.detach().numpy() (or numpy(force=True)) for the primal, forward_ad.unpack_dual(tensor) for both."
         )
     return kind.values(data)
@@ -582,7 +582,7 @@ def _take_other_form(tensor: Tensor, value: Tensor) -> None:
     if extra.grad is not None:
         warnings.warn(
             f"assigning to .data: .grad, of shape {extra.grad.shape} and dtype {extra.grad.dtype}, does not fit the "
-            f"new shape {value.shape} and dtype {value.dtype}, and was set to None. Do so yourself, before.",
+            f"new shape {value.shape} and dtype {value.dtype}, and was set to None. Set it to None yourself first.",
             stacklevel=3,
         )
         extra.grad = None

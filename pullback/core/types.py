@@ -1,4 +1,4 @@
-"""Names for what the annotations of the core and of autograd speak of."""
+"""Type aliases that the annotations of the core and of autograd use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DType: TypeAlias = "np.dtype[Any]"
 
 
 class RawArray(Protocol):
-    """What a Tensor wraps and a kernel takes: an ndarray, a Tensor of a lower level, or an array of another type."""
+    """Protocol of arrays that a Tensor wraps: an ndarray, a Tensor of a lower level, or an array of another type."""
 
     @property
     def shape(self) -> Shape: ...

@@ -1,4 +1,4 @@
-"""The call in the user's program that led here through NumPy, SciPy or another library: its name and its place.
+"""Finds the user's call that led here through NumPy, SciPy or another library: its name, file and line.
 
 For errors alone: the source is read and parsed, which takes milliseconds.
 """

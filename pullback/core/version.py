@@ -38,7 +38,7 @@ class LocatedName(str):
 
 
 class Versioned(Protocol):
-    """What has a version: a Tensor, which this module stands below."""
+    """Protocol of an object with a version counter: a Tensor, which this module cannot import."""
 
     _counter: Counter | None
 

@@ -1,4 +1,4 @@
-"""Errors of calls: arguments that are no arrays, and kernels that fail, told in the words of what was called."""
+"""Errors of operator calls: arguments that are not arrays, and kernels that fail, reported in terms of the call."""
 
 from __future__ import annotations
 

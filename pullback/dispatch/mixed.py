@@ -1,4 +1,4 @@
-"""Operators for formulas that meet arrays of several types: each call looks at what it is given.
+"""The operators that formulas call when arrays of several types meet: each call dispatches on its arguments.
 
 An array that is neither an ndarray nor a Tensor has kernels, called by position and with every argument. What else an
 operator needs (its overloads, defaults, composites) is there for Tensors already, so the arrays are wrapped in Tensors
@@ -57,7 +57,7 @@ def _kinds(x: Any) -> Any:
 
 
 def on_wrapped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function of Tensors gives for raw arrays, raw again."""
+    """Call a function of Tensors on raw arrays: wrap the arguments, unwrap the result."""
     result = function(*map(_wrapped, args), **{name: _wrapped(x) for name, x in kwargs.items()})
     return _unwrapped(result)
 

@@ -1,4 +1,4 @@
-"""Writing what an outer transform differentiates into a tensor around a plain array, inside an inner transform.
+"""In-place writes, inside an inner transform, of values that an outer transform is differentiating.
 
     func.grad(lambda x: func.grad(g)(a)):  z = y * 2;  z[0] = x[0]
 
@@ -68,7 +68,7 @@ def _hold(name: str, target: Tensor, key: Key, level: int) -> None:
     if not _nobody_else_shares(sharing):
         raise InplaceError(
             f"{name} would write a value that an outer transform is differentiating into memory that others share "
-            "(detached tensors, views, arrays of NumPy, or nodes that have saved it), which would not learn of its "
+            "(detached tensors, views, arrays of NumPy, or nodes that have saved it), which would not see its "
             "derivative. Use the out-of-place form, or write into a copy (t = t.clone())."
         )
     first, *views = sharing

@@ -1,4 +1,4 @@
-"""How an operator runs, always in the same steps, which stand in `dispatch.steps` and `dispatch.targets`.
+"""The pipeline by which every operator runs; its steps are defined in `dispatch.steps` and `dispatch.targets`.
 
     prepare   what the array types among the arguments want; the highest level; the arrays inside
     kernel    computes with these arrays

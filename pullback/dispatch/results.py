@@ -1,4 +1,4 @@
-"""What composites do with what they have computed: write it into a tensor that exists, or hand it out as a new one."""
+"""Results of composites: written into an existing tensor (in place, `out=`) or returned as a new one."""
 
 from __future__ import annotations
 

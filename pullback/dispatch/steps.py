@@ -154,7 +154,7 @@ def may_be_none(op: Operator, name: str) -> bool:
 def kernel(
     op: Operator, raws: Sequence[Any], args: Sequence[Any], name: str | None = None, called: str | None = None
 ) -> Any:
-    """What the kernel for these raw arguments returns; its errors name the operator and what it was given.
+    """Run the kernel on raw arguments; its errors name the operator and the arguments.
 
     `name` is that of another kernel than the operator's own, `called` what the user wrote if that is not its name.
     """
@@ -168,7 +168,7 @@ def kernel(
 
 
 def watched_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any]) -> Any:
-    """The same, where instruments may look on."""
+    """Run the kernel on raw arguments, under the eyes of instruments if there are any."""
     instruments = modes.current().instruments
     if not instruments:
         return kernel(op, raws, args)
@@ -185,7 +185,7 @@ def floated(op: Operator, raws: list[Any]) -> list[Any]:
 
 
 def is_whole(*raws: Any) -> bool:
-    """Whether all are bools or whole numbers, or arrays of them."""
+    """True if all arguments are bools or integers, or arrays of them."""
     return all(x.dtype.kind in "biu" if hasattr(x, "dtype") else isinstance(x, int) for x in raws)
 
 

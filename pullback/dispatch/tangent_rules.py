@@ -1,4 +1,4 @@
-"""Which tangent rule belongs to which kernel. The floor above, where operators are declared, provides the rules."""
+"""The registry of tangent (JVP) rules by kernel. The floor where operators are declared registers them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pullback.dispatch.operator import BY_KERNEL, Operator
 
 
 class Rule(NamedTuple):
-    """How tangents go through the kernel of one operator overload.
+    """The tangent (JVP) rule for the kernel of one operator overload.
 
     `function(*values, ops)` takes for each argument its primal and, if it is one of `inputs`, its tangent (None where
     undefined), then the outputs; it returns a tangent for each of the outputs whose positions are in `moving`.

@@ -1,4 +1,4 @@
-"""What an operator writes into: whether that is allowed, what was there before, and the write itself."""
+"""The targets of in-place operators and of `out=`: may they be written into, what do they hold, and the write."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _pair(i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
         x = floating_argument(x, f"jvp: {name} {i} is")
         if x.dtype.kind not in "fc":
             raise TypeError(
-                f"jvp: {name} {i} has dtype {x.dtype}, along which nothing varies: convert it, for example with "
+                f"jvp: {name} {i} has dtype {x.dtype}, which has no tangents: convert it, for example with "
                 ".astype(float)."
             )
         parts.append(x)
@@ -158,7 +158,7 @@ def _take_apart(output: Any, level: int, forward: ForwardLevel, strict: bool) ->
 
 
 def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
-    """What else the function returned, one level further out and without tangents."""
+    """The auxiliary results of the function, moved one level out and without tangents."""
     found, structure = flatten(aux)
     own = [x._array if isinstance(x, Tensor) and x._level == level else x for x in found]
     own = [primal_part(x, forward) if type(x) is DualArray else x for x in own]

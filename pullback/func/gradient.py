@@ -224,8 +224,8 @@ def _leaf(x: Any, level: int) -> Tensor:
 def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
     """An argument, or a part of one, as an array; `refusal` begins the error for what is none, `otherwise` ends it."""
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-        instead = "x.filled(value) and the mask apart" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
-        raise TypeError(f"{refusal} {with_article(x)}, whose meaning of operators would be lost; pass {instead}.")
+        instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
+        raise TypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
     if isinstance(x, ndarray) or is_array(x):
         return x
     if isinstance(x, (float, complex, np.generic)):
@@ -338,7 +338,7 @@ def _zeros(leaf: Tensor) -> Any:
 
 
 def _leave(value: Any, level: int) -> Any:
-    """What the function returned, one level further out."""
+    """A result of the function, moved one level out."""
     if not isinstance(value, Tensor) or value._level != level:
         return value
     raw = value._array
@@ -346,5 +346,5 @@ def _leave(value: Any, level: int) -> Any:
 
 
 def outward(raw: Any, level: int) -> Any:
-    """What a tensor of `level` was around, as it is one level further out: an array with a tangent in a Tensor."""
+    """The array inside a tensor of `level`, as seen one level out: an array with a tangent is wrapped in a Tensor."""
     return wrap(raw, level - 1) if array_type(raw).dual else raw

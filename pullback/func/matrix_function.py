@@ -108,6 +108,7 @@ class OfNumbers:
         if y.shape != x.shape or y.dtype.kind == "c":
             raise OperatorError(
                 f"linalg.matrix_function: {self!r} gave {y.dtype}{list(y.shape)} for eigenvalues of shape "
-                f"{list(x.shape)}; it must give one real number for each (the real and the imaginary part apart)."
+                f"{list(x.shape)}; it must give one real number for each (for complex results, the real and the "
+                "imaginary part in two calls)."
             )
         return y.astype(x.dtype, copy=False)

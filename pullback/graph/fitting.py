@@ -1,4 +1,4 @@
-"""A gradient that fits its input: summed over broadcast dimensions, real where the input is real."""
+"""Reducing a gradient to its input's shape and dtype: sums over broadcast dimensions, drops imaginary parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In-place operations and views: what is allowed, and how the graph is rewritten.
+"""In-place operations and views: the nodes that rewrite the graph (`CopySlices`, `AsStridedBackward0`).
 
 A view shares its base's memory, so writing into one changes the other. When a view is written into, its base gets a
 `CopySlices` node: its backward runs the in-place operator's node on the part of the gradient that belongs to the view,
@@ -42,7 +42,7 @@ class CopySlices(Node):
 
     @property
     def masking(self) -> bool:  # type: ignore[override]  # read alone, here as there
-        """Whether the in-place operator masks."""
+        """Whether the in-place operator makes structural zeros, as masked_fill_ does."""
         return self.fn.masking
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
@@ -78,7 +78,7 @@ class CopySlices(Node):
 
 
 def _unpack_apart(unpack: Unpack, saved: Any, version: Version, node: Node) -> Any:
-    """What a node inside CopySlices saved. Its own output leads to a twin of it: CopySlices releases the node."""
+    """Unpack for a node inside CopySlices. Its own output leads to a twin of it: CopySlices releases the node."""
     x = unpack(saved, version, node)
     if isinstance(x, Tensor) and x._fn is node:
         twin = new(type(node))
@@ -213,7 +213,8 @@ def _refuse_parted(view: Tensor, base: Tensor) -> None:
         return  # its function is not the base's: it has other inputs
     if base_of(view) is None or parted[0].n == parted[1]:
         raise InplaceError(
-            f"this view (shape {view.shape}) cannot be led back to its base: the base was modified in place, and then "
+            f"this view (shape {view.shape}) cannot be traced back to its base: the base was modified in place, and "
+            "then "
             "taken out of its graph by detach_(), or given other memory by assigning to .data, before the view was "
             "used again. Use y.detach(), which leaves y as it is, or take the view after that."
         )

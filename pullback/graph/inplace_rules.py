@@ -73,8 +73,8 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
     if extra.steps is None and memory_of(target._array) is None:
         raise InplaceError(
             f"{name}: this view of a tensor around {with_article(innermost(target._array))} cannot be written into "
-            "while recording, because such an array has no strides and nobody noted how the view was made; use the "
-            "out-of-place form."
+            "while recording, because such an array has no strides and the steps that made the view are unknown; use "
+            "the out-of-place form."
         )
 
 
@@ -92,7 +92,7 @@ def _leaf(target: Tensor, name: str, what: str) -> InplaceError:
 
 
 def check_use(view: Tensor) -> None:
-    """Raise if this view of a base that was written into since cannot be led back to it."""
+    """Raise if this view of a base that was written into since cannot be traced back to it."""
     made_by = view._extra.made_by  # type: ignore[union-attr]  # every view has an Extra
     if made_by is not None:
         why = _described(made_by)

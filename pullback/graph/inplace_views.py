@@ -52,7 +52,7 @@ def _check_nothing_leads_here(target: Tensor, name: str) -> None:
     extra = target._extra
     if target.grad_fn is not None:
         raise InplaceError(
-            f"{name}_: this tensor was computed by {target.grad_fn.name()}, which would not learn of the new shape, "
+            f"{name}_: this tensor was computed by {target.grad_fn.name()}, which would not see the new shape, "
             "because grad mode is off. Use the out-of-place form, or work on t.detach()."
         )
     if extra is None:

@@ -1,8 +1,8 @@
 """Node, Port and AccumulateGrad: the vertices and edges of the graph.
 
-An edge leads from a node to the place where a gradient enters another node. A node with one output is its own
-entrance; a node with several has one `Port` for each. So an edge is one reference, and a tensor's `_fn` is what its
-consumers' edges point to.
+An edge says where a gradient goes: to a node, and to which of its outputs. For a node with one output the edge is the
+node itself; for one with several it is a `Port`, one for each output. So an edge is a single reference, and a
+tensor's `_fn` is what the edges of its consumers refer to.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class InputMetadata:
 
 
 class NodeExtra:
-    """What few nodes have: hooks, retained gradients, user metadata."""
+    """The rarer fields of a node: hooks, retained gradients, user metadata."""
 
     __slots__ = ("metadata", "post_hooks", "pre_hooks", "retained", "tensor_hooks")
     pre_hooks: HookDict | None
@@ -90,7 +90,7 @@ class Node:
     _shape: Shape | None  # this and the next: of the gradient that the only output takes
     _dtype: DType | None
 
-    output_nr = 0  # of a single-output node, which is its own port
+    output_nr = 0  # of a single-output node, which is its own edge
     outputs = 1
     pointwise = False  # whether each element of a gradient belongs to the same element of the cotangent alone
     structural = False  # whether apply() on 1 for what was touched, 0 for the rest, finds what is touched of the inputs
@@ -125,7 +125,7 @@ class Node:
         raise NotImplementedError(f"{self.name()} has no apply().")
 
     def pull_touched(self, ops: Any, touched: Any, unpack: Unpack) -> Sequence[Any]:
-        """What is touched of the inputs, as numbers that are not 0, where this node is structural."""
+        """For a structural node: which elements of the inputs are touched, as numbers that are not 0."""
         return self.apply(ops, touched, unpack)
 
     def release(self) -> None:
@@ -155,7 +155,7 @@ class Node:
         return type(self).__name__
 
     def edges(self) -> tuple[Edge | None, ...]:
-        """Where the gradients go: a Node, a Port or None for each input."""
+        """The outgoing edges: a Node, a Port or None (no gradient needed) for each input."""
         return (self._next0, self._next1)[: self.arity] if self._nexts is None else self._nexts
 
     inputs: tuple[int, ...] = ()  # of an operator's node: the positions of the arguments that get a gradient
@@ -211,7 +211,7 @@ class MultiNode(Node):
         return [InputMetadata(shape, dtype) for shape, dtype in self._ports]
 
     def materialize(self, grads: Gradient, ops: Any) -> list[Gradient]:
-        """The same gradients with zeros for the undefined ones; that of a single output comes bare."""
+        """The gradients with zeros for the undefined ones; for a single output, the gradient itself."""
         if len(self._ports) == 1 and not isinstance(grads, (list, tuple)):
             grads = (grads,)
         if all(g is not None for g in grads):
@@ -229,7 +229,7 @@ class MultiNode(Node):
 
 @final
 class Port:
-    """Where the gradient of one output of a MultiNode enters."""
+    """The edge into one output of a MultiNode, with the shape and dtype of that output."""
 
     __slots__ = ("_dtype", "_node", "_shape", "output_nr")
 
@@ -285,7 +285,7 @@ def start_node(cls: type[_N], out: Tensor) -> _N:
 
 
 def start_multi(cls: type[_M], outs: Sequence[Tensor], differentiable: Sequence[bool]) -> _M:
-    """The same for a node of several outputs; those that are not differentiable get no port."""
+    """Record a node of several outputs; those that are not differentiable get no edge."""
     node = new(cls)
     begin(node, next_sequence_nr())
     node._ports = tuple((out._array.shape, out._array.dtype) for out in outs)

@@ -1,4 +1,4 @@
-"""Saved tensors that hooks have packed: how a node gets them back, checked."""
+"""Saved tensors that a pack hook has replaced: unpacking them for a node, with checks."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Places:
 
 
 def _misaligned(base: ndarray, view: ndarray) -> bool:
-    """Whether the elements of two arrays of one dtype begin anything but a whole number of elements apart."""
+    """True if the elements of two arrays of one dtype are not a whole number of elements apart."""
     apart = view.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return any(n % base.itemsize for n in (apart, *base.strides, *view.strides))
 

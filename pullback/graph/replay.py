@@ -1,10 +1,10 @@
-"""Views of arrays without strides: followed by running again the operators that made them, and their adjoints.
+"""Views of arrays without strides, followed by replay: the operators that made the view run again, or their adjoints.
 
-Where an array has strides, the place of a view in its base's memory says all (`places.py`). An array that is a value
-and no memory (a traced one, a task graph) has no places; a view of it knows the operators that lead to it from its
-base, its steps. On a gradient of the base, the steps give the view's part; their adjoints, in reverse order, lay a
-gradient of the view down in zeros of the base's shape. Since such an array is replaced and not written into, the same
-two maps carry what was written into a view to its base, and from there to the other views.
+With strides, a view is known by its position in the memory of its base (`places.py`). An array that is a value
+without memory (a traced one, a task graph) has no positions; a view of it keeps its steps, the operators that lead
+to it from its base. Applied to a gradient of the base, the steps give the view's part; their adjoints, in reverse
+order, put a gradient of the view into zeros of the base's shape. Since such an array is replaced and not written into,
+the same two maps carry what was written into a view to its base, and from there to the other views.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Form:
 
 
 def version_when_saved(x: object) -> Version:
-    """What to keep beside a saved input: its version, or None while it has no counter (and for constants)."""
+    """The version to keep with a saved input: its number, or None while it has no counter (and for constants)."""
     if type(x) is Tensor or isinstance(x, Tensor):
         counter = x._counter
         return counter and counter.n
@@ -50,14 +50,14 @@ def version_when_saved(x: object) -> Version:
 
 
 def save_input(x: Any, fixed: bool = False) -> tuple[Any, Version]:
-    """What to keep of an input that may be a Tensor or a constant, and its version; `fixed` as in `save_other`."""
+    """Save an input that may be a Tensor or a constant: what to keep, and its version; `fixed` as in `save_other`."""
     if type(x) is Tensor:
         return x, x._counter and x._counter.n
     return save_other(x, fixed)
 
 
 def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
-    """What to keep of an input of any type, and its version.
+    """Save an input of any type: returns what to keep, and its version.
 
     An ndarray of whole numbers or truth values, or of one number, is copied; with `fixed`, any, because there can be no
     gradient for it.
@@ -68,13 +68,13 @@ def save_other(x: Any, fixed: bool = False) -> tuple[Any, Version]:
 
 
 def save_list(xs: Iterable[Any]) -> tuple[tuple[Any, ...], tuple[Version, ...]]:
-    """What to keep of a list of inputs, and their versions."""
+    """Save a list of inputs: returns what to keep, and their versions."""
     pairs = [save_other(x) for x in xs]
     return tuple(x for x, _ in pairs), tuple(version for _, version in pairs)
 
 
 def watch_output(out: Tensor) -> Version:
-    """What to keep beside a saved output: its counter, with the version now if it is not the first."""
+    """The version to keep with a saved output: its counter, with the version now if it is not the first."""
     counter = out._counter
     if counter is None:  # version.counter_of written out: every exp and tanh passes here
         counter = out._counter = new(Counter)
@@ -197,7 +197,7 @@ def checked(saved: Any, version: Version, node: Node) -> Any:
 
 
 def output_again(data: RawArray, version: Version, entrance: Edge | None, level: int) -> Tensor:
-    """A node's saved output as a Tensor, with that node (or its port) as its function."""
+    """A node's saved output as a Tensor, with the edge into that node as its function."""
     out = wrap(data, level)
     out._counter = version[0] if type(version) is tuple else version
     out._fn = entrance

@@ -1,4 +1,4 @@
-"""What a node keeps of arguments that are no tensors: as they are now, whatever the caller does with them later.
+"""Copies of arguments that are not tensors, which a node saves so that later changes by the caller cannot reach it.
 
 An index ndarray that is filled anew in a loop, or a list of dimensions, has no version counter that could tell a node
 of the change. So nodes keep copies: an index is small beside what is read by it.

@@ -15,7 +15,7 @@ def storage_positions(geometry: tuple[tuple[int, ...], tuple[int, ...], int]) ->
 
 
 def overlaps_itself(array: np.ndarray) -> bool:
-    """Whether two elements of an array share memory."""
+    """True if two elements of an array share memory."""
     steps = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True) if n > 1)
     if array.size < 2:
         return False

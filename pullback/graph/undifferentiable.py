@@ -1,4 +1,4 @@
-"""What has no derivative says so: by its name, when backward or a tangent reaches it and not before."""
+"""Operators without a derivative: their nodes raise when a backward or a tangent reaches them, not in the forward."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NotImplemented(Node):
 
 
 class NotImplementedMulti(MultiNode):
-    """The same for an operator with several outputs."""
+    """The node of an operator without derivative that has several outputs."""
 
     __slots__ = ("operator",)
     operator: str
@@ -87,7 +87,7 @@ def tangent_or_zeros(tangent: Any, primal: Any, ops: Any) -> Any:
 
 
 def tangents_or_zeros(tangents: Sequence[Any], primals: Sequence[Any], ops: Any) -> list[Any]:
-    """The same for a list."""
+    """The tangents of a list, with zeros for the undefined ones."""
     return [tangent_or_zeros(t, p, ops) for t, p in zip(tangents, primals, strict=True)]
 
 

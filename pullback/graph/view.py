@@ -29,7 +29,7 @@ _reference = weakref.ref
 
 
 def several_views(name: str) -> Origin:
-    """That of the views which one operator returns together."""
+    """The origin of the views that one operator returns together."""
     return Origin("multiple", name)
 
 

@@ -1,4 +1,4 @@
-"""Where a Tensor leaves for plain arrays and numbers: never silently when a gradient would be lost."""
+"""Conversions from Tensor to plain arrays and numbers: they never lose a gradient silently."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _would_store(tensor: Tensor) -> Any:
 
 
 def _carries(tensor: Any) -> str:
-    """What would be lost of a tensor, after "that"."""
+    """The clause, after "that", that says what would be lost with a tensor."""
     while isinstance(tensor, Tensor):
         if tensor._requires_grad:
             return "requires grad"

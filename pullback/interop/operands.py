@@ -1,4 +1,4 @@
-"""Arguments of NumPy's functions made fit for operators, and results delivered as NumPy's callers ask for them.
+"""Adapts arguments of NumPy's functions to operators, and results to what NumPy's callers expect (`out`, dtype).
 
 An adapter calls an operator only where a Tensor is among its arguments, and NumPy's function where all may be plain:
 an operator would make a Tensor of a constant, at a level of its own, and drag it through the rest of the computation.

@@ -1,4 +1,4 @@
-"""Which function on Tensors answers which function of NumPy; the adapters enter themselves here."""
+"""The registry of adapters: which function on Tensors implements which function of NumPy."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
 
 @functools.lru_cache(maxsize=256)  # a loop may warn at one call many times
 def advice(library: Any, *names: Any) -> Any:
-    """What to write instead of the first function of these that has an answer of its own, as sentences."""
+    """Sentences that say what to write instead, for the first of these functions that has an entry."""
     for name in names:
         instead = _instead(name)
         if instead:

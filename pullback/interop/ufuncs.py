@@ -117,10 +117,10 @@ def _call(
         raise refuse(
             name,
             "where",
-            "elements where it is False keep what the memory holds; write np.where(where, result, otherwise)",
+            "elements where it is False would be uninitialised; write np.where(where, result, otherwise)",
         )
     if order not in ("K", "A", "C"):
-        raise refuse(name, "order", "a Tensor's memory layout is its own affair; omit it")
+        raise refuse(name, "order", "the memory layout of the result cannot be chosen; omit it")
     inputs = [operand(x) for x in inputs]
     if dtype is not None:
         inputs = [cast(array(x), dtype, name, casting) for x in inputs]

@@ -1,4 +1,4 @@
-"""Operators of third parties: entered under a namespace of their own, all of a file's or none.
+"""Registers operators of third parties in a namespace of their own: all operators of a file, or none.
 
 The generated module of a third party calls `enter` at its end. Its functions are in that module; formulas find them as
 `ops.<namespace>.<name>`, and its kernels stand in the tables as `<namespace>.<kernel>`.
@@ -109,7 +109,7 @@ class Extension:
         raise NameTakenError(f"{self.source}: {what} {name!r} is taken by {owner}. Write {remedy} in its declarations.")
 
     def publish(self):
-        """Enter everything."""
+        """Enter all operators of the file into the public tables."""
         TENSOR.register({self.namespace: self.on_tensors})
         NUMPY.register({self.namespace: self.on_arrays})
         for table, entries in self._shared():

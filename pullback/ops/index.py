@@ -1,4 +1,4 @@
-"""What may stand between the brackets of a Tensor, made plain for kernels."""
+"""Normalises the index in `tensor[index]` for kernels."""
 
 import numpy as np
 

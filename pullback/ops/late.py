@@ -1,4 +1,4 @@
-"""Areas whose code is loaded when one of their operators is first used: most programs never factorise or convolve.
+"""Lazy loading of areas: their code is imported when one of their operators is first used.
 
 Until then a placeholder stands under every name of such an area, in the tables as among Tensor's methods. Called, it
 loads the area, which replaces all the placeholders, and hands the call on.

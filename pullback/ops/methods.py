@@ -169,7 +169,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     UnsupportedError
         The device is not available.
     TypeError
-        What is given is no dtype, or no dtype of numbers.
+        The argument is not a dtype, or not one of numbers.
 
     Warns
     -----

@@ -53,7 +53,7 @@ def _as_dtype(self: Tensor, dtype: np.dtype[Any]) -> Tensor:
         _check(self, dtype)
         seen = array.view(dtype)
     else:
-        raise UnsupportedError(f"view({dtype}): an array of type {type(array).__name__} has no bytes to look at.")
+        raise UnsupportedError(f"view({dtype}): an array of type {type(array).__name__} has no bytes to reinterpret.")
     out = wrap(seen, self._level)
     out._counter = counter_of(self)  # a write into one is a write into the other
     return out

@@ -1,4 +1,4 @@
-"""Shapes alone, without tensors."""
+"""Functions of shapes alone: `broadcast_shapes`."""
 
 from collections.abc import Sequence
 

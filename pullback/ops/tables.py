@@ -13,7 +13,7 @@ OPERATORS = {}  # name -> list of ops.declarations.Overload
 
 
 class Faces:
-    """What the overloads of one operator look like from outside: one function for each kind of caller."""
+    """The public forms of an operator: its overloads merged into one function for each kind of caller."""
 
     def __init__(self, overloads, choices):
         first = overloads[0]
@@ -38,7 +38,7 @@ class Faces:
 
 
 def grouped(overloads, choices):
-    """The faces of operators, from their overloads and the choices among them."""
+    """Group overloads by operator, and make the public forms of each."""
     groups = {}
     for overload in overloads:
         groups.setdefault((overload.home, overload.name), []).append(overload)

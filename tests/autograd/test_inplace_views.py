@@ -322,7 +322,7 @@ def test_a_view_that_is_behind_a_base_that_left_raises(leave):
     y.mul_(3)
     leave(y)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"cannot be led back to its base.*detach_\(\).*Use y\.detach\(\)"):
+        with pytest.raises(RuntimeError, match=r"cannot be traced back to its base.*detach_\(\).*Use y\.detach\(\)"):
             v + x
     assert v.detach().tolist() == [3, 6]
     assert y[:].tolist() == y.tolist()  # what is made now is well

@@ -365,7 +365,7 @@ REFUSED = {
     "written and lost": ("f_(Tensor(a!) self) -> ()", "", "returns nothing"),
     "another returned": ("f_(Tensor(a!) self) -> Tensor", "", "does not return it"),
     "None returned": ("f(Tensor self) -> Tensor?", "", "may return None"),
-    "a mixture returned": ("f(Tensor self) -> (Tensor, int)", "", "returns tensors and others"),
+    "a mixture returned": ("f(Tensor self) -> (Tensor, int)", "", "returns tensors and other values"),
     "a list or None": ("f(Tensor[]? tensors) -> Tensor", "", "a list of tensors or None"),
     "values of a list": ("f(Tensor self) -> Tensor[]", "self: grads[0] * result[0]", "the values of 'result'"),
     "no kernel there": ("f(Tensor self) -> Tensor", "", "has no function 'f'"),

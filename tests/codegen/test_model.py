@@ -172,7 +172,7 @@ def test_helpers_are_found_by_their_ops_parameter_without_an_import(tmp_path):
     with pytest.raises(DeclarationError, match=r"nn\.py:1.*'backward' is defined in geo\.formulas\.linalg too"):
         find_helpers(tmp_path, "geo.formulas")
     (tmp_path / "nn.py").write_text("def backward(:\n")
-    with pytest.raises(DeclarationError, match=r"nn\.py:1: the module is no Python"):
+    with pytest.raises(DeclarationError, match=r"nn\.py:1: the module is not valid Python"):
         find_helpers(tmp_path, "geo.formulas")
 
 

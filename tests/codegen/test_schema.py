@@ -95,7 +95,7 @@ def test_a_normalised_schema_is_written_back_as_it_was(text):
         ("f(Tensor grad_y) -> (Tensor y)", "'grad_y' is the gradient of the output 'y'", "Rename"),
         ("f(Tensor lambda) -> Tensor", "keyword", "lambda_"),
         ("f(Tensor __x) -> Tensor", "'__'", "Rename"),
-        ("lambda(Tensor x) -> Tensor", "cannot be an operator's name", "no keyword"),
+        ("lambda(Tensor x) -> Tensor", "cannot be an operator's name", "not a keyword"),
         ("__and__(Tensor x) -> Tensor", "cannot be an operator's name", "'__'"),
         ("f(int x=1, int y) -> Tensor", "argument 'y' has no default", "default"),
         ("f(*, int x, *, int y) -> Tensor", "'*' twice", "one '*'"),

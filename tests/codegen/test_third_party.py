@@ -274,7 +274,7 @@ def test_refuses(case):
     [("cbrtt", "Did you mean 'cbrt'"), ("linalg.invv", "Did you mean 'inv'"), ("float64", ""), ("linalg", "")],
 )
 def test_a_numpy_name_that_numpy_does_not_have_is_refused(name, hint):
-    with pytest.raises(DeclarationError, match=rf"names numpy\.{name}, which is no function of NumPy\. {hint}"):
+    with pytest.raises(DeclarationError, match=rf"names numpy\.{name}, which is not a function of NumPy\. {hint}"):
         emitted(FILE.replace("spacing", name))
 
 

@@ -95,7 +95,7 @@ def test_can_cast_keeps_the_kind(source, target, allowed):
 def test_the_default_dtype_is_float64_and_stays_it():
     pb.set_default_dtype(pb.float64)
     assert pb.get_default_dtype() == pb.float64 == pb.tensor(1.5).dtype
-    with pytest.raises(RuntimeError, match=r"set_default_dtype\(float32\): .*Say dtype="):
+    with pytest.raises(RuntimeError, match=r"set_default_dtype\(float32\): .*Pass dtype="):
         pb.set_default_dtype(pb.float32)
 
 

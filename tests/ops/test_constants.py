@@ -69,7 +69,7 @@ def test_an_argument_of_that_name_is_meant_instead():
 
 
 def test_a_constant_is_no_function_and_no_helper(tmp_path, monkeypatch):
-    with pytest.raises(DeclarationError, match="calls 'log_2', which is no function"):
+    with pytest.raises(DeclarationError, match="calls 'log_2', which is not a function"):
         pb.ops.load(DECLARED.format(space="called", modules="", further="", formula="grad * log_2(self)"))
     (tmp_path / "own_constant_helpers.py").write_text("def tau(x, *, ops):\n    return x\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -15,7 +15,7 @@ from pullback.core.version import version_of
 
 
 class Kin:
-    """What dual arrays in the same memory share: whether one was written into, which none of their masks survives."""
+    """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all."""
 
     __slots__ = ("given", "version", "was_written")
 

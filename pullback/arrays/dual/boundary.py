@@ -1,4 +1,4 @@
-"""The border between plain and dual numbers, and how gradients cross it.
+"""Nodes at the border between plain and dual numbers: how gradients cross it.
 
 Three linear operators make a dual number and take one apart:
 
@@ -165,7 +165,7 @@ def tangent_of(dual: Any, level: ForwardLevel) -> Any:
 
 
 def at_level(array: Any, level: ForwardLevel) -> DualArray | None:
-    """What a raw array, or the one in a Tensor, has at `level`: a dual, or None."""
+    """The dual at `level` of a raw array, or of the one in a Tensor; None if it has none there."""
     if isinstance(array, Tensor):
         array = array._array
     while type(array) is DualArray and array.level.number > level.number:

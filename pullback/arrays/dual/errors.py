@@ -1,4 +1,4 @@
-"""What forward mode cannot do, said by name."""
+"""Errors for what forward mode cannot do, by name of operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backwards through graphs with dual arrays in them: what they start with, compute with, and end in."""
+"""Backward through a graph with dual arrays: its first cotangents, its kernels, and its gradients."""
 
 from __future__ import annotations
 

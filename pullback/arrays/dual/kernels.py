@@ -70,7 +70,7 @@ def highest(args: Sequence[Any]) -> ForwardLevel | None:
 
 
 def _run(name: str, rule: Rule | None, *args: Any) -> Any:
-    """What kernel `name` gives for arguments of which at least one is dual."""
+    """The kernel `name` for calls with at least one dual argument."""
     level = highest(args)
     assert level is not None, "a kernel on duals runs where there is one"
     duals = [x for x in duals_in(args) if x.level.number == level.number]

@@ -1,4 +1,4 @@
-"""What happens to Tensors before an operator runs on dual arrays: closed levels end, plain tensors become dual."""
+"""Prepares Tensors for an operator on dual arrays: tangents of closed levels are dropped, plain tensors become dual."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ def make_room(name: str, target: Tensor, args: Sequence[Any], level: int) -> boo
     if owner._requires_grad and _may_have_views(owner):
         raise InplaceError(
             f"{name} would write a value with a tangent into a tensor that has none and requires grad, and of which "
-            "there may be views, which would not learn of it. Make it dual first (forward_ad.make_dual(t, zeros)), or "
+            "there may be views, which would not share the tangent. Make it dual first (forward_ad.make_dual(t, "
+            "zeros)), or "
             "use the out-of-place form."
         )
     _give_tangents(name, owner, top)

@@ -1,4 +1,4 @@
-"""What Python does to dual arrays: operators, indexing, the few methods that formulas call."""
+"""Python's operators, indexing, and the few methods that formulas call, on dual arrays."""
 
 from __future__ import annotations
 

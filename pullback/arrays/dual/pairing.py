@@ -16,7 +16,7 @@ from pullback.dispatch.tangent_rules import Rule
 
 
 def unmoved(rule: Rule, result: Any, level: ForwardLevel, co: bool) -> Any:
-    """What a kernel gives where every tangent is zero: duals still, so that whoever expects one finds one."""
+    """The result of a kernel where every tangent is zero: still duals, for callers that expect them."""
     if rule.mutates:
         return result
 

@@ -55,12 +55,12 @@ def _parts(x: Any) -> list[Any] | None:
 
 # -- how they go on ----------------------------------------------------------------------------------------------------
 def mask_of(x: Any) -> Mask:
-    """That of one argument of a kernel, at its level."""
+    """The mask of one argument of a kernel, at its own level."""
     return x.untouched if type(x) is DualArray and (x.kin is None or not x.kin.is_written()) else None
 
 
 def mask_at(x: Any, number: int) -> Mask:
-    """The same at a level, or a list of those of each in a list."""
+    """The mask of one argument of a kernel at a level; for a list of arguments, the list of their masks."""
     if type(x) is list or type(x) is tuple:
         return [mask_at(y, number) for y in x]
     return mask_of(x) if type(x) is DualArray and x.level.number == number else None

@@ -1,4 +1,4 @@
-"""What kernels say of themselves: `fast`, a special way taken for speed; `loops`, a loop of Python and why it may stay.
+"""Decorators that describe kernels: `fast` for a special way taken for speed, `loops` for a justified Python loop.
 
 Both give the function back as it is. Tests read the declarations: tests/arrays/test_fast.py holds each special way
 against its plain one, tests/arrays/test_loops.py knows every loop.

@@ -1,4 +1,4 @@
-"""What kind of number an argument holds."""
+"""Tests for the kind of number that an argument holds: complex, real, integer."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Kernels that backward formulas call instead of the forward ones, or of composites: there something quicker is right.
+"""Faster kernels for backward formulas: they replace forward kernels or composites where less generality is needed.
 
 On Tensors, under create_graph, the operators of the same names run, which are differentiable.
 """

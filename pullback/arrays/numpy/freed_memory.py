@@ -1,4 +1,4 @@
-"""How much freed memory the process keeps for the next arrays.
+"""Sets how much freed memory the allocator keeps for the next arrays.
 
 By default glibc gives the memory of large arrays back to the system as soon as it is freed, and the next arrays pay for
 fresh pages again: a chain of three adds on arrays of 1e5 doubles takes 1,200 us instead of 65. So the first large
@@ -20,7 +20,7 @@ _INT_MAX = 2**31 - 1  # mallopt takes an int
 
 
 class _Decision:
-    """What was asked for: None until someone has asked; and how much was resident beside what is in use, then."""
+    """The bytes to keep, None until someone has asked; and how much unused memory was resident then."""
 
     kept: int | None = None
     beside = 0
@@ -101,7 +101,7 @@ def keep_freed_memory(bytes: SupportsIndex) -> None:
 
 
 def keep_for_large_backwards() -> None:
-    """What a large backward asks for, where nobody has decided and the C library knows the setting."""
+    """Keep memory for large backwards, unless the user has decided, and where the C library has the setting."""
     if _decision.kept is None and os.environ.get("PULLBACK_MALLOC") != "system" and _glibc() is not None:
         keep_freed_memory(KEPT)
 

@@ -22,16 +22,16 @@ except ImportError:  # not in this version of NumPy
     UNHEARD: Any = ({"all": "ignore"}, None)
 
     def warnings() -> Any:
-        """How NumPy warns at present."""
+        """NumPy's current settings for floating-point warnings."""
         return np.geterr(), np.geterrcall()
 
     def restore(before: Any) -> None:
-        """Back to how it was."""
+        """Restore settings that `warnings()` returned."""
         np.seterr(**before[0])
         np.seterrcall(before[1])
 
     def hush() -> None:
-        """No warnings from here on."""
+        """Switch floating-point warnings off."""
         np.seterr(all="ignore")
 else:
     UNHEARD = _make_extobj(all="ignore")

@@ -1,4 +1,4 @@
-"""One call of a checkpointed function: its inputs, what its nodes would have saved, and running it again.
+"""Frame: one call of a checkpointed function: its inputs, what its nodes would have saved, and the recomputation.
 
 While the function runs, hooks give each node an empty `Holder` instead of what it saves. The first holder that backward
 opens runs the function again, under hooks that fill the holders in the same order. A holder gives its tensor away as
@@ -41,7 +41,7 @@ class CheckpointError(RuntimeError):
 
 
 class StopRecomputation(BaseException):
-    """Everything that backward needs is there again: no `except Exception` of the function shall stop this."""
+    """Everything that backward needs is there again: no `except Exception` in the function may stop this."""
 
 
 class PartOfCheckpoint(Instrument, ModeSwitch):
@@ -93,7 +93,7 @@ class Frame:
         self.complete = False  # whether the function has returned
 
     def name(self) -> str:
-        """What errors call it."""
+        """The name by which errors refer to it."""
         return f"checkpoint({getattr(self.function, '__name__', type(self.function).__name__)})"
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], inside: AbstractContextManager[Any]) -> Any:
@@ -298,7 +298,7 @@ def _without_graph(tensor: Tensor) -> Tensor:
 
 
 def _metadata(tensor: Tensor) -> tuple[Any, ...]:
-    """What must be the same after recomputation."""
+    """The metadata of a tensor that must be the same after recomputation."""
     return tensor.shape, tensor.dtype, tensor.device
 
 

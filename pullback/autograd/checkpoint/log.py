@@ -1,4 +1,4 @@
-"""Which operators ran, and where: for the error of a recomputation that differs from the forward pass."""
+"""The log of operators that ran and where, for the error when a recomputation differs from the forward pass."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class CheckpointFunction(Function):
             raise GradientError(
                 "When use_reentrant=True, checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
                 ".backward(): "
-                "the backward inside it knows nothing of these. Pass use_reentrant=False to checkpoint(), or call "
+                "the backward inside it does not see these. Pass use_reentrant=False to checkpoint(), or call "
                 "backward() without inputs."
             )
         args = list(ctx.arguments)

@@ -36,7 +36,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the operator and its arguments.
+    """The context that a policy is given along with the operator and its arguments.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def _saving(names: set[str]) -> Policy:
 
 
 class _Result:
-    """What a kernel returned, with the versions of the tensors made of it and the random numbers drawn since."""
+    """A cached result of a kernel, with the versions of the tensors made of it and the random numbers drawn since."""
 
     __slots__ = ("drawn", "raw", "versions")
 
@@ -208,7 +208,7 @@ class _Replaying(PartOfCheckpoint):
         self.counts[name] += 1
         if nr >= len(self.results[name]):
             raise GradientError(
-                f"call {nr} of {name} was met in recomputation, but the function called it {nr} times at first. {WHY}"
+                f"the recomputation calls {name} more often than the forward, which called it {nr} times. {WHY}"
             )
         result = self.results[name][nr]
         if result is None:

@@ -1,4 +1,4 @@
-"""What goes into these functions and what comes out: single or a tuple, arrays or Tensors, of which level."""
+"""Inputs and outputs of autograd.functional: one or a tuple, arrays or Tensors, at which level."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class Point:
     def __init__(self, name: str, inputs: Arrays, *, create_graph: bool, strict: bool) -> None:
         if modes.current().inference:
             raise GradientError(
-                f"{name}() cannot differentiate inside inference_mode: nothing computed there enters a graph. Leave it "
+                f"{name}() cannot differentiate inside inference_mode: nothing computed there enters a graph. Switch "
+                "it off "
                 "for this call: `with pullback.inference_mode(False):`."
             )
         self.name, self.strict, self.asks_for_graph = name, strict, create_graph
@@ -112,7 +113,7 @@ class Point:
         if any(_has_constant_grad(x) for x in self.inputs.tensors):
             raise GradientError(
                 f"backward() was called inside the function given to {self.name}(), and left in .grad of an input a "
-                "number that depends on nothing. Take the inner gradient with autograd.grad or pullback.func.grad, "
+                "value without history. Take the inner gradient with autograd.grad or pullback.func.grad, "
                 "which return it."
             )
         return _tensors(returned, "outputs", self.name)
@@ -222,7 +223,7 @@ def _without_history(x: Tensor) -> Tensor:
 
 
 def _outward(x: Tensor) -> Tensor:
-    """What a tensor of a transform is around, as a Tensor."""
+    """The value inside a tensor of a transform, as a Tensor of the level below."""
     return x._array if isinstance(x._array, Tensor) else wrap(x._array, 0)
 
 

@@ -232,6 +232,6 @@ def _check_options(name: str, strategy: str, argument: str, *, strict: bool, vec
     if strict and vectorize:
         raise GradientError(
             "`strict=True` and `vectorized=True` are not supported together: "
-            f"{name}() cannot combine strict=True with vectorize=True: strictness looks at one row after another. "
+            f"{name}() cannot combine strict=True with vectorize=True: strict=True checks one row at a time. "
             "Leave one of them out."
         )

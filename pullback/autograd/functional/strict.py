@@ -1,4 +1,4 @@
-"""What `strict=True` refuses, and the zeros that stand for it otherwise."""
+"""`strict=True`: refuses outputs that do not depend on an input; without it they get derivatives of zero."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def filled(
 ) -> list[Tensor]:
     """The results with zeros for None.
 
-    In strict mode neither None nor, under create_graph, a result without history will do: `missing` and `constant`
+    In strict mode neither None nor, under create_graph, a result without history is accepted: `missing` and `constant`
     say of what each is a sign, with {} for the number.
     """
     for i in list(point.withheld):

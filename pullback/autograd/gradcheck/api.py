@@ -258,8 +258,8 @@ def _checked(problem: Problem, raise_exception: bool, checks: Checks) -> bool:
         outputs = problem.run()
         if not outputs:
             raise ValueError(
-                "gradcheck: no output of func is floating point or complex, so there is nothing to check: whole "
-                "numbers and truth values have no derivative."
+                "gradcheck: no output of func is floating point or complex, so there is nothing to check: "
+                "integers and bools have no derivative."
             )
         if checks.forward:
             _forward().check_forward(problem, outputs, checks.fast, checks.back)

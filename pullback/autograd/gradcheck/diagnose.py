@@ -1,4 +1,4 @@
-"""From a mismatch to the mistake behind it.
+"""Diagnoses the mistake behind a mismatch of gradcheck.
 
 First what makes differences worthless (precision, randomness, kinks), then what the numbers of one input show
 (`patterns`), then gradients that are in each other's place.
@@ -63,7 +63,7 @@ def _diagnosed(
 
 
 def _patterns(problem: Problem, bad: list[Block]) -> list[Diagnosis]:
-    """What fits the failing blocks of one input: together, or else one by one."""
+    """The diagnoses that fit the failing blocks of one input: all blocks together, or else one by one."""
 
     def matches(a: np.ndarray, n: np.ndarray) -> bool:
         return bool(close(problem, a, n).all())
@@ -159,7 +159,7 @@ def _kink(problem: Problem, bad: list[Block]) -> Diagnosis | None:
 
 
 def _verdicts_at(problem: Problem, mine: list[Block], row: int) -> set[str]:
-    """What one element of an input is in its failing entries: "smooth", "jump", and "between" or "outside" slopes."""
+    """Classifies the failing entries of one input element: "smooth", "jump", and "between" or "outside" slopes."""
     array = mine[0].array
     verdicts: set[str] = set()
     index = np.unravel_index(row, array.shape)

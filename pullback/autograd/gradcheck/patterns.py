@@ -1,4 +1,4 @@
-"""Usual mistakes that show in the two Jacobians of one input: each function gives a Diagnosis or None.
+"""Common mistakes, recognised from the two Jacobians of one input: each function returns a Diagnosis or None.
 
 `bad` holds the failing blocks of one input; `matches(a, n)` says whether all of a is close to n.
 """
@@ -275,7 +275,7 @@ def _one_copy_of(b: Block) -> Iterator[np.ndarray]:
 
 
 def _factor_advice(size: str, k: complex | float) -> str:
-    """What to do about a factor."""
+    """The advice for a constant factor between the two Jacobians."""
     if size and abs(k) < 1:
         return "A mean where a sum is meant, or a division by a size too many."
     if size:

@@ -1,4 +1,4 @@
-"""What is checked: a function, the inputs that require grad, and the memory of those inputs, which is perturbed."""
+"""Problem: what gradcheck checks: a function, the inputs that require grad, and their memory, which it perturbs."""
 
 import dataclasses
 import warnings
@@ -71,7 +71,7 @@ class Problem:
         return [k for k, o in enumerate(outputs) if isinstance(o, Tensor) and values_of(o).dtype.kind in "fc"]
 
     def outputs(self, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
-        """What func returns where the inputs' memory is now (or for other arguments), laid out as at the point."""
+        """The outputs of func for the present inputs (or for other arguments), laid out as at the point."""
         outputs = self._called(inputs)
         found = [_layout(o) for o in outputs]
         if found != self.layout:
@@ -79,7 +79,7 @@ class Problem:
         return outputs
 
     def _called(self, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
-        """What func returns; a function that writes into the inputs is refused, and they are as before."""
+        """Call func; refuse it if it writes into the inputs, and restore them."""
         before = [array.copy() for array in self.arrays]
         outputs = as_tuple(self.func(*(self.inputs if inputs is None else inputs)))
         for number, array, old in zip(self.wrt, self.arrays, before, strict=True):

@@ -15,7 +15,7 @@ SHOWN = 6  # rows of the table
 
 
 def mismatch_message(problem: Problem, bad: list[Block], findings: Sequence[tuple[Diagnosis, str]]) -> str:
-    """What disagrees, the worst entries, and what the numbers look like. `findings`: pairs of Diagnosis and where."""
+    """The message: what disagrees, the worst entries, and the diagnoses. `findings`: pairs of Diagnosis and where."""
     first = bad[0]
     entries = sum(int((~close(problem, b.analytical, b.numerical)).sum()) for b in bad)
     total = sum(b.numerical.size for b in bad)

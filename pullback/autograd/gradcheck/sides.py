@@ -1,4 +1,4 @@
-"""The two rules that can be wrong, backward and forward: whether each is linear at all, and words about each."""
+"""The two rules that can be wrong, backward and forward: tests that each is linear, and the wording for each."""
 
 import dataclasses
 from collections.abc import Callable

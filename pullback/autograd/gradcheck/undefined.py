@@ -1,4 +1,4 @@
-"""Two rules that every backward keeps, whatever its formula: zero in gives zero out, and undefined in is as zero in."""
+"""Two rules that every backward obeys: zero in gives zero out, and an undefined gradient counts as zero."""
 
 from collections.abc import Sequence
 

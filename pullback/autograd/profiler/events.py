@@ -1,4 +1,4 @@
-"""What a profile gives: the list of its events, and the list of their sums by name."""
+"""EventList: the events of a profile, and their sums by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times and sizes as texts."""
+"""Formats times and sizes for the tables of the profiler."""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ def _weights(weights: Any, shape: Any) -> Any:
 def _plain_bins(name: str, bins: Any) -> Any:
     if needs_grad(bins) or (isinstance(bins, (list, tuple)) and any(map(needs_grad, bins))):
         raise UnsupportedError(
-            f"np.{name}: argument 'bins' (the edges) requires grad, but counts have no derivative by them: they "
+            f"np.{name}: argument 'bins' (the edges) requires grad, but counts have no derivative with respect to "
+            "them: they "
             "jump where an edge meets an element. Pass bins.detach()."
         )
     return _plain(bins)

@@ -139,7 +139,7 @@ def extremum(name: str, a: Any, axis: Any, out: Any, keepdims: bool, initial: An
     a = array(a)
     if where is not True:
         if initial is None:
-            raise ValueError(f"np.{name}: where= needs initial=, the value of a slice in which nothing is chosen.")
+            raise ValueError(f"np.{name}: where= needs initial=, the value of a slice in which nothing is selected.")
         a = chosen(a, where, name, initial)
     reduce, pair = (ops.amax, ops.maximum) if name == "max" else (ops.amin, ops.minimum)
     result = a if is_empty(axis) else reduce(a, axis, bool(keepdims))

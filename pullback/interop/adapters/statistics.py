@@ -100,7 +100,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     s, axes = _sorted_along(a, axis)
     n = s.shape[-1]
     if n == 0:
-        raise ValueError("np.median: there is no median of no elements.")
+        raise ValueError("np.median: an empty input has no median.")
     middle = ops.mean(s[..., (n - 1) // 2 : n // 2 + 1], -1)
     result = ops.where(np.isnan(s[..., -1]), s[..., -1], middle)  # nan is sorted last, and spreads
     return deliver("median", _with_axes(result, axes, a.ndim) if keepdims else result, out)

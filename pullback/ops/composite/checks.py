@@ -1,4 +1,4 @@
-"""What several composites check of their arguments."""
+"""Argument checks that several composites share."""
 
 from pullback.core.errors import type_name
 

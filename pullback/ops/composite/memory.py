@@ -1,4 +1,4 @@
-"""Memory of results: what is no view of its input has memory of its own, and may be written into."""
+"""Ensures that a result which is not a view of its input has memory of its own, so that it may be written into."""
 
 from pullback.core.array_type import is_writable_apart
 

@@ -1,4 +1,4 @@
-"""What formulas ask of numbers in order to decide: the arrays of values of whatever flows, and guards on them.
+"""Values on which formulas branch, as plain arrays whatever type of array flows, and guards on them.
 
 Numbers may be unknown when a formula runs (of a task graph, of a program that is being written). So a formula never
 looks at one: it refuses by `check`, which such types do when the numbers come, and it takes a short cut where

@@ -1,4 +1,4 @@
-"""What the kernels of matrices ask of their arguments, and how they go over a batch.
+"""Checks of matrix arguments, and loops over batches, for the kernels of matrices.
 
 NumPy's functions take batches. LAPACK's that NumPy does not have are called once a matrix: a loop over matrices, never
 over elements. Of many small matrices, `small` does at once what needs no decision for each matrix by itself.

@@ -58,5 +58,5 @@ def lu_factors(A):
 
 
 def _modulus(x):
-    """What LAPACK compares complex pivots by."""
+    """|Re x| + |Im x|, by which LAPACK compares complex pivots."""
     return np.abs(x.real) + np.abs(x.imag)

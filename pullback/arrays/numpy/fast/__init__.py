@@ -1,1 +1,1 @@
-"""Ways that are taken for speed, each beside the plain way of which it gives the result."""
+"""Fast paths for large arrays, each with the plain way whose result it reproduces."""

@@ -1,4 +1,4 @@
-"""Vectors that are kept: ones, as a product with them is the quickest sum of a small matrix; where its rows begin."""
+"""Cached vectors: ones (a product with ones is the fastest sum of a small matrix), and the offsets of its rows."""
 
 import functools
 

@@ -74,7 +74,7 @@ def index_reduce(self, dim, index, source, reduce, include_self=True):
 
 
 def neutral(reduce, dtype):
-    """What changes nothing, in a dtype."""
+    """The neutral element of a reduction, in a dtype."""
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
     if dtype.kind == "f":

@@ -29,7 +29,7 @@ def stack(tensors, dim=0):
     shape = arrays[0].shape
     for a in arrays:
         if a.shape != shape:
-            raise ValueError(f"all inputs must have one shape, got {shape} and {a.shape}")
+            raise ValueError(f"all inputs must have the same shape, got {shape} and {a.shape}")
     dim = wrap_dim(dim, len(shape) + 1, "stack")
     new = (slice(None),) * dim + (None,)
     return np.concatenate([a[new] for a in arrays], dim)

@@ -152,7 +152,7 @@ def cross(self, other, dim=None):
     """The cross products of vectors of 3 along dim (by default the first of size 3), broadcast over the others."""
     if self.ndim != other.ndim or self.ndim == 0:
         raise RuntimeError(
-            f"cross: both inputs must have as many dimensions, got shapes {self.shape} and {other.shape}"
+            f"cross: both inputs must have the same number of dimensions, got shapes {self.shape} and {other.shape}"
         )
     if dim is None:
         if 3 not in self.shape:

@@ -131,7 +131,7 @@ def _visits(log_probs, states, skips, input_lengths, target_lengths, losses, log
 
 
 def _by_class(visited, states, log_probs):
-    """What belongs to the states, added up for each class."""
+    """Sums over the states that belong to each class."""
     frames, rows, classes = log_probs.shape
     at = np.arange(frames * rows).reshape(frames, rows, 1) * classes + states
     flat = np.bincount(at.ravel(), visited.ravel(), minlength=log_probs.size)

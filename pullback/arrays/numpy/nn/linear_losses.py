@@ -1,4 +1,4 @@
-"""Losses of linear layers whose scores are never there all at once."""
+"""Losses of linear layers computed in chunks, so that the scores of all rows never exist at once."""
 
 import numpy as np
 

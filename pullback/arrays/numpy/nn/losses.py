@@ -87,7 +87,7 @@ def _weighed_targets(target, weight, ignore_index):
         ignored = target == ignore_index
         target = np.where(ignored, 0, target)
         if (lowest := _lowest(target)) < 0:
-            raise IndexError(f"target holds {lowest}, which is no class (and ignore_index is {ignore_index}).")
+            raise IndexError(f"target holds {lowest}, which is not a class (and ignore_index is {ignore_index}).")
     weights = None if weight is None else weight[target]
     if ignored is not None:
         weights = ~ignored if weights is None else weights * ~ignored

@@ -61,7 +61,7 @@ def fill_diagonal(self, fill_value, wrap=False):
 
 
 def zero_(self):
-    """Writes 0 everywhere."""
+    """Write 0 into every element, in place."""
     self[...] = 0
     return self
 

@@ -152,7 +152,7 @@ def sign(self):
 def round(self, decimals=0):
     """Round to `decimals` places, halves to even."""
     if is_complex(self):
-        raise ValueError("not defined for complex tensors; round .real and .imag apart.")
+        raise ValueError("not defined for complex tensors; round .real and .imag separately.")
     if self.dtype.kind == "b":
         return self.copy()
     if -308 <= decimals <= 308:
@@ -204,5 +204,5 @@ def isneginf(self):
 def refuse_complex(x):
     """x, or an error when it is complex."""
     if is_complex(x):
-        raise ValueError("infinities of complex tensors have no sign; look at .real and .imag apart.")
+        raise ValueError("infinities of complex tensors have no sign; look at .real and .imag separately.")
     return x

@@ -39,9 +39,9 @@ def nanmedian(self):
 
 
 def nan_of(self, name):
-    """The median of nothing."""
+    """The median of an empty input: nan, or an error where the dtype has none."""
     if self.dtype.kind != "f":
-        raise RuntimeError(f"{name}(): there is no median of no elements in dtype {self.dtype} (shape {self.shape}).")
+        raise RuntimeError(f"{name}(): an empty input has no median in dtype {self.dtype} (shape {self.shape}).")
     return np.array(np.nan, self.dtype)
 
 

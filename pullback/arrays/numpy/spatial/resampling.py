@@ -44,7 +44,7 @@ def _growth(pair):
 
 @functools.lru_cache(maxsize=256)
 def made_map(told):
-    """What computes the map that is told by kind and numbers; None for one that changes nothing."""
+    """The function that computes the map described by kind and numbers; None for the identity."""
     return _MAKERS[told[0]](*told[1:])
 
 

@@ -1,4 +1,4 @@
-"""How SciPy's functions of real numbers become kernels."""
+"""Makes kernels of SciPy's functions of real numbers."""
 
 import numpy as np
 

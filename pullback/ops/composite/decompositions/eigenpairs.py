@@ -17,7 +17,9 @@ def lobpcg(
     given = {"tracker": tracker, "ortho_iparams": ortho_iparams, "ortho_fparams": ortho_fparams}
     meant = [name for name, x in (given | {"ortho_bparams": ortho_bparams}).items() if x is not None]
     if meant:
-        raise OperatorError(f"lobpcg: {', '.join(meant)} look into PyTorch's own iteration, which is another here")
+        raise OperatorError(
+            f"lobpcg: {', '.join(meant)} belong to PyTorch's own iteration; this implementation uses another"
+        )
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise OperatorError(f"lobpcg: A must be batches of square matrices, got shape {tuple(A.shape)}")
     A, B = ((M if M is None else (M + adjoint_of(M, ops=ops)) * 0.5) for M in (A, B))

@@ -83,7 +83,7 @@ def _check_reflectors(name, vectors, tau):
     if tau.shape[-1] > vectors.shape[-1]:
         raise OperatorError(f"{name}: more tau, {tau.shape[-1]}, than columns of input, {vectors.shape[-1]}")
     if tau.dtype != vectors.dtype:
-        raise OperatorError(f"{name}: input and tau must have one dtype, got {vectors.dtype} and {tau.dtype}")
+        raise OperatorError(f"{name}: input and tau must have the same dtype, got {vectors.dtype} and {tau.dtype}")
 
 
 def linalg_householder_product(input, tau, *, ops):
@@ -116,7 +116,7 @@ def ormqr(self, input2, input3, left=True, transpose=False, *, ops):
             f"with left={left}"
         )
     if other.dtype != vectors.dtype or tuple(other.shape[:-2]) != tuple(vectors.shape[:-2]):
-        raise OperatorError("ormqr: input and other must have one dtype and one batch shape")
+        raise OperatorError("ormqr: input and other must have the same dtype and batch shape")
     V, T = _block_reflector(vectors, tau, ops)
     T = adjoint_of(T, ops=ops) if transpose else T
     Vh = adjoint_of(V, ops=ops)

@@ -90,7 +90,9 @@ def cdist(x1, x2, p=2.0, compute_mode=None, *, ops):
         if x.ndim < 2 or x.dtype.kind != "f":
             raise OperatorError(f"cdist: {argument} must be real matrices, got {x.dtype}{list(x.shape)}")
     if x1.shape[-1] != x2.shape[-1]:
-        raise OperatorError(f"cdist: x1 and x2 must have as many columns, got {tuple(x1.shape)} and {tuple(x2.shape)}")
+        raise OperatorError(
+            f"cdist: x1 and x2 must have the same number of columns, got {tuple(x1.shape)} and {tuple(x2.shape)}"
+        )
     if p < 0:
         raise OperatorError(f"cdist: p must not be negative, got {p}")
     modes = (None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

@@ -22,7 +22,7 @@ def linalg_cross(self, other, *, dim=-1, ops):
     """The cross product along dim."""
     if self.ndim != other.ndim:
         raise OperatorError(
-            "linalg.cross: both inputs must have as many dimensions, "
+            "linalg.cross: both inputs must have the same number of dimensions, "
             f"got shapes {tuple(self.shape)} and {tuple(other.shape)}"
         )
     return ops.cross(self, other, dim)
@@ -46,7 +46,9 @@ def linalg_multi_dot(tensors, *, ops):
                 f"got {tuple(x.shape)}"
             )
     if len({x.dtype for x in tensors}) > 1:
-        raise OperatorError(f"linalg.multi_dot: all tensors must have one dtype, got {[str(x.dtype) for x in tensors]}")
+        raise OperatorError(
+            f"linalg.multi_dot: all tensors must have the same dtype, got {[str(x.dtype) for x in tensors]}"
+        )
     row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
     if row:
         tensors[0] = ops.unsqueeze(tensors[0], 0)

@@ -52,10 +52,11 @@ def linalg_lstsq(self, b, rcond=None, *, driver=None, ops):
         )
     vector = _is_vector(self, b)
     if self.dtype != b.dtype:
-        raise OperatorError(f"linalg.lstsq: self and b must have one dtype, got {self.dtype} and {b.dtype}")
+        raise OperatorError(f"linalg.lstsq: self and b must have the same dtype, got {self.dtype} and {b.dtype}")
     if self.shape[-2] != b.shape[-1 if vector else -2]:
         raise OperatorError(
-            f"linalg.lstsq: self and b must have as many rows, got shapes {tuple(self.shape)} and {tuple(b.shape)}"
+            f"linalg.lstsq: self and b must have the same number of rows, got shapes {tuple(self.shape)} and "
+            f"{tuple(b.shape)}"
         )
     found = ops.linalg_lstsq_matrices(self, ops.unsqueeze(b, -1) if vector else b, rcond, driver)
     return LstSq(ops.squeeze(found[0], -1) if vector else found[0], *found[1:])

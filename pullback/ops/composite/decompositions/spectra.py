@@ -38,7 +38,7 @@ def matrix_power(self, n, *, ops):
 
 
 def linalg_matrix_power(self, n, *, ops):
-    """By repeated squaring; a negative power is one of the inverse."""
+    """A power of matrices, by repeated squaring; a negative power is a power of the inverse."""
     if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
         raise OperatorError(
             f"linalg.matrix_power: self must be batches of square matrices, got shape {tuple(self.shape)}"

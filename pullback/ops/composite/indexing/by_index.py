@@ -18,7 +18,7 @@ def take_along_dim(self, indices, dim=None, *, ops):
     ndim = self.ndim
     if indices.ndim != ndim or not -ndim <= dim < ndim:
         raise RuntimeError(
-            f"take_along_dim: dim must be in range and indices must have as many dimensions as the input; "
+            f"take_along_dim: dim must be in range and indices must have the same number of dimensions as the input; "
             f"got dim {dim} and shapes {tuple(self.shape)}, {tuple(indices.shape)}"
         )
     dim %= ndim

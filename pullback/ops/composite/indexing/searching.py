@@ -16,12 +16,12 @@ def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=Non
 
 
 def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None, *, ops):
-    """The first of each run of equal elements (or slices along dim); likewise."""
+    """The first of each run of equal elements (or slices along dim), with the same further results as `unique`."""
     return told(self, ops._consecutive(self, dim), return_inverse, return_counts, dim, ops)
 
 
 def told(self, found, return_inverse, return_counts, dim, ops):
-    """The elements at the positions found, and what else was asked for."""
+    """The distinct elements, followed by the inverse indices and counts if they were asked for."""
     first, inverse, counts = found
     if dim is None:
         values = ops.index_select(ops.reshape(self, (-1,)), 0, first)

@@ -36,12 +36,12 @@ def cast(x, dtype, ops):
 
 
 def least(dtype):
-    """What is less than all others of that dtype."""
+    """The least value of a dtype: -inf, or the smallest integer."""
     return False if dtype.kind == "b" else np.iinfo(dtype).min if dtype.kind in "iu" else -math.inf
 
 
 def greatest(dtype):
-    """What is greater than all others of that dtype."""
+    """The greatest value of a dtype: inf, or the largest integer."""
     return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else math.inf
 
 
@@ -51,7 +51,7 @@ def dims_of(dim):
 
 
 def counted(name, input, dim, keepdim, mask, ops):
-    """How many elements take part."""
+    """The number of elements whose mask is True, in each slice."""
     if mask is None:
         return ops.sum(ops.ones(input.shape, dtype=np.dtype(np.int64)), dims_of(dim), keepdim)
     return ops.sum(chosen(name, input, mask, ops), dims_of(dim), keepdim)

@@ -52,7 +52,7 @@ def check_attention(query, key, value, attn_mask, is_causal):
         )
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
-            "scaled_dot_product_attention(): query, key and value must have one dtype, but have "
+            "scaled_dot_product_attention(): query, key and value must have the same dtype, but have "
             f"{query.dtype}, {key.dtype} and {value.dtype}."
         )
 
@@ -150,7 +150,7 @@ def check_heads(query, key, value, embed_dim, num_heads, key_padding_mask):
             f"{name}(): query must have {embed_dim} features, a multiple of {num_heads} heads, but has {query.shape}."
         )
     if key.shape[0] != value.shape[0]:
-        raise RuntimeError(f"{name}(): key {key.shape} and value {value.shape} must be equally many.")
+        raise RuntimeError(f"{name}(): key {key.shape} and value {value.shape} must have the same length.")
     if key_padding_mask is not None and key_padding_mask.ndim != query.ndim - 1:
         raise RuntimeError(f"{name}(): key_padding_mask must have shape (N, S), or (S,), not {key_padding_mask.shape}.")
 
@@ -167,7 +167,7 @@ def static_heads(x, batch, heads, ops):
 
 
 def attention_bias(attn_mask, key_padding_mask, sizes, extra, dtype, ops):
-    """What is added to the scores (N, heads, L, S): -inf where a bool mask is True, nothing for the extra keys."""
+    """The bias added to the scores (N, heads, L, S): -inf where a bool mask is True, nothing for the extra keys."""
     batch, heads, length = sizes
     bias = None
     if attn_mask is not None:

@@ -195,7 +195,7 @@ def _chunked(input, linear_weight, target, linear_bias, weight, reduction, ignor
 
 
 def _total_weight(target, weight, ignored, dtype, ops):
-    """What the mean divides by: the weights of the rows that are not ignored."""
+    """The divisor of the mean: the weights of the rows that are not ignored."""
     left_out = ops.eq(target, ignored)
     if weight is None:
         return ops.sum(ops.logical_not(left_out), dtype=dtype)

@@ -119,24 +119,26 @@ def smoothing_loss(log_p, target, weight, dim, reduction, ignore_index, ops):
 
 
 def binary_cross_entropy(input, target, weight=None, *, reduction="mean", ops):
-    """Of probabilities."""
+    """Binary cross entropy of probabilities; see binary_cross_entropy_with_logits for unbounded scores."""
     check_reduction("binary_cross_entropy", reduction)
     require_arrays("binary_cross_entropy", input=input, target=target)
     if input.shape != target.shape:
         raise ValueError(
-            f"binary_cross_entropy(): input and target must have one shape, but have {input.shape} and {target.shape}."
+            f"binary_cross_entropy(): input and target must have the same shape, but have {input.shape} and "
+            f"{target.shape}."
         )
     loss = ops.binary_cross_entropy_elements(input, target)
     return reduced(loss if weight is None else loss * weight, reduction, ops)
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, *, reduction="mean", pos_weight=None, ops):
-    """Of scores: (1 - t) log(1 + exp(x)) + t log(1 + exp(-x))."""
+    """Binary cross entropy of scores: (1 - t) log(1 + exp(x)) + t log(1 + exp(-x))."""
     check_reduction("binary_cross_entropy_with_logits", reduction)
     require_arrays("binary_cross_entropy_with_logits", input=input, target=target)
     if input.shape != target.shape:
         raise ValueError(
-            f"binary_cross_entropy_with_logits(): input and target must have one shape, but have {input.shape} and "
+            f"binary_cross_entropy_with_logits(): input and target must have the same shape, but have {input.shape} "
+            "and "
             f"{target.shape}."
         )
     if pos_weight is None:

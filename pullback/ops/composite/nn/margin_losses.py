@@ -47,7 +47,8 @@ def margin_ranking_loss(input1, input2, target, *, margin=0.0, reduction="mean",
     require_arrays("margin_ranking_loss", input1=input1, input2=input2, target=target)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
-            "margin_ranking_loss(): input1, input2 and target must have equally many dimensions, but their shapes are "
+            "margin_ranking_loss(): input1, input2 and target must have the same number of dimensions, but their "
+            "shapes are "
             f"{input1.shape}, {input2.shape} and {target.shape}."
         )
     return reduced(ops.clamp_min(margin - target * (input1 - input2), 0.0), reduction, ops)
@@ -92,7 +93,7 @@ def triplets(name, anchor, positive, negative, distance, margin, swap, reduction
         raise ValueError(f"{name}(): margin must be greater than 0, got {margin}.")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
-            f"{name}(): anchor, positive and negative must have equally many dimensions, but their shapes are "
+            f"{name}(): anchor, positive and negative must have the same number of dimensions, but their shapes are "
             f"{anchor.shape}, {positive.shape} and {negative.shape}."
         )
     near, far = distance(anchor, positive), distance(anchor, negative)

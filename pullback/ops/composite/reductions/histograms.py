@@ -57,7 +57,8 @@ def _counts(name, bins, self, edges, weight, density, ops):
     given = bins if isinstance(bins, (tuple, list)) else [bins]
     if any(getattr(edge, "requires_grad", False) for edge in given):
         raise RuntimeError(
-            f"{name}(): argument 'bins' (the edges) requires grad, but counts have no derivative by them: they "
+            f"{name}(): argument 'bins' (the edges) requires grad, but counts have no derivative with respect to "
+            "them: they "
             "jump where an edge meets an element. Pass bins.detach()."
         )
     plain = [_constant(edge) for edge in edges]

@@ -44,7 +44,7 @@ def checked(name, x, q, interpolation, ops):
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(f"{name}(): interpolation must be one of {INTERPOLATIONS}, got {interpolation!r}.")
     if not x.size:
-        raise RuntimeError(f"{name}(): there are no quantiles of no elements (shape {tuple(x.shape)}).")
+        raise RuntimeError(f"{name}(): an empty input has no quantiles (shape {tuple(x.shape)}).")
     q = ops.full((), q, dtype=x.dtype) if isinstance(q, (int, float)) else q
     require_arrays(name, q=q)
     if q.ndim > 1 or q.dtype != x.dtype:

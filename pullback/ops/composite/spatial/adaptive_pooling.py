@@ -5,32 +5,32 @@ from pullback.ops.composite.spatial.pooling import finished
 
 
 def adaptive_avg_pool1d(input, output_size, *, ops):
-    """Over (N, C, L)."""
+    """Adaptive average pooling over (N, C, L)."""
     return _averaged("adaptive_avg_pool1d", 1, input, output_size, ops)
 
 
 def adaptive_avg_pool2d(input, output_size, *, ops):
-    """Over (N, C, H, W)."""
+    """Adaptive average pooling over (N, C, H, W)."""
     return _averaged("adaptive_avg_pool2d", 2, input, output_size, ops)
 
 
 def adaptive_avg_pool3d(input, output_size, *, ops):
-    """Over (N, C, D, H, W)."""
+    """Adaptive average pooling over (N, C, D, H, W)."""
     return _averaged("adaptive_avg_pool3d", 3, input, output_size, ops)
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False, *, ops):
-    """Over (N, C, L)."""
+    """Adaptive max pooling over (N, C, L)."""
     return _largest("adaptive_max_pool1d", 1, input, output_size, return_indices, ops)
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False, *, ops):
-    """Over (N, C, H, W)."""
+    """Adaptive max pooling over (N, C, H, W)."""
     return _largest("adaptive_max_pool2d", 2, input, output_size, return_indices, ops)
 
 
 def adaptive_max_pool3d(input, output_size, return_indices=False, *, ops):
-    """Over (N, C, D, H, W)."""
+    """Adaptive max pooling over (N, C, D, H, W)."""
     return _largest("adaptive_max_pool3d", 3, input, output_size, return_indices, ops)
 
 
@@ -70,7 +70,7 @@ def _largest(name, dims, input, output_size, return_indices, ops):
 def fractional_max_pool2d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None, *, ops
 ):
-    """Over (N, C, H, W)."""
+    """Fractional max pooling over (N, C, H, W)."""
     how = (kernel_size, output_size, output_ratio, return_indices, _random_samples)
     return _fractional("fractional_max_pool2d", 2, input, *how, ops)
 
@@ -78,7 +78,7 @@ def fractional_max_pool2d(
 def fractional_max_pool3d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None, *, ops
 ):
-    """Over (N, C, D, H, W)."""
+    """Fractional max pooling over (N, C, D, H, W)."""
     how = (kernel_size, output_size, output_ratio, return_indices, _random_samples)
     return _fractional("fractional_max_pool3d", 3, input, *how, ops)
 

@@ -1,4 +1,4 @@
-"""Arguments of operators on 1, 2 or 3 spatial dimensions: a number stands for one in each."""
+"""Arguments of operators on 1, 2 or 3 spatial dimensions: one number means the same for each."""
 
 import operator
 
@@ -26,7 +26,7 @@ def integers(name, argument, given, wanted="a tuple of integers"):
 
 
 def integer(name, argument, given):
-    """`given` as one."""
+    """`given` as an int; an error names the function and the argument."""
     return integers(name, argument, (given,), "an integer")[0]
 
 

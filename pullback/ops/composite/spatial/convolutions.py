@@ -4,17 +4,17 @@ from pullback.ops.composite.spatial.arguments import batched, numbers, refuse, r
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, ops):
-    """Over (N, C, L)."""
+    """Convolution over (N, C, L)."""
     return _convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, groups, ops)
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, ops):
-    """Over (N, C, H, W)."""
+    """Convolution over (N, C, H, W)."""
     return _convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, groups, ops)
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, ops):
-    """Over (N, C, D, H, W)."""
+    """Convolution over (N, C, D, H, W)."""
     return _convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, groups, ops)
 
 
@@ -55,19 +55,19 @@ def _padded_by_word(name, word, x, kernel, stride, dilation, ops):
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, ops):
-    """Over (N, C, L)."""
+    """Transposed convolution over (N, C, L)."""
     how = (stride, padding, output_padding, groups, dilation)
     return _transposed("conv_transpose1d", 1, input, weight, bias, *how, ops)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, ops):
-    """Over (N, C, H, W)."""
+    """Transposed convolution over (N, C, H, W)."""
     how = (stride, padding, output_padding, groups, dilation)
     return _transposed("conv_transpose2d", 2, input, weight, bias, *how, ops)
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, ops):
-    """Over (N, C, D, H, W)."""
+    """Transposed convolution over (N, C, D, H, W)."""
     how = (stride, padding, output_padding, groups, dilation)
     return _transposed("conv_transpose3d", 3, input, weight, bias, *how, ops)
 
@@ -183,7 +183,7 @@ def _windows_of(name, kernel, dilation, padding, stride):
 
 
 def _count_columns(name, size, kernel, dilation, padding, stride):
-    """How many windows there are."""
+    """The number of windows along each dimension."""
     each = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)

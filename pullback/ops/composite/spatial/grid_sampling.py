@@ -70,7 +70,7 @@ def _along(part, mode):
 
 
 def _check_grid(name, input, grid, mode):
-    """Shapes and dtypes."""
+    """Check the shapes and dtypes of input and grid."""
     require_arrays(name, input=input, grid=grid)
     if input.dtype.kind not in "fc" or grid.dtype.kind != "f":
         raise refuse(name, f"input and grid must be floating-point, but are {input.dtype} and {grid.dtype}")

@@ -45,14 +45,14 @@ def checked_windows(name, dims, input, kernel_size, stride, padding, dilation, o
 
 # -- averages --------------------------------------------------------------------------------------------------------
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, ops):
-    """Over (N, C, L)."""
+    """Average pooling over (N, C, L)."""
     return _averaged("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None, ops)
 
 
 def avg_pool2d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, ops
 ):
-    """Over (N, C, H, W)."""
+    """Average pooling over (N, C, H, W)."""
     how = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _averaged("avg_pool2d", 2, input, *how, ops)
 
@@ -60,7 +60,7 @@ def avg_pool2d(
 def avg_pool3d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, ops
 ):
-    """Over (N, C, D, H, W)."""
+    """Average pooling over (N, C, D, H, W)."""
     how = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return _averaged("avg_pool3d", 3, input, *how, ops)
 
@@ -95,17 +95,17 @@ def _counts(n, m, kernel, stride, padding, include_padding, ops):
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, ops):
-    """Over (N, C, L)."""
+    """Power-average pooling over (N, C, L)."""
     return _power_sum("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode, ops)
 
 
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, ops):
-    """Over (N, C, H, W)."""
+    """Power-average pooling over (N, C, H, W)."""
     return _power_sum("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode, ops)
 
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, ops):
-    """Over (N, C, D, H, W)."""
+    """Power-average pooling over (N, C, D, H, W)."""
     return _power_sum("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode, ops)
 
 
@@ -128,19 +128,19 @@ def _power_sum(name, dims, input, norm_type, kernel_size, stride, ceil_mode, ops
 
 # -- maxima ----------------------------------------------------------------------------------------------------------
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops):
-    """Over (N, C, L)."""
+    """Max pooling over (N, C, L)."""
     how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return _largest("max_pool1d", 1, input, *how, ops)
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops):
-    """Over (N, C, H, W)."""
+    """Max pooling over (N, C, H, W)."""
     how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return _largest("max_pool2d", 2, input, *how, ops)
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, ops):
-    """Over (N, C, D, H, W)."""
+    """Max pooling over (N, C, D, H, W)."""
     how = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return _largest("max_pool3d", 3, input, *how, ops)
 
@@ -185,17 +185,17 @@ def finished(found, has_batch, return_indices, ops):
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None, *, ops):
-    """Over (N, C, L)."""
+    """Max unpooling over (N, C, L)."""
     return _unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size, ops)
 
 
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None, *, ops):
-    """Over (N, C, H, W)."""
+    """Max unpooling over (N, C, H, W)."""
     return _unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size, ops)
 
 
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None, *, ops):
-    """Over (N, C, D, H, W)."""
+    """Max unpooling over (N, C, D, H, W)."""
     return _unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size, ops)
 
 

@@ -140,7 +140,7 @@ def _refuse_unresolved(Z, sides, A, BU, D, U, ops):
 
 def _unresolved():
     return LinAlgError(
-        "lobpcg: one of the eigenvalues asked for is as good as equal to one that was not, so its vector, which "
+        "lobpcg: one of the eigenvalues asked for equals, up to rounding, one that was not, so its vector, which "
         "the loss depends on, is not determined. Ask for the whole group of equal eigenvalues (a larger k), or, if "
         "they are distinct, for smaller residuals (a smaller tol)."
     )

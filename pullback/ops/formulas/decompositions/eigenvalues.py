@@ -196,7 +196,7 @@ def eigenvalue_slope_jvp(A, dA, slopes, dslopes, L, V, W, hermitian, *, ops):
 
 
 def eigenvalue_tangent_backward(grad, tangent, L, V, W, hermitian, *, ops):
-    """What A gets: the turn of its vectors along the tangent, with grad as slopes."""
+    """The gradient of A: the turn of its vectors along the tangent, with grad as slopes."""
     return _turned(_inside(tangent, V, W, hermitian, ops), grad, L, V, W, hermitian, True, ops)
 
 

@@ -214,7 +214,7 @@ def _quotient(numerators, divisors, zero, ops):
 
 
 def _rounding_of(values):
-    """What rounding may have added to differences of the values of each matrix."""
+    """A bound on the rounding in differences of the values of each matrix."""
     n, eps = values.shape[-1], np.finfo(values.dtype).eps
     if is_known(values):  # the same, without the way through the operator
         return abs(values).max(-1, initial=0)[..., None, None] * (4 * n * eps)

@@ -35,7 +35,7 @@ def _where_positive(x, S, ops):
 
 
 def svd_backward(gU, gS, gVh, A, U, S, Vh, *, ops):
-    """What the values pull back, and what the vectors do; without gS, or gU and gVh, a loss of one kind alone."""
+    """The gradient of A from those of values and vectors; without gS, or gU and gVh, from one kind alone."""
     k = S.shape[-1]
     straight = None
     if gS is not None:

@@ -1,4 +1,4 @@
-"""Decompositions of one matrix by several calls: what one call refuses must not slip past in parts.
+"""Tracks several decompositions of one matrix, so that what one call refuses is refused when split over calls too.
 
     V1 = eigh(A)[1];  w = eigh(A)[0];  V2 = eigh(A)[1];  (V1 * f(w)) @ V2.mH
 
@@ -22,7 +22,7 @@ in_use: dict[int, list[tuple[Any, str, Any]]] = {}
 
 
 def put_aside() -> Any:
-    """What this thread has noted; a backward that begins here, inside another, has notes of its own."""
+    """The notes of this thread, put aside; a backward that begins here, inside another, has notes of its own."""
     return in_use.pop(get_ident(), None)
 
 

@@ -65,14 +65,14 @@ def setitem_value(grad, index, shape, *, ops):
 
 
 def index_put_values(grad, index, shape, accumulate, *, ops):
-    """What reaches the values of index_put."""
+    """The gradient of the values of index_put."""
     if accumulate:
         return _fitted(_read(grad, index, ops=ops), shape, ops=ops)
     return setitem_value(grad, index, shape, ops=ops)
 
 
 def scatter_src_backward(grad, dim, index, shape, accumulate, *, ops):
-    """What reaches src of scatter and (accumulate) scatter_add: zero where src is larger than index."""
+    """The gradient of src of scatter and (accumulate) scatter_add: zero where src is larger than index."""
     picked = ops.gather(grad, dim, index)
     if not accumulate:
         zeros = ops.zeros(grad.shape, dtype="int64")
@@ -87,7 +87,7 @@ def scatter_src_backward(grad, dim, index, shape, accumulate, *, ops):
 
 
 def index_source_backward(grad, dim, index, shape, alpha, *, ops):
-    """What reaches the source of index_add."""
+    """The gradient of the source of index_add."""
     picked = ops.reshape(ops.index_select(grad, dim, index), shape)
     if isinstance(alpha, complex):
         return picked * alpha.conjugate()
@@ -95,7 +95,7 @@ def index_source_backward(grad, dim, index, shape, alpha, *, ops):
 
 
 def index_copy_source(grad, dim, index, shape, *, ops):
-    """What reaches the source of index_copy."""
+    """The gradient of the source of index_copy."""
     zeros = ops.zeros(grad.shape, dtype="int64")
     picked = last_written(
         ops.index_select(grad, dim, index),
@@ -107,7 +107,7 @@ def index_copy_source(grad, dim, index, shape, *, ops):
 
 
 def put_source(grad, index, shape, accumulate, *, ops):
-    """What reaches the source of put."""
+    """The gradient of the source of put."""
     picked = ops.take(grad, index)
     if not accumulate:
         zeros = ops.zeros(grad.shape, dtype="int64")
@@ -116,7 +116,7 @@ def put_source(grad, index, shape, accumulate, *, ops):
 
 
 def put_self(grad, index, accumulate, *, ops):
-    """What reaches the tensor that put wrote into."""
+    """The gradient of the tensor that put wrote into."""
     if accumulate:
         return grad
     kept = ops.setitem(ops.reshape(grad, (-1,)), index, 0)
@@ -124,7 +124,7 @@ def put_self(grad, index, accumulate, *, ops):
 
 
 def masked_scatter_source(grad, mask, shape, *, ops):
-    """What reaches the source of masked_scatter: the gradients where mask is True, zeros for elements not used."""
+    """The gradient of the source of masked_scatter: the gradients where mask is True, zeros for elements not used."""
     picked = ops.masked_select(grad, mask)
     count = 1
     for n in shape:

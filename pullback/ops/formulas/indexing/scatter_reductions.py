@@ -15,14 +15,14 @@ __all__ = [
 
 
 def scatter_reduce_self(grad, x, dim, index, src, result, reduce, include_self, *, ops):
-    """What reaches the tensor that was reduced into; nothing where it had no part."""
+    """The gradient of the tensor that was reduced into; nothing where it had no part."""
     share = share_of_self(x, dim, index, src, result, reduce, include_self, ops)
     grad = _shared(grad, share, reduce, ops)
     return grad if include_self else ops.scatter(grad, dim, index, 0)
 
 
 def scatter_reduce_src(grad, x, dim, index, src, result, reduce, include_self, *, ops):
-    """What reaches src: zero where it is larger than index."""
+    """The gradient of src: zero where it is larger than index."""
     picked = ops.gather(grad, dim, index)
     share = share_of_src(x, dim, index, src, result, reduce, include_self, ops)
     picked = _shared(picked, share, reduce, ops)
@@ -56,13 +56,13 @@ def _shared(x, share, reduce, ops):
 
 # -- index_reduce: the same, with an index for whole slices ----------------------------------------------------------
 def index_reduce_self(grad, x, dim, index, source, result, reduce, include_self, *, ops):
-    """What reaches the tensor that was reduced into."""
+    """The gradient of the tensor that was reduced into."""
     places, source = spread(x, dim, index, source, ops)
     return scatter_reduce_self(grad, x, dim, places, source, result, reduce, include_self, ops=ops)
 
 
 def index_reduce_source(grad, x, dim, index, source, result, reduce, include_self, *, ops):
-    """What reaches the slices."""
+    """The gradient of the slices."""
     places, fit = spread(x, dim, index, source, ops)
     return ops.reshape(
         scatter_reduce_src(grad, x, dim, places, fit, result, reduce, include_self, ops=ops), source.shape

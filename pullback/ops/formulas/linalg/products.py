@@ -11,7 +11,7 @@ def scaled(grad, factor, *, ops):
 
 
 def matmul_self(grad, shape, other, *, ops):
-    """What reaches the first operand (of the given shape) of matmul; the engine sums over broadcast batches."""
+    """The gradient of the first operand (of the given shape) of matmul; the engine sums over broadcast batches."""
     if other.ndim == 1:
         return (grad if len(shape) == 1 else ops.unsqueeze(grad, -1)) * other.conjugate()
     if len(shape) == 1:
@@ -20,7 +20,7 @@ def matmul_self(grad, shape, other, *, ops):
 
 
 def matmul_other(grad, self, shape, *, ops):
-    """What reaches the second operand (of the given shape) of matmul; the engine sums over broadcast batches."""
+    """The gradient of the second operand (of the given shape) of matmul; the engine sums over broadcast batches."""
     if self.ndim == 1:
         return (
             self.conjugate() * grad
@@ -39,7 +39,7 @@ def matmul_other(grad, self, shape, *, ops):
 
 
 def einsum_pair_backward(grad, other, equation, shape, *, ops):
-    """What reaches the first operand (of the given shape) of einsum_pair."""
+    """The gradient of the first operand (of the given shape) of einsum_pair."""
     inputs, out = equation.split("->")
     left, right = inputs.split(",")
     found = ops._einsum_pair(grad, other.conjugate(), f"{out},{right}->{left}")

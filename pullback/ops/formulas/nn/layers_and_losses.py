@@ -68,7 +68,7 @@ def trained_rows(grad, indices, num_weights, padding_idx, scale_grad_by_freq, *,
     """The rows of grad that indices name, zero for the padding row."""
     if scale_grad_by_freq:
         raise RuntimeError(
-            "embedding(): scale_grad_by_freq=True makes the gradient another than the derivative, and that has no "
+            "embedding(): with scale_grad_by_freq=True the gradient is not the derivative, so there is no "
             "second derivative; use scale_grad_by_freq=False with create_graph=True."
         )
     rows = ops.embedding_rows(indices, grad)

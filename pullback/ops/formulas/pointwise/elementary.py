@@ -1,4 +1,4 @@
-"""What the derivative formulas of the elementwise operators call.
+"""Helpers of the derivative formulas of the elementwise operators.
 
 A *slope* is the derivative of the operator at its arguments, without conjugation: gradients are `grad * conj(slope)`,
 tangents `tangent * slope`.

@@ -1,4 +1,4 @@
-"""What the derivative formulas of logit and its like call."""
+"""Helpers of the derivative formulas of logit, sinc and other elementary functions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the derivative formulas of the special functions call."""
+"""Helpers of the derivative formulas of the special functions."""
 
 import math
 
