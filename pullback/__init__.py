@@ -33,8 +33,6 @@ from pullback.core.collector import collector_paused as _collector_paused
 with _collector_paused():  # which would take a fifth of the time of this import
     from pullback.arrays.numpy.freed_memory import keep_freed_memory
     from pullback.core import printing
-    from pullback.core.absent import absent as _absent
-    from pullback.core.absent import announce as _announce_absent
     from pullback.core.devices import device
     from pullback.core.dtypes import (
         can_cast,
@@ -47,6 +45,8 @@ with _collector_paused():  # which would take a fifth of the time of this import
     )
     from pullback.core.factory import asarray, from_numpy, is_inference, is_tensor, numel, tensor
     from pullback.core.inspection import is_nonzero, is_same_size, is_signed
+    from pullback.core.missing_names import announce as _announce_missing
+    from pullback.core.missing_names import missing_name as _missing_name
     from pullback.core.modes import (
         enable_grad,
         inference_mode,
@@ -111,7 +111,7 @@ __all__ = [  # noqa: RUF022 - by kind
 ]  # fmt: skip
 __all__ += list(PUBLIC[""])  # the operators
 
-_announce_absent()
+_announce_missing()
 del PUBLIC, methods, np, printing
 
 
@@ -120,7 +120,7 @@ def __getattr__(name):
         return _import_module(f"{__name__}.{name}")
     if name in _LATE:
         return _late_function("", name)
-    raise _absent(_sys.modules[__name__], name, _HOMES)
+    raise _missing_name(_sys.modules[__name__], name, _HOMES)
 
 
 def __dir__():

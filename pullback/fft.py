@@ -1,6 +1,6 @@
 """torch.fft's names: discrete Fourier transforms and their frequencies."""
 
-from pullback.core.absent import getter as _getter
+from pullback.core.missing_names import getter as _getter
 from pullback.ops.late import public_functions as _public_functions
 from pullback.ops.tables import PUBLIC as _HOMES
 

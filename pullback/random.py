@@ -4,7 +4,7 @@ It is a NumPy Generator (PCG64). Every random operator takes `generator=`, a num
 """
 
 from pullback.arrays.numpy.random.draws import default_generator, get_rng_state, manual_seed, set_rng_state
-from pullback.core.absent import getter as _getter
+from pullback.core.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 
 __all__ = ["default_generator", "get_rng_state", "manual_seed", "set_rng_state"]

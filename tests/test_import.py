@@ -70,7 +70,7 @@ def test_the_process_is_as_before():
 before = state()
 import pullback
 allowed = sys.meta_path[-1]  # the last to be asked, and only of `pullback.optim` and the like it knows anything
-assert allowed.__module__ == "pullback.core.absent"
+assert allowed.__module__ == "pullback.core.missing_names"
 assert allowed.find_spec("optim") is allowed.find_spec("torch.optim") is None
 after = state()
 print([name for name in before if before[name] != after[name]])

@@ -9,7 +9,7 @@ from pullback.autograd.api import backward, grad
 from pullback.autograd.api import tensor_backward as _tensor_backward
 from pullback.autograd.function import Function
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
-from pullback.core.absent import absent as _absent
+from pullback.core.missing_names import missing_name as _missing_name
 from pullback.core.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from pullback.core.tensor import Tensor as _Tensor
 from pullback.ops.tables import PUBLIC as _HOMES
@@ -56,4 +56,4 @@ def __getattr__(name: str) -> object:
         return _import_module(f"{__name__}.{name}")
     if name in _LATER_FROM:
         return getattr(_import_module(f"{__name__}.{_LATER_FROM[name]}"), name)
-    raise _absent(_sys.modules[__name__], name, _HOMES)
+    raise _missing_name(_sys.modules[__name__], name, _HOMES)

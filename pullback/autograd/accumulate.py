@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pullback.arrays.numpy.quiet import UNHEARD, restore
+from pullback.arrays.numpy.quiet import IGNORE_ALL, restore
 from pullback.autograd.run import Box, Run
 from pullback.autograd.structural_zeros import Masked, summed
 from pullback.core.array_type import array_type, leaving_gradient
@@ -173,7 +173,7 @@ def _commit(steps: list[Step]) -> None:
         do(*given)
         return
     if any(step[0] is np.add for step in steps):
-        steps.insert(0, (restore, UNHEARD))  # inf - inf would call a function of Python's
+        steps.insert(0, (restore, IGNORE_ALL))  # inf - inf would call a function of Python's
     deque(starmap(call, steps), 0)
 
 

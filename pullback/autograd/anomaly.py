@@ -14,8 +14,8 @@ from pullback.core import modes
 from pullback.core.array_type import numbers_of
 from pullback.core.blocks import Steps
 from pullback.core.errors import NonFiniteError
-from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 from pullback.core.version import LocatedName, counter_of
@@ -30,7 +30,7 @@ _BACKWARDS = 3  # of backwards inside backwards that the error comes through, in
 _BEGINNING = "Error detected in "
 
 
-class _Anomaly(Instrument):
+class _Anomaly(Observer):
     """The observer that is active while anomaly detection is switched on."""
 
     watches_nodes = True
@@ -101,11 +101,11 @@ def _history(node: Node) -> str:
 
 
 def _with_anomaly(state: Modes, enabled: bool, check_nan: bool) -> Modes:
-    others = tuple(i for i in state.instruments if not isinstance(i, _Anomaly))
+    others = tuple(i for i in state.observers if not isinstance(i, _Anomaly))
     if enabled:
         linecache.checkcache()  # files may have changed since lines of them were last shown
         others = (*others, _Anomaly(check_nan))
-    return state.with_instruments(others)
+    return state.with_observers(others)
 
 
 class detect_anomaly(ModeSwitch):
@@ -187,9 +187,9 @@ class set_detect_anomaly(ModeSwitch):
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is switched on in this thread or task."""
-    return any(isinstance(instrument, _Anomaly) for instrument in modes.current().instruments)
+    return any(isinstance(observer, _Anomaly) for observer in modes.current().observers)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether it looks for NaN in gradients."""
-    return any(isinstance(i, _Anomaly) and i.check_nan for i in modes.current().instruments)
+    return any(isinstance(i, _Anomaly) and i.check_nan for i in modes.current().observers)

@@ -8,8 +8,8 @@ from typing import Any
 
 from pullback.autograd import accumulate, batched_grads, engine
 from pullback.autograd.gradient_edge import GradientEdge
+from pullback.autograd.roots import Cotangents, Tensors, roots_of, tensors_of
 from pullback.autograd.run import Box, Output, Roots
-from pullback.autograd.starts import Cotangents, Tensors, roots_of, tensors_of
 from pullback.core import modes
 from pullback.core.arguments import a_flag
 from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
@@ -17,7 +17,7 @@ from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
-from pullback.graph.node import Edge, Node, port
+from pullback.graph.node import Edge, Node, edge_to
 
 
 def backward(
@@ -248,7 +248,7 @@ def _edges_towards(inputs: Sequence[Tensor], function: str) -> list[Edge]:
                 f"One of the differentiated Tensors does not require grad (inputs[{i}]). Call requires_grad_() on it "
                 "before computing the outputs."
             )
-    return [port(tensor) for tensor in inputs]  # type: ignore[misc]  # none is None: they require grad
+    return [edge_to(tensor) for tensor in inputs]  # type: ignore[misc]  # none is None: they require grad
 
 
 def _apart(results: list[Any], others: Sequence[Any], level: int) -> list[Any]:

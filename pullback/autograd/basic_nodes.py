@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Gradient
-from pullback.graph.node import Edge, Node, Unpack, port
+from pullback.graph.node import Edge, Node, Unpack, edge_to
 from pullback.graph.undifferentiable import NotImplemented
 
 
@@ -59,7 +59,7 @@ class DelayedError(Error):
         outs = []
         for x in inputs:
             out = wrap(x._array, x._level)
-            out._fn = Error(self.message, (*self.edges(), port(x)))
+            out._fn = Error(self.message, (*self.edges(), edge_to(x)))
             out._fn._shape, out._fn._dtype = x.shape, x.dtype
             out._requires_grad = True
             outs.append(out)
@@ -87,7 +87,7 @@ class UndefinedGrad(UndefinedGradBackward):
         for x in inputs:
             out = wrap(x._array, x._level)
             if isinstance(x, Tensor) and x._requires_grad:
-                out._fn = UndefinedGradBackward((port(x),), x.shape, x.dtype)
+                out._fn = UndefinedGradBackward((edge_to(x),), x.shape, x.dtype)
                 out._requires_grad = True
             outs.append(out)
         return tuple(outs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from pullback.graph.node import AccumulateGrad, Edge, Node, Port
+from pullback.graph.node import AccumulateGrad, Edge, Node, OutputEdge
 
 
 def count(edges: Iterable[Edge], awaited: dict[Node, int]) -> None:  # noqa: PLR0912 - chains apart, in half the time
@@ -31,7 +31,7 @@ def count(edges: Iterable[Edge], awaited: dict[Node, int]) -> None:  # noqa: PLR
                 if node._next1 is None and only not in awaited:
                     if only is None:
                         break
-                    if type(only) is not Port:
+                    if type(only) is not OutputEdge:
                         awaited[only] = 1
                         node = only
                         continue
@@ -40,7 +40,7 @@ def count(edges: Iterable[Edge], awaited: dict[Node, int]) -> None:  # noqa: PLR
             for entrance in nexts:
                 if entrance is None:
                     continue
-                reached = entrance._node if type(entrance) is Port else entrance
+                reached = entrance._node if type(entrance) is OutputEdge else entrance
                 if reached in awaited:
                     number = awaited[reached]
                     awaited[reached] = -2 if number == 1 else number - 1

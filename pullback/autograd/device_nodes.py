@@ -18,7 +18,7 @@ from pullback.core.errors import OperatorError, type_name
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 from pullback.dispatch.steps import lift
-from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
+from pullback.graph.node import MultiNode, Node, Unpack, edge_to, start_multi, start_node
 
 
 class Gather(MultiNode):
@@ -105,7 +105,7 @@ def scatter(
     pieces: tuple[Tensor, ...] = tuple(_unrecorded(deal, tensor._level))
     if tensor._requires_grad and modes.current().records(tensor._level):
         node = start_multi(Gather, pieces, (True,) * len(pieces))
-        node._next0, node.device, node.dim = port(tensor), tensor.device, dim
+        node._next0, node.device, node.dim = edge_to(tensor), tensor.device, dim
         _tell(node, tensor._level)
     return pieces
 
@@ -161,7 +161,7 @@ def gather(tensors: Iterable[Tensor], dim: int = 0, device: str = "cpu") -> Tens
     out: Tensor = _unrecorded(lambda: join(given, dim), level)
     if any(x._requires_grad for x in given) and modes.current().records(level):
         node = start_node(Scatter, out)
-        node._nexts = tuple(port(x) for x in given)
+        node._nexts = tuple(edge_to(x) for x in given)
         node.devices, node.dim = tuple(x.device for x in given), dim
         node.sizes = None if numbers else tuple(x.shape[dim] for x in given)
         _tell(node, level)
@@ -179,8 +179,8 @@ def _unrecorded(run: Callable[[], Any], level: int) -> Any:
 
 
 def _tell(node: Node, level: int) -> None:
-    for instrument in modes.current().instruments:
-        instrument.recorded(node, level)
+    for observer in modes.current().observers:
+        observer.recorded(node, level)
 
 
 def _refuse_other_than_tensor(function: str, name: str, x: object) -> None:

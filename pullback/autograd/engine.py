@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.arrays.numpy.quiet import hush, restore, warnings
-from pullback.autograd import dependencies, node_hooks, users_code
+from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
+from pullback.autograd import dependencies, node_hooks, user_callbacks
 from pullback.autograd.accumulate import FEW, accumulate_grad, add, add_pending, put_back
 from pullback.autograd.large_backwards import looks
 from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
@@ -27,7 +27,7 @@ from pullback.core import slots
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
-from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, Port
+from pullback.graph.node import LEAF, MASKING, AccumulateGrad, Edge, Node, NodeExtra, OutputEdge
 from pullback.ops.formulas.decompositions.spectra_in_use import in_use, put_aside, take_up
 
 
@@ -82,11 +82,11 @@ def go(run: Run, ends: bool) -> None:
             run.call(_go_quietly, run, ends)
         else:
             _go_quietly(run, ends)
-        if users_code.queued or run.callbacks:
+        if user_callbacks.queued or run.callbacks:
             _call_queued(run, ends)
     except BaseException:
-        if users_code.queued:
-            users_code.drop_queued()
+        if user_callbacks.queued:
+            user_callbacks.drop_queued()
         raise
     finally:
         if run.targets is not None:
@@ -101,7 +101,7 @@ def go(run: Run, ends: bool) -> None:
 def _call_queued(run: Run, ends: bool) -> None:
     """Call what users' code has queued for the end of this backward, or keep it until then."""
     while True:
-        while (callback := users_code.take_queued()) is not None:
+        while (callback := user_callbacks.take_queued()) is not None:
             run.callbacks.append(callback)
         if not ends or not run.callbacks:
             return
@@ -109,9 +109,9 @@ def _call_queued(run: Run, ends: bool) -> None:
 
 
 def _go_quietly(run: Run, ends: bool) -> None:
-    before = warnings()
+    before = warning_state()
     try:
-        hush()
+        ignore_warnings()
         _run_ready(run)
         if ends:
             add_pending(run)
@@ -123,8 +123,8 @@ def _go_quietly(run: Run, ends: bool) -> None:
             raise
         if isinstance(error, Exception):
             slots.formula_failed(error)
-        for instrument in run.instruments:
-            instrument.failed(getattr(run, "running", None), error)
+        for observer in run.observers:
+            observer.failed(getattr(run, "running", None), error)
         raise
     finally:
         restore(before)
@@ -148,7 +148,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
     """
     unpack, release = run.unpack, not run.keep_graph
     awaited, needed, buffers, heap = run.awaited, run.needed, run.buffers, run.heap
-    special = _EVERY_NODE if run.instruments else None if needed is None else run.targets
+    special = _EVERY_NODE if run.observers else None if needed is None else run.targets
     following: Node | None
     edge: Edge | None
     grads: Sequence[Gradient] | None
@@ -188,7 +188,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                 edge = next(later, None)
             for g in grads:
                 if edge is not None and (needed is None or edge.node() in needed):
-                    if type(edge) is Port:
+                    if type(edge) is OutputEdge:
                         _deliver(run, edge, g)
                     else:
                         if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
@@ -209,7 +209,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                             else:
                                 buffers.pop(edge, None)
                         if count >= 0:  # complete
-                            if edge._extra is LEAF and _settle(run, edge, g):  # type: ignore[arg-type]  # a leaf's
+                            if edge._extra is LEAF and _deliver_to_leaf(run, edge, g):  # type: ignore[arg-type]  # a leaf's
                                 pass
                             elif following is None:
                                 following, grad = edge, g
@@ -233,7 +233,7 @@ def _take_in(run: Run) -> bool:
     delivered, run.delivered = run.delivered, []
     if len(delivered) == 1 and type(delivered[0][1]) in CONSTANTS:
         ((edge, grad),) = delivered
-        if type(edge) is not Port and run.awaited.get(edge) == 1:  # the usual case of _deliver
+        if type(edge) is not OutputEdge and run.awaited.get(edge) == 1:  # the usual case of _deliver
             heappush(run.heap, (-edge._sequence_nr, edge, grad))
             return True
     else:
@@ -275,7 +275,7 @@ def _deliver(run: Run, edge: Edge, g: Gradient) -> None:
 
 def _run_special(run: Run, node: Node, box: Box) -> Sequence[Gradient]:
     """Run a node that is hooked, captured, a leaf, or whose gradient is undefined. The gradient comes in a box."""
-    if run.instruments:
+    if run.observers:
         run.running = node
     kept: Any = None
     if run.masks:
@@ -308,7 +308,7 @@ def _run_special(run: Run, node: Node, box: Box) -> Sequence[Gradient]:
     return grads
 
 
-def _settle(run: Run, node: AccumulateGrad, grad: Gradient) -> bool:
+def _deliver_to_leaf(run: Run, node: AccumulateGrad, grad: Gradient) -> bool:
     """Capture the complete gradient of a leaf, or keep it for `.grad`, unless a hook wants to see it first."""
     variable = node.variable
     extra: Any = variable._extra

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from pullback.autograd import users_code
+from pullback.autograd import user_callbacks
+from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_arguments import in_order
 from pullback.autograd.function_arrays import named, wrapped
 from pullback.autograd.node_hooks import raw_of
-from pullback.autograd.once import has_tangent, once_differentiable
 from pullback.core import modes, slots
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
-from pullback.core.instruments import run_operator
+from pullback.core.observers import run_operator
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient, Version
@@ -25,7 +25,7 @@ from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift, wrap_result
 from pullback.graph.inplace_nodes import rebase_history
 from pullback.graph.inplace_rules import check_inplace
-from pullback.graph.node import Edge, MultiNode, Port, Unpack, begin, port
+from pullback.graph.node import Edge, MultiNode, OutputEdge, Unpack, begin, edge_to
 from pullback.graph.packed import Packed
 from pullback.graph.saved import (
     Released,
@@ -58,7 +58,7 @@ class FunctionNode(MultiNode):
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
         begin(self, None)  # type: ignore[arg-type]  # the number and the edges are found when forward has run
-        self._ports = ()
+        self._output_metadata = ()
         self._function = function
         self._level = level
         self._to_save = self._for_forward = ()
@@ -106,17 +106,19 @@ class FunctionNode(MultiNode):
 
     def _unpack(self, x: Any, version: Version, nr: int | None) -> Tensor | None:
         if type(version) is Packed:
-            entrance = None if nr is None else Port(self, nr, *self._ports[nr])
+            entrance = None if nr is None else OutputEdge(self, nr, *self._output_metadata[nr])
             return saved_again(version.tensor(x, self, entrance))  # type: ignore[no-any-return]
         x = saved_again(checked(x, version, self))
-        return x if nr is None else output_again(x, version, Port(self, nr, *self._ports[nr]), self._level)
+        return (
+            x if nr is None else output_again(x, version, OutputEdge(self, nr, *self._output_metadata[nr]), self._level)
+        )
 
     # -- as a node -------------------------------------------------------------------------------------------
     def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> Sequence[Gradient]:
         raw = unpack is unpack_raw or unpack is unpack_nested
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
-        results = users_code.call(self._function.backward, (self, *tensors), not raw, self._level)
+        results = user_callbacks.call(self._function.backward, (self, *tensors), not raw, self._level)
         found = [self._from_tensor(r, i, raw) for i, r in self._checked(results)]
         complete = all(t is not None for t in tensors)  # None for None is no loss
         self._withheld = tuple(i for i, g in enumerate(found) if g is None and self.needs_input_grad[i] and complete)
@@ -126,7 +128,7 @@ class FunctionNode(MultiNode):
         if g is None:
             if not self._materialize:
                 return None
-            shape, dtype = self._ports[nr]
+            shape, dtype = self._output_metadata[nr]
             if dtype is None:  # an output that is no tensor
                 return None
             return wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level)
@@ -277,7 +279,7 @@ class Function(metaclass=_FunctionMeta):
         ctx = cls._node_class(cls, level, args)
         state = modes.current()
         records = any(ctx.needs_input_grad) and state.records(level)
-        edges = tuple(port(a) for a in args) if records else ()
+        edges = tuple(edge_to(a) for a in args) if records else ()
         versions = [version_of(a) for a, needs in zip(args, ctx.needs_input_grad, strict=True) if needs]
         output = forward_of(cls, ctx, args, state)
         single = not isinstance(output, tuple)
@@ -328,9 +330,9 @@ def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], st
     """Runs the user's forward without recording, and returns what it returned."""
     try:
         modes.set_modes(state.with_recording(False, ctx._level))
-        if state.instruments:
+        if state.observers:
             run = functools.partial(cls._run_forward, ctx, args)
-            return run_operator(state.instruments, cls.__name__, args, run)
+            return run_operator(state.observers, cls.__name__, args, run)
         return cls._run_forward(ctx, args)
     finally:
         modes.restore(state)
@@ -383,14 +385,14 @@ def finish(
     if records:
         ctx._sequence_nr = next_sequence_nr()
         ctx._nexts = edges
-        ctx._ports = tuple((r.shape, r.dtype) if isinstance(r, Tensor) else ((), None) for r in results)
+        ctx._output_metadata = tuple((r.shape, r.dtype) if isinstance(r, Tensor) else ((), None) for r in results)
         for nr, (out, result) in enumerate(zip(outputs, results, strict=True)):
             _connect(ctx, nr, out, result)
     ctx._saved = tuple(_keep(ctx, x, outputs, results) for x in ctx._to_save) if records else ()
     ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
     if records:
-        for instrument in modes.current().instruments:
-            instrument.recorded(ctx, ctx._level)
+        for observer in modes.current().observers:
+            observer.recorded(ctx, ctx._level)
     return results
 
 
@@ -431,10 +433,10 @@ def _connect(ctx: FunctionNode, nr: int, out: Any, result: Any) -> None:
         return
     if any(out is x for x in ctx._non_differentiable):
         return
-    entrance = Port(ctx, nr, result.shape, result.dtype)
+    entrance = OutputEdge(ctx, nr, result.shape, result.dtype)
     if any(out is x for x in ctx._dirty):
         check_inplace(result, ctx.name(), True)
-        rebase_history(result, entrance, port(result), ctx.name())
+        rebase_history(result, entrance, edge_to(result), ctx.name())
     else:
         result._fn, result._requires_grad = entrance, True
 

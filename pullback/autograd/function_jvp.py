@@ -18,7 +18,7 @@ from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of, version_of
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 from pullback.graph.view import make_view
 
 
@@ -41,7 +41,7 @@ def dual_apply(cls: type[Function], args: tuple[Any, ...], level: int) -> Any:
     primals = tuple(_stand_in(x, y, top) if isinstance(x, Tensor) else x for x, y in zip(args, given, strict=True))
     ctx = cls._node_class(cls, level, args)
     records = any(ctx.needs_input_grad) and state.records(level)
-    edges = tuple(port(x) for x in args) if records else ()
+    edges = tuple(edge_to(x) for x in args) if records else ()
     versions = [version_of(p) for p, needs in zip(primals, ctx.needs_input_grad, strict=True) if needs]
     output = forward_of(cls, ctx, primals, state)
     single = not isinstance(output, tuple)
@@ -62,7 +62,7 @@ def _stand_in(x: Tensor, given: Tensor, top: ForwardLevel) -> Tensor:
     dual = type(array) is DualArray and array.level.number == top.number
     out = wrap(array.primal if dual else array, x._level)
     out._counter = counter_of(given)
-    out._requires_grad, out._fn = x._requires_grad, port(x)
+    out._requires_grad, out._fn = x._requires_grad, edge_to(x)
     return out
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, wrap
-from pullback.graph.node import AccumulateGrad, Edge, MultiNode, Node, Port, port
+from pullback.graph.node import AccumulateGrad, Edge, MultiNode, Node, OutputEdge, edge_to
 
 
 class GradientEdge(NamedTuple):
@@ -61,7 +61,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"get_gradient_edge takes a Tensor, got {type_name(tensor)}.")
-    edge = port(tensor)
+    edge = edge_to(tensor)
     if edge is None:
         raise GradientError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients. Call "
@@ -100,7 +100,7 @@ def _entrance(edge: GradientEdge) -> Edge:
             f"there is no output {nr} of {node.name()}, which has {node.outputs}; get_gradient_edge(tensor) gives the "
             "edge of a tensor."
         )
-    return Port(node, nr, *node._ports[nr]) if isinstance(node, MultiNode) else node
+    return OutputEdge(node, nr, *node._output_metadata[nr]) if isinstance(node, MultiNode) else node
 
 
 def _level_of(node: Node) -> int:

@@ -24,8 +24,8 @@ from pullback.autograd.source_lines import line_now, line_of, place_now, remembe
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import memory_of
 from pullback.core.errors import NonFiniteError
-from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import Node
@@ -66,7 +66,7 @@ class _Call:
 _innermost: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("pullback_trace_nans", default=None)
 
 
-class trace_nans(Instrument, ModeSwitch):
+class trace_nans(Observer, ModeSwitch):
     """Context manager and decorator: stop at the first operator that makes NaN or inf out of finite numbers.
 
     The report names the operator, or in backward the node, the line of the program that called it, the entries of the
@@ -125,10 +125,10 @@ class trace_nans(Instrument, ModeSwitch):
         return self  # findings of all calls of a decorated function come together
 
     def _changed(self, modes: Modes) -> Modes:
-        if self in modes.instruments:  # a decorated function that calls itself
+        if self in modes.observers:  # a decorated function that calls itself
             return modes
         linecache.checkcache()  # files may have changed since lines of them were last shown
-        return modes.with_instrument(self)
+        return modes.with_observer(self)
 
     def recorded(self, node: Node, level: int) -> None:
         remember_traceback(node)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-from pullback.autograd import users_code
+from pullback.autograd import user_callbacks
 from pullback.autograd.structural_zeros import is_masked, masked_again, plain, run_masked, unmasked
 from pullback.core import modes
 from pullback.core.array_type import NUMPY, TENSOR, OperatorTable
-from pullback.core.instruments import run_node
+from pullback.core.observers import run_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 from pullback.graph.node import Edge, Node, Unpack
@@ -34,11 +34,30 @@ class Run:
     """The level of one backward, its operators, what it keeps, what it captures."""
 
     __slots__ = (
-        "__weakref__", "awaited", "buffers", "callbacks", "captured", "captures", "create_graph", "delivered", "heap",
-        "instruments", "keep_graph", "level", "masks", "needed", "notes", "ops", "pending", "replaced", "running",
-        "table", "targets", "unpack",
+        "__weakref__",
+        "awaited",
+        "buffers",
+        "callbacks",
+        "captured",
+        "captures",
+        "create_graph",
+        "delivered",
+        "heap",
+        "keep_graph",
+        "level",
+        "masks",
+        "needed",
+        "notes",
+        "observers",
+        "ops",
+        "pending",
+        "replaced",
+        "running",
+        "table",
+        "targets",
+        "unpack",
     )  # fmt: skip
-    running: Node  # kept for instruments alone, and unset until the first node runs
+    running: Node  # kept for observers alone, and unset until the first node runs
 
     def __init__(
         self,
@@ -65,7 +84,7 @@ class Run:
         self.delivered: list[tuple[Edge, Gradient]] = []  # from outside, and not yet handed on
         self.masks = False  # whether gradients may be Masked from here on
         state = modes.current()  # what wants to see every node run:
-        self.instruments = () if state.plain else tuple(i for i in state.instruments if i.watches_nodes)
+        self.observers = () if state.plain else tuple(i for i in state.observers if i.watches_nodes)
         # Leaves, each with its gradient: added to .grad once nothing can fail any more.
         self.pending: list[tuple[Tensor, Box]] = []
         # Computed tensors whose .grad is kept, with the one before and the new one: put back if the run fails.
@@ -77,8 +96,8 @@ class Run:
         self.unpack: Unpack = tensor_unpacker(level) if create_graph else unpack_nested if level else unpack_raw
 
     def apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
-        """Run a node on its gradient, under the eyes of instruments, which see it without masks."""
-        if not self.instruments:
+        """Run a node on its gradient, under the eyes of observers, which see it without masks."""
+        if not self.observers:
             return self._apply(node, grad)
         kept: Any = None
 
@@ -87,7 +106,7 @@ class Run:
             grads, kept = unmasked(list(self._apply(node, grad)))
             return grads  # type: ignore[no-any-return]
 
-        grads = run_node(self.instruments, node, plain(grad), run)
+        grads = run_node(self.observers, node, plain(grad), run)
         return grads if kept is None else masked_again(list(grads), kept)  # type: ignore[no-any-return]
 
     def _apply(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
@@ -101,4 +120,4 @@ class Run:
 
         Formulas on arrays record nothing in any mode, so the mode is switched for users' code alone.
         """
-        return users_code.call(function, args, self.create_graph, self.level)
+        return user_callbacks.call(function, args, self.create_graph, self.level)

@@ -8,17 +8,17 @@ from typing import Any, Self
 from pullback.core import modes
 from pullback.core.array_type import array_type, is_array
 from pullback.core.errors import GradientError
-from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
 from pullback.core.version import Counter, version_of
-from pullback.graph.node import Edge, Node, port
+from pullback.graph.node import Edge, Node, edge_to
 from pullback.graph.packed import Packed
 from pullback.graph.saved import own_output_nr
 
 
-class saved_tensors_hooks(Instrument, ModeSwitch):
+class saved_tensors_hooks(Observer, ModeSwitch):
     """Context manager and decorator: `pack_hook` decides what is kept of each tensor that a node saves.
 
     Parameters
@@ -74,10 +74,10 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
         return self  # has no state but the hooks
 
     def _changed(self, modes: Modes) -> Modes:
-        for instrument in reversed(modes.instruments):
-            if isinstance(instrument, disable_saved_tensors_hooks):
-                raise GradientError(instrument.message)
-        return modes.with_instrument(self)
+        for observer in reversed(modes.observers):
+            if isinstance(observer, disable_saved_tensors_hooks):
+                raise GradientError(observer.message)
+        return modes.with_observer(self)
 
     def recorded(self, node: Node, level: int) -> None:
         state = modes.current()
@@ -96,7 +96,7 @@ class saved_tensors_hooks(Instrument, ModeSwitch):
             output._counter = version[0] if type(version) is tuple else version  # type: ignore[assignment]
             return pack(self, output, None, own_output_nr(node, saved))
         if isinstance(saved, Tensor):
-            return pack(self, saved, port(saved))
+            return pack(self, saved, edge_to(saved))
         if is_array(saved):
             return pack(self, wrap(saved, level), None)
         return saved, version
@@ -120,9 +120,9 @@ def pack(
 
 def innermost_hooks(state: Modes) -> saved_tensors_hooks | None:
     """The hooks in force."""
-    for instrument in reversed(state.instruments):
-        if isinstance(instrument, saved_tensors_hooks):
-            return instrument
+    for observer in reversed(state.observers):
+        if isinstance(observer, saved_tensors_hooks):
+            return observer
     return None
 
 
@@ -161,7 +161,7 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda tensor: (tensor.device, tensor.to("cpu")), lambda packed: packed[1].to(packed[0]))
 
 
-class disable_saved_tensors_hooks(Instrument, ModeSwitch):
+class disable_saved_tensors_hooks(Observer, ModeSwitch):
     """Context manager and decorator: entering `saved_tensors_hooks` inside raises.
 
     Parameters
@@ -187,4 +187,4 @@ class disable_saved_tensors_hooks(Instrument, ModeSwitch):
     def _changed(self, modes: Modes) -> Modes:
         if innermost_hooks(modes) is not None:
             raise GradientError(self.message)
-        return modes.with_instrument(self)
+        return modes.with_observer(self)

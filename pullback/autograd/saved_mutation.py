@@ -67,7 +67,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         return type(self)()
 
     def _changed(self, modes: modes.Modes) -> modes.Modes:
-        if any(isinstance(i, allow_mutation_on_saved_tensors) for i in modes.instruments):
+        if any(isinstance(i, allow_mutation_on_saved_tensors) for i in modes.observers):
             raise GradientError("allow_mutation_on_saved_tensors contexts cannot be nested; one is enough.")
         return super()._changed(modes)
 

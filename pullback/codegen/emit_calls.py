@@ -47,7 +47,7 @@ from pullback.dispatch.pipeline import dispatch
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.graph.node import MASKING, port
+from pullback.graph.node import MASKING, edge_to
 from pullback.dispatch.operator import plain_node, saves_something
 from pullback.dispatch.pipeline import write_out
 from pullback.core.sequence import next_sequence_nr
@@ -95,9 +95,9 @@ def _one_result(tensors: int, further: int | None) -> str:
         f"if ({needs}) and record is not None and (state.records_all or state.records({level})):",
     ]
     if tensors < 3:
-        edges = [f"{x}._fn if type({x}) is Tensor and {x}._extra is None else port({x})" for x in xs]
+        edges = [f"{x}._fn if type({x}) is Tensor and {x}._extra is None else edge_to({x})" for x in xs]
         if tensors == 1:
-            edges = ["input._fn if input._extra is None else port(input)", "None"]
+            edges = ["input._fn if input._extra is None else edge_to(input)", "None"]
         recording = _RECORD.format(edge0=edges[0], edge1=edges[1], args=args)
         body += [
             "    if node_type is not None:",

@@ -122,7 +122,7 @@ class ArrayType:
         """Whether `x` may stand bare beside a tensor, as a constant."""
         return x.dtype.kind in NUMERIC
 
-    def beside(self, x: Any, constant: Any) -> Any:
+    def lift_constant(self, x: Any, constant: Any) -> Any:
         """A constant, such as the zeros for an undefined gradient, as it must be to stand beside `x`."""
         return constant
 
@@ -162,7 +162,7 @@ class ArrayType:
         """
         return None
 
-    def make_room(self, name: str, target: Any, args: Sequence[Any], level: int) -> bool:
+    def prepare_target(self, name: str, target: Any, args: Sequence[Any], level: int) -> bool:
         """Let the target of the in-place operator hold what it will compute; says whether anything was changed."""
         return False
 
@@ -174,7 +174,7 @@ class ArrayType:
     def root_gradient(self, tensor: Any, gradient: Any) -> Any:
         """The gradient, raw or a Tensor, with which a backward starts at a tensor around such an array."""
         if ARRAY_TYPES[type(gradient)].rank < self.rank:
-            return self.beside(tensor._array, gradient)
+            return self.lift_constant(tensor._array, gradient)
         return gradient
 
     def leaving_gradient(self, gradient: Any) -> Any:

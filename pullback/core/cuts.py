@@ -105,9 +105,7 @@ def warn(run: Run, transform: str, function: Callable[..., Any], arguments: Iter
     )
 
 
-def warn_withheld(
-    run: Run, transform: str, function: Callable[..., Any], argument: str, keepers: Iterable[str]
-) -> None:
+def warn_dropped(run: Run, transform: str, function: Callable[..., Any], argument: str, keepers: Iterable[str]) -> None:
     """Say that the derivative by an argument is zero because a custom Function gave none."""
     for outer in _runs():
         outer.warned = True

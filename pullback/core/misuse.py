@@ -34,8 +34,8 @@ from pullback.core.errors import (
     tuple_advice,
     with_article,
 )
-from pullback.core.familiar import familiar, out_of_range
 from pullback.core.tensor import Tensor, ndarray
+from pullback.core.torch_phrases import out_of_range, torch_phrase
 
 
 class Declared(NamedTuple):
@@ -350,7 +350,7 @@ def _plainly(error: Exception, given: Given, meant: bool) -> tuple[str, type[Exc
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 0), IndexError
     text, kind = str(error), type(error)
-    phrase = familiar(text, [tuple(x.shape) for _, x in given if isinstance(x, (Tensor, ndarray))])
+    phrase = torch_phrase(text, [tuple(x.shape) for _, x in given if isinstance(x, (Tensor, ndarray))])
     plain, kind = _in_plain_words(error, text, kind, given, meant)
     return plain if phrase.removesuffix(": ") in plain else phrase + plain, kind
 

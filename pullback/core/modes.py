@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from pullback.core.blocks import Block, Steps
 from pullback.core.cuts import WATCHED, note_block
-from pullback.core.instruments import Instrument
+from pullback.core.observers import Observer
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -23,14 +23,22 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Modes:
     """level: the innermost level in use; off: the levels that do not record; inference: inside inference_mode.
 
-    differentiated: the levels at which func.grad and its like run the user's function at present. instruments: what
+    differentiated: the levels at which func.grad and its like run the user's function at present. observers: what
     looks on, the one switched on last at the end. plain: nothing but recording may be switched; records_all: and it is
     on at every level.
     """
 
     __slots__ = (
-        "_deeper", "_differentiating", "_off_here", "differentiated", "inference", "instruments", "level", "off",
-        "plain", "records_all",
+        "_deeper",
+        "_differentiating",
+        "_off_here",
+        "differentiated",
+        "inference",
+        "level",
+        "observers",
+        "off",
+        "plain",
+        "records_all",
     )  # fmt: skip
 
     _off_here: Modes | None
@@ -42,16 +50,16 @@ class Modes:
         level: int = 0,
         off: frozenset[int] = frozenset(),
         inference: bool = False,
-        instruments: tuple[Instrument, ...] = (),
+        observers: tuple[Observer, ...] = (),
         differentiated: frozenset[int] = frozenset(),
     ) -> None:
         self.level = level
         self.differentiated = differentiated
         self.off = off
         self.inference = inference
-        self.instruments = instruments
+        self.observers = observers
         self._off_here = self._deeper = self._differentiating = None
-        self.plain = not inference and not instruments
+        self.plain = not inference and not observers
         self.records_all = not off
 
     def records(self, level: int) -> bool:
@@ -75,18 +83,18 @@ class Modes:
         modes = self.with_recording(not enabled)
         return self._with(modes.off, enabled)
 
-    def with_instrument(self, instrument: Instrument) -> Modes:
-        """The state in which this instrument looks on as well."""
-        return self.with_instruments((*self.instruments, instrument))
+    def with_observer(self, observer: Observer) -> Modes:
+        """The state in which this observer looks on as well."""
+        return self.with_observers((*self.observers, observer))
 
-    def with_instruments(self, instruments: tuple[Instrument, ...]) -> Modes:
+    def with_observers(self, observers: tuple[Observer, ...]) -> Modes:
         """The state in which these look on and no others."""
-        return Modes(self.level, self.off, self.inference, instruments, self.differentiated)
+        return Modes(self.level, self.off, self.inference, observers, self.differentiated)
 
     def deeper(self) -> Modes:
         """The state one level further in, where everything records anew."""
         if self._deeper is None:
-            self._deeper = Modes(self.level + 1, self.off, False, self.instruments, self.differentiated)
+            self._deeper = Modes(self.level + 1, self.off, False, self.observers, self.differentiated)
         return self._deeper
 
     def differentiating(self, level: int | None = None) -> Modes:
@@ -96,11 +104,11 @@ class Modes:
             return self
         if self._differentiating is None or level not in self._differentiating.differentiated:
             levels = self.differentiated | {level}
-            self._differentiating = Modes(self.level, self.off, self.inference, self.instruments, levels)
+            self._differentiating = Modes(self.level, self.off, self.inference, self.observers, levels)
         return self._differentiating
 
     def _with(self, off: frozenset[int], inference: bool) -> Modes:
-        return Modes(self.level, off, inference, self.instruments, self.differentiated)
+        return Modes(self.level, off, inference, self.observers, self.differentiated)
 
 
 _state = contextvars.ContextVar("pullback_modes", default=Modes())  # noqa: B039 - never changed once made

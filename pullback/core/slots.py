@@ -13,7 +13,7 @@ def _unfilled(*_: object) -> NoReturn:
     raise RuntimeError("pullback is not fully imported: use `import pullback`, not one of its inner modules alone.")
 
 
-# (view) -> Node, Port or None: the function of a view whose base may have changed
+# (view) -> Node, OutputEdge or None: the function of a view whose base may have changed
 refresh_view: Callable[..., Any] = _unfilled
 # (node, grads) -> tuple of Tensors: run one node by hand
 call_node: Callable[..., tuple[Any, ...]] = _unfilled

@@ -27,9 +27,9 @@ from pullback.core.errors import (
     type_name,
     with_article,
 )
-from pullback.core.familiar import as_list
 from pullback.core.hook_dict import HookDict, warn_not_pickled
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.torch_phrases import as_list
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter, counter_of, moved_counter, version_of
 
@@ -98,7 +98,7 @@ class Tensor(_Methods):
     _array: RawArray
     _counter: Counter | None
     _extra: Extra | None
-    _fn: Any  # Node, Port or None: what the edges of consumers lead to
+    _fn: Any  # Node, OutputEdge or None: what the edges of consumers lead to
     _level: int
     _requires_grad: bool
 
@@ -545,9 +545,9 @@ def strided(tensor: Tensor, name: str) -> ndarray:
 
 
 def _cannot_be_copied(tensor: Tensor) -> GradientError:
-    from pullback.core.users_call import users_call  # for errors alone
+    from pullback.core.call_site import call_site  # for errors alone
 
-    call = users_call()
+    call = call_site()
     if call.library not in ("", "copy", "pickle"):  # as matplotlib's plot copies what it draws
         return GradientError(
             f"{call.name or call.library} would copy a tensor computed by {tensor.grad_fn.name()}, which cannot be "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from pullback.core.tensor import Tensor
-from pullback.graph.node import MASKING, MultiNode, Node, port, start_multi, start_node
+from pullback.graph.node import MASKING, MultiNode, Node, edge_to, start_multi, start_node
 from pullback.graph.undifferentiable import not_implemented
 
 # What a user wrote, by the name of the internal operator that it calls.
@@ -161,7 +161,7 @@ def _leading(cls: type[Node], lists: set[int]) -> Callable[[Node, Sequence[Any]]
         own = getattr(cls, "list_edges", ())  # names of the slots for the edges of each input, where there are several
 
         def lead_to_lists(node: Node, args: Sequence[Any]) -> None:
-            edges = [tuple(map(port, args[i])) if i in lists else port(args[i]) for i in inputs]
+            edges = [tuple(map(edge_to, args[i])) if i in lists else edge_to(args[i]) for i in inputs]
             for slot, found in zip(own, edges, strict=False):
                 setattr(node, slot, found)
             node._nexts = tuple(e for i, found in zip(inputs, edges, strict=True) for e in _each(found, i in lists))
@@ -171,19 +171,19 @@ def _leading(cls: type[Node], lists: set[int]) -> Callable[[Node, Sequence[Any]]
         (only,) = inputs
 
         def lead_to_one(node: Node, args: Sequence[Any]) -> None:
-            node._next0 = port(args[only])
+            node._next0 = edge_to(args[only])
 
         return lead_to_one
     if len(inputs) == 2:
         first, second = inputs
 
         def lead_to_two(node: Node, args: Sequence[Any]) -> None:
-            node._next0, node._next1 = port(args[first]), port(args[second])
+            node._next0, node._next1 = edge_to(args[first]), edge_to(args[second])
 
         return lead_to_two
 
     def lead_to_many(node: Node, args: Sequence[Any]) -> None:
-        node._nexts = tuple(port(args[i]) for i in inputs)
+        node._nexts = tuple(edge_to(args[i]) for i in inputs)
 
     return lead_to_many
 

@@ -7,7 +7,7 @@
     view      ties a result to the tensor whose memory it shares
 
 The closures of `pullback.ops.generated.calls` are the same for the common case: tensors of one level around ndarrays
-and no modes but grad modes. Everything else comes here: nested tensors, levels mixed, instruments, other shapes.
+and no modes but grad modes. Everything else comes here: nested tensors, levels mixed, observers, other shapes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_type import NUMPY, REGISTERED, is_constant, memory_of, table_of
-from pullback.core.instruments import Instrument, run_operator
+from pullback.core.observers import Observer, run_operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import bump, counter_of
 from pullback.dispatch.call_errors import explain
@@ -75,8 +75,8 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
             result = _on_arrays(op, args, state) if op.quick else None
         if result is not None:
             return result
-    if state.instruments:
-        return run_operator(state.instruments, op.name, args, partial(_dispatch, op, args))
+    if state.observers:
+        return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
     return _dispatch(op, args)
 
 
@@ -142,17 +142,17 @@ def inplace(op: Operator, args: Sequence[Any]) -> Any:
     state = modes.current()
     if op.quick and state.plain and not op.mutates and _inplace_unrecorded(op, args, state):
         return args[0]
-    if state.instruments:
-        return _watched(state.instruments, op.inplace_name, args, partial(_inplace, op, args))
+    if state.observers:
+        return _watched(state.observers, op.inplace_name, args, partial(_inplace, op, args))
     return _inplace(op, args)
 
 
-def _watched(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
-    """Run what writes into the tensors that it returns, under the eyes of instruments."""
-    result = run_operator(instruments, name, args, run)
+def _watched(observers: Sequence[Observer], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """Run what writes into the tensors that it returns, under the eyes of observers."""
+    result = run_operator(observers, name, args, run)
     for target in result if isinstance(result, (tuple, list)) else (result,):
-        for instrument in instruments:
-            instrument.mutated(target)
+        for observer in observers:
+            observer.mutated(target)
     return result
 
 
@@ -202,8 +202,8 @@ def _record_write(op: Operator, target: Tensor, given: Sequence[Any]) -> None:
     op.record(out, *given)  # type: ignore[misc]  # where there is none nothing is recorded
     before = given[op.tensors[0][0]]
     rebase_history(target, out._fn, before._fn, op.inplace_name)
-    for instrument in modes.current().instruments:  # last: one that raises must not leave a write that no node knows of
-        instrument.recorded(out._fn.node(), target._level)
+    for observer in modes.current().observers:  # last: one that raises must not leave a write that no node knows of
+        observer.recorded(out._fn.node(), target._level)
 
 
 def _inplace_unrecorded(op: Operator, args: Sequence[Any], state: modes.Modes) -> bool:
@@ -242,9 +242,9 @@ def write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
 
     Nothing is recorded, so nothing there may require grad.
     """
-    instruments = modes.current().instruments
-    if instruments:
-        return _watched(instruments, op.name, args, partial(_write_out, op, args, out))
+    observers = modes.current().observers
+    if observers:
+        return _watched(observers, op.name, args, partial(_write_out, op, args, out))
     return _write_out(op, args, out)
 
 
@@ -258,8 +258,8 @@ def _write_out(op: Operator, args: Sequence[Any], out: Any) -> Any:
     results = results if op.multi is not None or op.returns_list else (results,)
     check_out(op.shown, targets, results, out)
     for target, result in zip(targets, results, strict=True):
-        for instrument in modes.current().instruments:
-            instrument.mutating(target, op.name)
+        for observer in modes.current().observers:
+            observer.mutating(target, op.name)
         write_result(op, target, result)
         bump(target, f"{op.shown}(out=...)")
     return out

@@ -12,7 +12,7 @@ from pullback.core import modes
 from pullback.core.array_type import REGISTERED, is_constant, table_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import type_name
-from pullback.core.instruments import run_kernel
+from pullback.core.observers import run_kernel
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
 from pullback.core.types import RawArray
 from pullback.core.version import counter_of
@@ -168,11 +168,11 @@ def kernel(
 
 
 def watched_kernel(op: Operator, raws: Sequence[Any], args: Sequence[Any]) -> Any:
-    """Run the kernel on raw arguments, under the eyes of instruments if there are any."""
-    instruments = modes.current().instruments
-    if not instruments:
+    """Run the kernel on raw arguments, under the eyes of observers if there are any."""
+    observers = modes.current().observers
+    if not observers:
         return kernel(op, raws, args)
-    return run_kernel(instruments, op.name, raws, partial(kernel, op, raws, args))
+    return run_kernel(observers, op.name, raws, partial(kernel, op, raws, args))
 
 
 def floated(op: Operator, raws: list[Any]) -> list[Any]:
@@ -217,9 +217,9 @@ def record(op: Operator, outs: Any, each: Sequence[Tensor], given: Prepared) -> 
         return
     if any(t._requires_grad and t._level == level for t in given.tensors):
         op.record(outs, *given.saved)
-        for instrument in state.instruments:
+        for observer in state.observers:
             if made := [out._fn.node() for out in each if out._fn is not None]:  # of whole numbers there is none
-                instrument.recorded(made[0], level)
+                observer.recorded(made[0], level)
 
 
 def note_cut(op: Operator, args: Sequence[Any]) -> None:

@@ -16,7 +16,7 @@ from pullback.core.version import counter_of
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.steps import adapt, survey
 from pullback.graph.inplace_rules import check_inplace
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 from pullback.graph.replay import spread_write
 
 
@@ -36,8 +36,8 @@ def admit(op: Operator, args: Sequence[Any]) -> tuple[Tensor, int, list[Tensor],
     wanted = wanted and target._array.dtype.kind in "fc"  # whole numbers have no derivative
     records = op.record is not None and wanted and modes.current().records(level)
     check_inplace(target, name, records)
-    for instrument in modes.current().instruments:
-        instrument.mutating(target, op.name)
+    for observer in modes.current().observers:
+        observer.mutating(target, op.name)
     return target, level, tensors, records
 
 
@@ -46,7 +46,7 @@ def with_room(
 ) -> Sequence[Any]:
     """The arguments, with a target that can hold what the array types among them compute."""
     kind = type_of([x._array for x in tensors if x._level == level])
-    return adapt(op, args, level, tensors) if kind.make_room(op.inplace_name, target, args, level) else args
+    return adapt(op, args, level, tensors) if kind.prepare_target(op.inplace_name, target, args, level) else args
 
 
 def values_before(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any]:
@@ -64,10 +64,10 @@ def values_before(op: Operator, target: Tensor, args: Sequence[Any]) -> list[Any
         elif place and isinstance(x, Tensor) and x._counter is counter:
             given[position] = _as_it_was(x, copy=True)
         else:
-            port(x)  # raises for a view that is of no use any more: now, and not when something was written
+            edge_to(x)  # raises for a view that is of no use any more: now, and not when something was written
     for position, _ in op.lists:
         for x in args[position]:
-            port(x)
+            edge_to(x)
     return given
 
 
@@ -75,7 +75,7 @@ def _as_it_was(target: Tensor, copy: bool) -> Tensor:
     """`target` before the write, as the argument that the node saves: same place in the graph, old value."""
     data = target._array
     before = wrap(array_type(data).copy(data) if copy else data, target._level)
-    before._fn = port(target)
+    before._fn = edge_to(target)
     before._requires_grad = before._fn is not None
     return before
 

@@ -6,7 +6,7 @@ import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
 
-from pullback.core.absent import absent as _absent
+from pullback.core.missing_names import missing_name as _missing_name
 from pullback.func.gradient import grad, value_and_grad
 from pullback.ops.tables import PUBLIC as _HOMES
 
@@ -19,4 +19,4 @@ __all__ = ["grad", "jvp", "value_and_grad"]
 def __getattr__(name: str) -> _typing.Any:
     if name == "jvp":  # arrays with tangents come with it, so only when it is wanted
         return _import_module(f"{__name__}.forward").jvp
-    raise _absent(_sys.modules[__name__], name, _HOMES)
+    raise _missing_name(_sys.modules[__name__], name, _HOMES)

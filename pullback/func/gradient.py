@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.autograd.engine import execute
-from pullback.autograd.withheld import keepers, reached
 from pullback.core import cuts, modes
 from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, paths_of, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 
 # The structure of a tree and the number of its arrays; None stands for a single array.
 Structure: TypeAlias = "tuple[Any, int] | None"
@@ -116,7 +116,7 @@ def _value_and_grad(name: str, function: Any, argnums: Any, has_aux: bool) -> Ca
             run = cuts.Run(level)
             output = run.watch(function, *args, **kwargs)
             value, aux = split_aux(output) if has_aux else (output, None)
-            gradients, unused, withheld = _gradients(value, leaves, level)
+            gradients, unused, dropped = _gradients(value, leaves, level)
         except Exception as error:
             note_on_lists(error, given)
             better = explained(error, refused)
@@ -129,9 +129,9 @@ def _value_and_grad(name: str, function: Any, argnums: Any, has_aux: bool) -> Ca
             cuts.note_derivative(leaf._array for leaf in leaves)
         if unused and not run.explained:
             cuts.warn(run, "func.grad", function, _names(function, numbers, args, structures, unused))
-        for i, nodes in withheld.items():
+        for i, nodes in dropped.items():
             argument = " and ".join(_names(function, numbers, args, structures, [i]))
-            cuts.warn_withheld(run, "func.grad", function, argument, nodes)
+            cuts.warn_dropped(run, "func.grad", function, argument, nodes)
         if any(structures):
             gradients = _rebuild(gradients, structures)
         value = _leave(value, level)
@@ -273,7 +273,7 @@ def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[A
     _check_scalar(value)
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
         return [_zeros(leaf) for leaf in leaves], list(range(len(leaves))), {}
-    start: Any = port(value)
+    start: Any = edge_to(value)
     execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
     found, undefined = [], []
     for i, leaf in enumerate(leaves):
@@ -288,9 +288,9 @@ def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[A
 def _undefined(start: Any, leaves: Sequence[Any], numbers: Sequence[int]) -> tuple[list[int], dict[int, Any]]:
     """(the leaves to which no path leads, those that a custom Function gives no gradient); of others it is zero."""
     nodes = reached([start.node()])
-    unused = [i for i in numbers if port(leaves[i]).node() not in nodes]  # type: ignore[union-attr]  # a leaf has one
-    withheld = {i: keepers(nodes, leaves[i]) for i in numbers if i not in unused}
-    return unused, {i: found for i, found in withheld.items() if found}
+    unused = [i for i in numbers if edge_to(leaves[i]).node() not in nodes]  # type: ignore[union-attr]  # a leaf has one
+    dropped = {i: keepers(nodes, leaves[i]) for i in numbers if i not in unused}
+    return unused, {i: found for i, found in dropped.items() if found}
 
 
 def _names(

@@ -22,10 +22,10 @@ from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import Gradient, Version
 from pullback.core.version import counter_of
 from pullback.graph.inplace_rules import check_use
-from pullback.graph.node import MASKING, Edge, Node, Unpack, begin, node_extra, port
-from pullback.graph.places import Places
+from pullback.graph.node import MASKING, Edge, Node, Unpack, begin, edge_to, node_extra
 from pullback.graph.replay import Replay
 from pullback.graph.view import base_of, wake_views
+from pullback.graph.view_geometry import ViewGeometry
 
 
 class CopySlices(Node):
@@ -33,7 +33,7 @@ class CopySlices(Node):
 
     __slots__ = ("fn", "part", "target", "written")
     fn: Node
-    part: Places | Replay
+    part: ViewGeometry | Replay
     target: Edge | None
     written: weakref.ref[Tensor]  # the view
     takes_undefined = False
@@ -61,7 +61,7 @@ class CopySlices(Node):
         return self._apply(ops, touched, pull)
 
     def _apply(self, ops: Any, grad: Any, of_part: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
-        shown, put_back = self.part.taken(grad, ops)
+        shown, put_back = self.part.extract(grad, ops)
         own = None
         results = []
         for edge, g in zip(self.fn.edges(), of_part(shown), strict=True):
@@ -93,13 +93,13 @@ def _unpack_apart(unpack: Unpack, saved: Any, version: Version, node: Node) -> A
 class AsStridedBackward0(Node):
     """A view of a base, by its place in the base's memory."""
 
-    __slots__ = ("places",)
-    places: Places
+    __slots__ = ("geometry",)
+    geometry: ViewGeometry
     arity = 1
     structural = masking = True
 
     def apply(self, ops: Any, grad: Gradient, unpack: Unpack) -> Sequence[Gradient]:
-        return (self.places.laid(grad, ops),)
+        return (self.geometry.embed(grad, ops),)
 
 
 def _retain_at(tensor: Tensor, before: Edge | None, now: Edge) -> None:
@@ -110,11 +110,11 @@ def _retain_at(tensor: Tensor, before: Edge | None, now: Edge) -> None:
         node_extra(now.node()).retained[now.output_nr] = weakref.ref(tensor)
 
 
-def _part(base: Tensor, view: Tensor) -> Places | Replay:
+def _part(base: Tensor, view: Tensor) -> ViewGeometry | Replay:
     """Which part of its base a view shows."""
     steps = view._extra.steps  # type: ignore[union-attr]  # every view has an Extra
     if steps is None:
-        return Places(base._array, view._array)
+        return ViewGeometry(base._array, view._array)
     return Replay(base._array, view._array, steps)
 
 
@@ -133,11 +133,11 @@ def rebase_history(target: Tensor, node: Edge, before: Edge | None, name: str) -
     copy._extra = MASKING if node.masking else None
     copy.target, copy.written = before, weakref.ref(target)
     # The view's own history is the base's; everything else that the operator took keeps its edge.
-    copy._nexts = (port(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
+    copy._nexts = (edge_to(base), *(None if edge is before and edge is not None else edge for edge in node.edges()))
     _retain_at(base, base._fn, copy)
     base._fn, base._requires_grad = copy, True
-    for instrument in modes.current().instruments:
-        instrument.recorded(copy, base._level)
+    for observer in modes.current().observers:
+        observer.recorded(copy, base._level)
     wake_views(base)
     target._requires_grad = True
     # Its function is made again, from the base's, when next asked for: at once where a gradient is kept there.
@@ -170,7 +170,7 @@ def _refreshed(view: Tensor) -> Edge | None:
     if extra.view_version == version:
         return view._fn  # type: ignore[no-any-return]
     _refuse_parted(view, base)
-    edge = port(base)
+    edge = edge_to(base)
     if edge is None and view._fn is not None and base_of(view) is not None:
         _follow_out_of_the_graph(view)
     if edge is None or base_of(view) is None:
@@ -182,8 +182,8 @@ def _refreshed(view: Tensor) -> Edge | None:
     node = part.record(base, edge) if isinstance(part, Replay) else _strided(view, edge, part)
     _retain_at(view, view._fn, node)
     view._fn, view._requires_grad = node, True
-    for instrument in modes.current().instruments:
-        instrument.recorded(node.node(), view._level)
+    for observer in modes.current().observers:
+        observer.recorded(node.node(), view._level)
     extra.view_version = version  # last: from here on other threads take the function without asking
     return node
 
@@ -229,12 +229,12 @@ def _follow_out_of_the_graph(view: Tensor) -> None:
     view._fn, view._requires_grad = None, False
 
 
-def _strided(view: Tensor, edge: Edge, places: Places) -> Edge:
+def _strided(view: Tensor, edge: Edge, places: ViewGeometry) -> Edge:
     """The function of a view as a node of its own."""
     node = new(AsStridedBackward0)
     begin(node, next_sequence_nr(), view._array.shape, view._array.dtype)
     node._next0, node._extra = edge, MASKING
-    node.places = places
+    node.geometry = places
     return node
 
 

@@ -9,10 +9,10 @@ from pullback.core import modes
 from pullback.core.array_type import innermost, memory_of
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.tensor import Tensor
-from pullback.graph.node import port
-from pullback.graph.places import Places
+from pullback.graph.node import edge_to
 from pullback.graph.strides import overlaps_itself
 from pullback.graph.view import Origin, base_of
+from pullback.graph.view_geometry import ViewGeometry
 
 
 def check_inplace(target: Tensor, name: str, records: bool) -> None:
@@ -36,7 +36,7 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
         _check_view(target, base, name)
         whole = memory_of(base._array)
         if records and extra.steps is None and whole is not None and whole.base is not None:
-            Places(whole, target._array)  # raises where the view lies in memory around its base
+            ViewGeometry(whole, target._array)  # raises where the view lies in memory around its base
     if target._requires_grad and target.grad_fn is None:
         raise _leaf(target, name, "a leaf Variable")
     data = memory_of(target._array)
@@ -60,7 +60,7 @@ def _check_view(target: Tensor, base: Tensor, name: str) -> None:
     extra: Any = target._extra
     if extra.made_by is not None and extra.made_by.kind == "function":
         raise InplaceError(f"{name}: {_described(extra.made_by)} {_REMEDIES['function']}")
-    if base._requires_grad and port(base) is not None and base.grad_fn is None:
+    if base._requires_grad and edge_to(base) is not None and base.grad_fn is None:
         raise _leaf(target, name, "a view of a leaf Variable")
     if target._requires_grad and target._fn is not None and base.grad_fn is None:
         raise InplaceError(

@@ -16,7 +16,7 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.core.version import bump, counter_of
 from pullback.graph.inplace_nodes import continue_history
 from pullback.graph.inplace_rules import check_inplace
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 from pullback.graph.replay import follow_base
 
 
@@ -31,7 +31,7 @@ def become_view(target: Tensor, name: str, function: Callable[..., Tensor], *arg
     before = wrap(target._array, target._level)
     before._counter = counter_of(target)
     if records:
-        before._fn, before._requires_grad = port(target), True
+        before._fn, before._requires_grad = edge_to(target), True
     after = function(before, *args, **kwargs)
     bump(target, f"{name}_")
     target._array = after._array

@@ -1,7 +1,7 @@
-"""Node, Port and AccumulateGrad: the vertices and edges of the graph.
+"""Node, OutputEdge and AccumulateGrad: the vertices and edges of the graph.
 
 An edge says where a gradient goes: to a node, and to which of its outputs. For a node with one output the edge is the
-node itself; for one with several it is a `Port`, one for each output. So an edge is a single reference, and a
+node itself; for one with several it is a `OutputEdge`, one for each output. So an edge is a single reference, and a
 tensor's `_fn` is what the edges of its consumers refer to.
 """
 
@@ -21,8 +21,8 @@ from pullback.core.sequence import next_leaf_nr, next_sequence_nr
 from pullback.core.tensor import Tensor, extra_of, new
 from pullback.core.types import DType, Gradient, Shape
 
-# What a gradient flows along: the Node of one output, or the Port of one with several, that it enters.
-Edge: TypeAlias = "Node | Port"
+# What a gradient flows along: the Node of one output, or the OutputEdge of one with several, that it enters.
+Edge: TypeAlias = "Node | OutputEdge"
 # Gives what a node saved back to its formulas: unpack(saved, version, node).
 Unpack: TypeAlias = "Callable[[Any, Any, Node], Any]"
 
@@ -155,7 +155,7 @@ class Node:
         return type(self).__name__
 
     def edges(self) -> tuple[Edge | None, ...]:
-        """The outgoing edges: a Node, a Port or None (no gradient needed) for each input."""
+        """The outgoing edges: a Node, a OutputEdge or None (no gradient needed) for each input."""
         return (self._next0, self._next1)[: self.arity] if self._nexts is None else self._nexts
 
     inputs: tuple[int, ...] = ()  # of an operator's node: the positions of the arguments that get a gradient
@@ -192,11 +192,13 @@ class Node:
 
 
 class MultiNode(Node):
-    """A node with several outputs, each with a Port. `grads` reaches apply() as a list, None where undefined."""
+    """A node with several outputs, each with a OutputEdge. `grads` reaches apply() as a list, None where undefined."""
 
-    __slots__ = ("_ports",)
+    __slots__ = ("_output_metadata",)
 
-    _ports: tuple[tuple[Shape, DType | None], ...]  # shape and dtype of each output; no dtype where it is no tensor
+    _output_metadata: tuple[
+        tuple[Shape, DType | None], ...
+    ]  # shape and dtype of each output; no dtype where it is no tensor
 
     output_names: tuple[str, ...] = ()
     differentiable_outputs: tuple[bool, ...] = ()
@@ -204,31 +206,31 @@ class MultiNode(Node):
     @property
     def outputs(self) -> int:  # type: ignore[override]  # read alone, here as there
         """Number of outputs."""
-        return len(self._ports)
+        return len(self._output_metadata)
 
     @property
     def input_metadata(self) -> list[InputMetadata]:
-        return [InputMetadata(shape, dtype) for shape, dtype in self._ports]
+        return [InputMetadata(shape, dtype) for shape, dtype in self._output_metadata]
 
     def materialize(self, grads: Gradient, ops: Any) -> list[Gradient]:
         """The gradients with zeros for the undefined ones; for a single output, the gradient itself."""
-        if len(self._ports) == 1 and not isinstance(grads, (list, tuple)):
+        if len(self._output_metadata) == 1 and not isinstance(grads, (list, tuple)):
             grads = (grads,)
         if all(g is not None for g in grads):
             return list(grads)
         made = [
             ops.zeros(shape, dtype=dtype) if g is None else g
-            for g, (shape, dtype) in zip(grads, self._ports, strict=True)
+            for g, (shape, dtype) in zip(grads, self._output_metadata, strict=True)
         ]
         # Beside a dual cotangent the zeros must be marked as one, or a sum with them looks like one of two kinds.
         if all(g is None for g in grads):
             return made
         kind, like = max(((array_type(g), g) for g in grads if g is not None), key=lambda pair: pair[0].rank)
-        return [kind.beside(like, m) if g is None else m for g, m in zip(grads, made, strict=True)]
+        return [kind.lift_constant(like, m) if g is None else m for g, m in zip(grads, made, strict=True)]
 
 
 @final
-class Port:
+class OutputEdge:
     """The edge into one output of a MultiNode, with the shape and dtype of that output."""
 
     __slots__ = ("_dtype", "_node", "_shape", "output_nr")
@@ -288,16 +290,16 @@ def start_multi(cls: type[_M], outs: Sequence[Tensor], differentiable: Sequence[
     """Record a node of several outputs; those that are not differentiable get no edge."""
     node = new(cls)
     begin(node, next_sequence_nr())
-    node._ports = tuple((out._array.shape, out._array.dtype) for out in outs)
+    node._output_metadata = tuple((out._array.shape, out._array.dtype) for out in outs)
     for nr, (out, wanted) in enumerate(zip(outs, differentiable, strict=True)):
         if wanted:
-            out._fn = Port(node, nr, *node._ports[nr])
+            out._fn = OutputEdge(node, nr, *node._output_metadata[nr])
             out._requires_grad = True
     return node
 
 
-def port(x: object) -> Edge | None:
-    """The edge towards `x`: its Node or Port, the AccumulateGrad of a leaf, None when no gradient is wanted."""
+def edge_to(x: object) -> Edge | None:
+    """The edge towards `x`: its Node or OutputEdge, the AccumulateGrad of a leaf, None when no gradient is wanted."""
     if (type(x) is not Tensor and not isinstance(x, Tensor)) or not x._requires_grad:
         return None
     extra = x._extra

@@ -1,6 +1,6 @@
 """Views of arrays without strides, followed by replay: the operators that made the view run again, or their adjoints.
 
-With strides, a view is known by its position in the memory of its base (`places.py`). An array that is a value
+With strides, a view is known by its position in the memory of its base (`view_geometry.py`). An array that is a value
 without memory (a traced one, a task graph) has no positions; a view of it keeps its steps, the operators that lead
 to it from its base. Applied to a gradient of the base, the steps give the view's part; their adjoints, in reverse
 order, put a gradient of the view into zeros of the base's shape. Since such an array is replaced and not written into,
@@ -16,7 +16,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.array_type import NUMPY, TENSOR, innermost, table_of
-from pullback.core.instruments import Instrument
+from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import DType, Gradient, RawArray, Shape
 from pullback.core.version import bump
@@ -28,7 +28,7 @@ Steps: TypeAlias = tuple[ViewStep, ...]
 PutBack: TypeAlias = Callable[[Gradient], Gradient]
 
 
-class _Forced(Instrument):
+class _Forced(Observer):
     replays_views = True
 
 
@@ -36,7 +36,7 @@ class force_replay(modes.ModeSwitch):
     """Context manager for tests: views made inside are followed by replay, although their arrays have strides."""
 
     def _changed(self, modes: modes.Modes) -> modes.Modes:
-        return modes.with_instrument(_Forced())
+        return modes.with_observer(_Forced())
 
 
 class Replay:
@@ -51,14 +51,14 @@ class Replay:
         self._view_shape: Shape = view.shape
         self._view_dtype: DType = view.dtype
 
-    def taken(self, grad: Gradient, ops: Any) -> tuple[Gradient, PutBack]:
+    def extract(self, grad: Gradient, ops: Any) -> tuple[Gradient, PutBack]:
         """The view's part of a gradient of the base, and a function that gives the whole with another part there."""
 
         def put_back(part: Gradient) -> Gradient:
             shown = self._shown()
             if part is None:
                 part = ops.zeros(self._view_shape, dtype=self._view_dtype)
-            laid = self.laid(part, ops)
+            laid = self.embed(part, ops)
             if shown.all():
                 return laid
             if shown.shape == self._shape:
@@ -67,23 +67,23 @@ class Replay:
 
         return self.again(grad, ops), put_back
 
-    def laid(self, part: Gradient, ops: Any) -> Gradient:
+    def embed(self, part: Gradient, ops: Any) -> Gradient:
         """A gradient of the view in its places in zeros of the base's shape, summed where places are shown twice."""
         for step in reversed(self._steps):
-            part = _forth(step, part, ops) if step.inverse else _back(step, part, ops)
+            part = _apply(step, part, ops) if step.inverse else _apply_adjoint(step, part, ops)
         return part
 
     def again(self, x: Any, ops: Any) -> Any:
         """The view of `x`, which looks like the base."""
         for step in self._steps:
-            x = _back(step, x, ops) if step.inverse else _forth(step, x, ops)
+            x = _apply_adjoint(step, x, ops) if step.inverse else _apply(step, x, ops)
         return x
 
     def _shown(self) -> ndarray:
         """Which elements of the base the view shows; for its real and imaginary parts apart where only one is shown."""
         # The sum of ones is positive wherever anything is laid down: a complex one has a 1 in either part.
         one = 1 + 1j if self._view_dtype.kind == "c" else 1.0
-        laid = NUMPY.contiguous(self.laid(np.full(self._view_shape, one), NUMPY))
+        laid = NUMPY.contiguous(self.embed(np.full(self._view_shape, one), NUMPY))
         if laid.dtype.kind != "c":
             return laid != 0  # type: ignore[no-any-return]
         parts = NUMPY.view_as_real(laid) != 0
@@ -95,14 +95,14 @@ class Replay:
         source._fn, source._requires_grad = edge, True
         source._counter = base._counter
         # Looked on by nobody: no step of the user's program runs here.
-        before = modes.set_modes(modes.current().with_recording(True, base._level).with_instruments(()))
+        before = modes.set_modes(modes.current().with_recording(True, base._level).with_observers(()))
         try:
             return self.again(source, TENSOR)._fn  # type: ignore[no-any-return]
         finally:
             modes.restore(before)
 
 
-def _forth(step: ViewStep, x: Any, ops: Any) -> Any:
+def _apply(step: ViewStep, x: Any, ops: Any) -> Any:
     """The step's view of `x`."""
     kernel = step.op.kernel
     if kernel == "view_as_complex":
@@ -113,7 +113,7 @@ def _forth(step: ViewStep, x: Any, ops: Any) -> Any:
     return shown if step.nr is None else shown[step.nr]
 
 
-def _back(step: ViewStep, g: Any, ops: Any) -> Any:
+def _apply_adjoint(step: ViewStep, g: Any, ops: Any) -> Any:
     """The adjoint of the step: what its node does, which needs nothing but the shapes."""
     probe = np.empty(step.shape, np.complex128 if step.dtype.kind == "c" else np.float64)
     source = wrap(probe)
@@ -142,7 +142,7 @@ def spread_write(target: Tensor) -> None:
     base = extra.base if extra.base is not None and extra.base._counter is target._counter else target
     if base is not target and extra.steps is not None:
         raw = innermost(base._array)
-        _, put_back = Replay(raw, target._array, extra.steps).taken(raw, table_of((raw,)))
+        _, put_back = Replay(raw, target._array, extra.steps).extract(raw, table_of((raw,)))
         _replace(base, put_back(target._array))
     raw = innermost(base._array)
     for view in live_views(base):

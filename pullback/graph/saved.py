@@ -21,7 +21,7 @@ from pullback.core.errors import BackwardTwiceError, GradientError, SavedTensorM
 from pullback.core.tensor import Tensor, ndarray, new, wrap
 from pullback.core.types import RawArray, Version
 from pullback.core.version import Counter, counter_of
-from pullback.graph.node import Edge, Node, Port, port
+from pullback.graph.node import Edge, Node, OutputEdge, edge_to
 from pullback.graph.packed import Packed, recorded_at, slot_name
 from pullback.graph.snapshot import copy_of
 
@@ -129,7 +129,7 @@ def saved_again(saved: Any) -> Any:
     if again is inside:
         return saved
     out = wrap(again, saved._level)
-    out._counter, out._fn, out._requires_grad = counter_of(saved), port(saved), saved._requires_grad
+    out._counter, out._fn, out._requires_grad = counter_of(saved), edge_to(saved), saved._requires_grad
     return out
 
 
@@ -175,7 +175,7 @@ def _entrance(node: Any, nr: int) -> Edge | None:
     """Where the gradient of output `nr` enters the node; None where that output is not differentiable."""
     if node.outputs == 1:
         return node  # type: ignore[no-any-return]
-    return Port(node, nr, *node._ports[nr]) if node.differentiable_outputs[nr] else None
+    return OutputEdge(node, nr, *node._output_metadata[nr]) if node.differentiable_outputs[nr] else None
 
 
 def checked(saved: Any, version: Version, node: Node) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
-from pullback.graph.node import MultiNode, Node, Unpack, port, start_multi, start_node
+from pullback.graph.node import MultiNode, Node, Unpack, edge_to, start_multi, start_node
 
 
 class DerivativeNotImplementedError(NotImplementedError):
@@ -61,7 +61,7 @@ def not_implemented(operator: str) -> Callable[..., None]:
             node = start_multi(NotImplementedMulti, out, tuple(o.dtype.kind in "fc" for o in out))
         node.operator = operator
         flat = [y for x in args for y in (x if isinstance(x, (list, tuple)) else (x,))]
-        node._nexts = tuple(port(x) for x in flat)
+        node._nexts = tuple(edge_to(x) for x in flat)
 
     return record
 

@@ -115,10 +115,10 @@ def describe_view(view: Tensor, source: Tensor, op: Any, args: Sequence[Any], nr
 
 
 def _replayed(view: Tensor) -> bool:
-    """Whether this view must be followed by running its operators again; instruments of tests may ask for it."""
+    """Whether this view must be followed by running its operators again; observers of tests may ask for it."""
     if memory_of(view._array) is None:
         return True
-    return any(instrument.replays_views for instrument in modes.current().instruments)
+    return any(observer.replays_views for observer in modes.current().observers)
 
 
 def _remember(base: Tensor, view: Tensor) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
-from pullback.core.users_call import users_call
 from pullback.interop.operands import needs_grad
 from pullback.interop.suggest import advice, would_detach
 
@@ -60,7 +60,7 @@ def _number(kind: Any) -> Callable[..., Any]:
 
 
 def _not_one(tensor: Tensor, kind: Any) -> Any:
-    call = users_call()
+    call = call_site()
     said = (
         f"only one element tensors can be converted to Python scalars: a Python {kind.__name__} cannot stand for shape "
         f"{tensor.shape}."
@@ -79,7 +79,7 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
         raise _would_store(tensor)
     if tensor._level:
         raise would_detach(f"make a Python {kind} of a value that is being differentiated")
-    call = users_call()
+    call = call_site()
     instead = advice(call.library, call.name)
     meant = "" if "t.item()" in instead else " For the bare number write t.item()."
     warnings.warn(

@@ -13,10 +13,10 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
 from pullback.core.array_type import CONSTANTS, TENSOR, carries_derivative
+from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
-from pullback.core.users_call import users_call
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
 READY = CONSTANTS | {Tensor, NestedTensor}  # what operators take as it is
@@ -140,7 +140,7 @@ def deliver(name: str, result: Any, out: Any, casting: Any = "same_kind") -> Any
     if needs_grad(result):
         raise DetachingError(
             f"np.{name} would write a result that requires grad into an ndarray (a *= t, out=a), which cannot hold a "
-            f"gradient.{users_call().where()}Write it out of place (a = a * t), or make the array a Tensor first "
+            f"gradient.{call_site().where()}Write it out of place (a = a * t), or make the array a Tensor first "
             "(pullback.tensor(a))."
         )
     np.copyto(out, frozen(result, name), casting=casting)

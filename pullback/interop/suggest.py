@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.call_site import call_site
 from pullback.core.errors import DetachingError, UnsupportedError, refusals
-from pullback.core.users_call import users_call
 from pullback.interop.instead import ADVICE, EXPRESSIONS, HOMES, NOT_THE_SAME, SAME
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters, numpy_name, numpy_object
 from pullback.ops.tables import NUMPY_RULES, PUBLIC
@@ -21,7 +21,7 @@ _OF_NUMBERS = ("", "numpy", "scipy")  # libraries that compute; others draw and 
 
 def unsupported(name: str) -> Any:
     """The UnsupportedError for a function without rule: "np.linalg.inv", "scipy.special.ellipk"."""
-    call = users_call()
+    call = call_site()
     inside = f", which {call.name} calls," if call.library == "scipy" and call.name not in ("", name) else ""
     names = (call.name, name) if inside else (name,)
     return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{advice(call.library, *names)}")
@@ -34,7 +34,7 @@ def unsupported_method(ufunc: np.ufunc, method: str) -> Any:
 
 def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
     """The DetachingError for what would lose a gradient: `what` says how, after the name of the function."""
-    call = users_call()
+    call = call_site()
     subject = call.name or "this line"
     instead = otherwise or advice(call.library, call.name)
     error = DetachingError(f"{phrase}{subject} would {what}, and so lose its gradient.{call.where()}{instead}")

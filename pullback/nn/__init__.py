@@ -3,7 +3,7 @@
 import sys as _sys
 from importlib import import_module as _import_module
 
-from pullback.core.absent import absent as _absent
+from pullback.core.missing_names import missing_name as _missing_name
 from pullback.nn import functional
 from pullback.ops.tables import PUBLIC as _HOMES
 
@@ -13,4 +13,4 @@ __all__ = ["LinearCrossEntropyOptions", "functional"]
 def __getattr__(name: str) -> object:
     if name == "LinearCrossEntropyOptions":  # imported when first used, as the loss is
         return _import_module("pullback.ops.composite.nn.linear_losses").LinearCrossEntropyOptions
-    raise _absent(_sys.modules[__name__], name, _HOMES)
+    raise _missing_name(_sys.modules[__name__], name, _HOMES)

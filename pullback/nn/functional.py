@@ -2,7 +2,7 @@
 
 import sys as _sys
 
-from pullback.core.absent import absent as _absent
+from pullback.core.missing_names import missing_name as _missing_name
 from pullback.ops.late import late_function as _late_function
 from pullback.ops.late import late_names as _late_names
 from pullback.ops.tables import PUBLIC as _PUBLIC
@@ -15,4 +15,4 @@ __all__ = list(_PUBLIC["nn.functional"])
 def __getattr__(name):
     if name in _LATE:
         return _late_function("nn.functional", name)
-    raise _absent(_sys.modules[__name__], name, _PUBLIC)
+    raise _missing_name(_sys.modules[__name__], name, _PUBLIC)

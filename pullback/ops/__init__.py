@@ -7,8 +7,8 @@ from pullback.arrays.numpy import KERNELS
 from pullback.arrays.numpy.fast.updates import WRITE_OUT
 from pullback.arrays.numpy.formula_kernels import IN_FORMULAS
 from pullback.core import slots
-from pullback.core.absent import absent as _absent
 from pullback.core.array_type import NUMPY
+from pullback.core.missing_names import missing_name as _missing_name
 from pullback.ops import late
 from pullback.ops.tables import PUBLIC as _HOMES
 
@@ -46,4 +46,4 @@ def __getattr__(name):
         from pullback.ops.loading import load
 
         return load
-    raise _absent(_sys.modules[__name__], name, _HOMES)
+    raise _missing_name(_sys.modules[__name__], name, _HOMES)

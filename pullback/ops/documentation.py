@@ -23,22 +23,22 @@ def read_pages(area):
     return {key: rest for key, *rest in pieces}
 
 
-def describe(faces, overloads, pages):
+def describe(forms, overloads, pages):
     """Give the functions of an operator their documentation and signatures, and its overloads their declarations."""
-    page = pages.get(f"{faces.home}:{faces.name}")
+    page = pages.get(f"{forms.home}:{forms.name}")
     if page is None:
         return
     for overload, declaration in zip(overloads, page[0].split("\n"), strict=True):
         overload.declare(declaration)
     if len(page) == 1:
         return
-    public = next(iter(faces.public.values()))
+    public = next(iter(forms.public.values()))
     for overload in overloads:
         overload.function.__doc__ = page[2]
     public.__doc__, public.__signature__ = page[2], TextSignature.of(page[1])
-    if faces.changing:
+    if forms.changing:
         for overload in overloads:
             if overload.inplace is not None:
                 overload.inplace.__doc__ = page[4]
-        changing = next(iter(faces.changing.values()))
+        changing = next(iter(forms.changing.values()))
         changing.__doc__, changing.__signature__ = page[4], TextSignature.of(page[3])

@@ -46,8 +46,8 @@ def enter(overloads, choices, docs, *, namespace, source, module, kernels=None, 
     document(overloads, docs)
     for overload in overloads:
         extension.add_kernel(overload.operator)
-    for faces, _ in tables.grouped(overloads, choices):
-        extension.add(faces)
+    for forms, _ in tables.grouped(overloads, choices):
+        extension.add(forms)
     before = _entered.get(namespace)
     extension.check(before)
     if before is not None:
@@ -69,18 +69,18 @@ class Extension:
         self.array_kernels, self.tensor_kernels = {}, {}
         self.tangents, self.underived = tangents, underived
 
-    def add(self, faces):
+    def add(self, forms):
         """Note an operator with all its overloads; an internal one has no public name."""
-        setattr(self.on_tensors, faces.name, faces.on_tensors)
-        setattr(self.on_arrays, faces.name, faces.on_arrays)
-        if faces.internal:
+        setattr(self.on_tensors, forms.name, forms.on_tensors)
+        setattr(self.on_arrays, forms.name, forms.on_arrays)
+        if forms.internal:
             return
-        if faces.function_form:
-            self.public.update(faces.public | faces.changing)
-        if faces.method_form:
-            self.methods.update(faces.public)
-        self.methods.update(faces.changing)
-        self.numpy_rules.update(dict.fromkeys(faces.numpy, faces.on_tensors))
+        if forms.function_form:
+            self.public.update(forms.public | forms.changing)
+        if forms.method_form:
+            self.methods.update(forms.public)
+        self.methods.update(forms.changing)
+        self.numpy_rules.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
     def add_kernel(self, op):
         """Note a primitive's kernel, and the one that works in place if there is one."""

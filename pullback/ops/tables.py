@@ -12,7 +12,7 @@ NUMPY_RULES = {}  # name of a NumPy function -> function on Tensors
 OPERATORS = {}  # name -> list of ops.declarations.Overload
 
 
-class Faces:
+class PublicForms:
     """The public forms of an operator: its overloads merged into one function for each kind of caller."""
 
     def __init__(self, overloads, choices):
@@ -42,35 +42,35 @@ def grouped(overloads, choices):
     groups = {}
     for overload in overloads:
         groups.setdefault((overload.home, overload.name), []).append(overload)
-    return [(Faces(group, choices), group) for group in groups.values()]
+    return [(PublicForms(group, choices), group) for group in groups.values()]
 
 
 def enter(overloads, choices, pages):
     """Enter operators of the package's own, with their documentation."""
-    for faces, group in grouped(overloads, choices):
-        describe(faces, group, pages)
-        _enter(faces, group)
+    for forms, group in grouped(overloads, choices):
+        describe(forms, group, pages)
+        _enter(forms, group)
     for overload in overloads:
         if overload.operator is not None:
             TENSOR.kernels[overload.operator.kernel] = dispatching(overload.operator)
 
 
-def _enter(faces, overloads):
-    first = faces.name not in OPERATORS
-    OPERATORS.setdefault(faces.name, []).extend(overloads)
-    if faces.home == "" or first:
-        TENSOR.register({faces.name: faces.on_tensors})
-        NUMPY.register({faces.name: faces.on_arrays})
-    if faces.internal:
+def _enter(forms, overloads):
+    first = forms.name not in OPERATORS
+    OPERATORS.setdefault(forms.name, []).extend(overloads)
+    if forms.home == "" or first:
+        TENSOR.register({forms.name: forms.on_tensors})
+        NUMPY.register({forms.name: forms.on_arrays})
+    if forms.internal:
         return
-    if faces.function_form:
-        PUBLIC.setdefault(faces.home, {}).update(faces.public | faces.changing)
-    for other, alias, face in faces.elsewhere:
+    if forms.function_form:
+        PUBLIC.setdefault(forms.home, {}).update(forms.public | forms.changing)
+    for other, alias, face in forms.elsewhere:
         PUBLIC.setdefault(other, {})[alias] = face
-    if faces.method_form:
-        METHODS.update(faces.public)
-    METHODS.update(faces.changing)
-    NUMPY_RULES.update(dict.fromkeys(faces.numpy, faces.on_tensors))
+    if forms.method_form:
+        METHODS.update(forms.public)
+    METHODS.update(forms.changing)
+    NUMPY_RULES.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
 
 def dispatching(op):

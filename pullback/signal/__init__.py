@@ -1,6 +1,6 @@
 """Floor 9: signal processing, under PyTorch's names."""
 
-from pullback.core.absent import getter as _getter
+from pullback.core.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.signal import windows
 

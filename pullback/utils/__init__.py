@@ -1,6 +1,6 @@
 """Names only, where PyTorch's users look for them: `utils.checkpoint`, `utils.pytree`."""
 
-from pullback.core.absent import getter as _getter
+from pullback.core.missing_names import getter as _getter
 from pullback.ops.tables import PUBLIC as _HOMES
 from pullback.utils import checkpoint, pytree
 

@@ -80,8 +80,8 @@ def left_over() -> list[str]:
     """The state that differs from that of a program in which nothing has run."""
     found = []
     state = modes.current()
-    if state.level or state.off or state.inference or state.instruments:
-        found.append(f"modes: level {state.level}, off {state.off}, {state.inference}, {state.instruments}")
+    if state.level or state.off or state.inference or state.observers:
+        found.append(f"modes: level {state.level}, off {state.off}, {state.inference}, {state.observers}")
     if not pb.is_grad_enabled() or not (pb.ones(1, requires_grad=True) * 1).requires_grad:
         found.append("nothing is recorded")
     if np.geterr() != _ERRORS or np.geterrcall() is not None:

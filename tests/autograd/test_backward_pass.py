@@ -12,7 +12,7 @@ import pullback as pb
 from pullback.autograd.backward_pass import BackwardPass
 from pullback.autograd.run import PARTIAL
 from pullback.autograd.structural_zeros import root_cotangent
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 from pullback.ops.formulas.decompositions import spectra_in_use
 
 
@@ -55,7 +55,7 @@ def fed(order, pieces, **options):
     cuts = [cut(t) for t in outs]
     grads = pulled(second_half(*cuts), *cuts)
     part = BackwardPass(**options)
-    edges = [port(t) for t in outs]
+    edges = [edge_to(t) for t in outs]
     for edge in edges:
         part.reach([edge])
     for nr in order:
@@ -82,11 +82,11 @@ def test_nothing_runs_before_all_that_was_promised_has_come():
     h.register_hook(lambda g: seen.append(g.tolist()))
     a, b = h.sin(), h * 2
     part = BackwardPass()
-    part.reach([port(a), port(b)])
-    part.deliver(port(a), np.zeros(2))
+    part.reach([edge_to(a), edge_to(b)])
+    part.deliver(edge_to(a), np.zeros(2))
     assert part.run() == [((b.grad_fn, 0), 1)]
     assert seen == []
-    part.deliver(port(b), np.ones(2))
+    part.deliver(edge_to(b), np.ones(2))
     assert part.run() == []
     assert seen == [[2, 2]]
     part.finish()
@@ -98,19 +98,19 @@ def test_reach_says_what_it_reaches_first():
     h = x.exp()
     a, b = h.sin(), h.cos()
     part = BackwardPass()
-    assert {node.name() for node in part.reach([port(a)])} == {"SinBackward0", "ExpBackward0", "AccumulateGrad"}
-    assert part.reach([port(b)]) == [b.grad_fn]
-    assert part.reach([port(b)]) == []
+    assert {node.name() for node in part.reach([edge_to(a)])} == {"SinBackward0", "ExpBackward0", "AccumulateGrad"}
+    assert part.reach([edge_to(b)]) == [b.grad_fn]
+    assert part.reach([edge_to(b)]) == []
 
 
 def test_an_edge_may_be_promised_several_gradients():
     x = leaf(1.0, 2.0)
     y = x * 2
     part = BackwardPass()
-    part.reach([port(y)])
-    part.reach([port(y), port(y)])
+    part.reach([edge_to(y)])
+    part.reach([edge_to(y), edge_to(y)])
     for nr, missing in enumerate([2, 1, 0]):
-        part.deliver(port(y), np.full(2, 10.0**nr))
+        part.deliver(edge_to(y), np.full(2, 10.0**nr))
         assert sum(owed for _, owed in part.run()) == missing
     part.finish()
     assert x.grad.tolist() == [222, 222]
@@ -122,11 +122,11 @@ def test_a_promised_leaf_and_an_inner_node():
     h = x.exp()
     y = h * h
     part = BackwardPass()
-    part.reach([port(y), port(h), port(x)])
-    part.deliver(port(x), np.array([100.0, 100.0]))
-    part.deliver(port(h), np.array([10.0, 10.0]))
+    part.reach([edge_to(y), edge_to(h), edge_to(x)])
+    part.deliver(edge_to(x), np.array([100.0, 100.0]))
+    part.deliver(edge_to(h), np.array([10.0, 10.0]))
     part.run()
-    part.deliver(port(y), np.ones(2))
+    part.deliver(edge_to(y), np.ones(2))
     part.finish()
     e = np.exp([1.0, 2.0])
     np.testing.assert_allclose(x.grad.numpy(), 100 + (10 + 2 * e) * e)
@@ -137,7 +137,7 @@ def test_several_outputs_of_one_node():
     values, indices = x.sort()
     parts = (x * 2).split([1, 2])
     part = BackwardPass()
-    edges = [port(values), port(parts[0]), port(parts[1])]
+    edges = [edge_to(values), edge_to(parts[0]), edge_to(parts[1])]
     part.reach(edges)
     part.deliver(edges[2], np.array([5.0, 7.0]))
     part.run()
@@ -153,10 +153,10 @@ def test_undefined_gradients():
     x, w = leaf(1.0), leaf(2.0)
     y, z = x.exp(), w.exp()
     part = BackwardPass()
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), None)
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), None)
     part.run()
-    part.deliver(port(z), np.array([1.0]))
+    part.deliver(edge_to(z), np.array([1.0]))
     part.finish()
     assert x.grad is None
     np.testing.assert_allclose(w.grad.numpy(), np.exp([2.0]))
@@ -174,11 +174,11 @@ def test_hooks_see_each_gradient_once_and_complete():
     node.register_prehook(lambda grads: seen.append(("pre", grads[0].tolist())))
     node.register_hook(lambda inputs, outputs: seen.append(("post", inputs[0].tolist())))
     part = BackwardPass()
-    part.reach([port(a), port(b)])
-    part.deliver(port(b), np.ones(2))
+    part.reach([edge_to(a), edge_to(b)])
+    part.deliver(edge_to(b), np.ones(2))
     part.run()
     assert seen == [("pre", [1, 1]), ("post", [2, 2])]
-    part.deliver(port(a), np.ones(()))
+    part.deliver(edge_to(a), np.ones(()))
     part.run()
     part.finish()
     assert seen[2:] == [("h", [3, 3]), ("x", [90, 90]), ("done", [90, 90])]
@@ -192,11 +192,11 @@ def test_captures_collect_and_only_what_leads_there_runs():
     w2.register_hook(ran.append)
     y, z = h * w2, h + 1
     part = BackwardPass(captures={(h.grad_fn, 0): 7})
-    reached = part.reach([port(y), port(z)])
+    reached = part.reach([edge_to(y), edge_to(z)])
     assert w2.grad_fn in reached
-    part.deliver(port(z), np.ones(2))
+    part.deliver(edge_to(z), np.ones(2))
     part.run()
-    part.deliver(port(y), np.ones(2))
+    part.deliver(edge_to(y), np.ones(2))
     found = part.finish()
     np.testing.assert_allclose(found[7], 1 + w2.detach().numpy())
     assert ran == []
@@ -207,11 +207,11 @@ def test_captures_collect_and_only_what_leads_there_runs():
 def test_towards_accumulates_in_some_leaves():
     x, w = leaf(1.0), leaf(2.0)
     y, z = x * w, x + w
-    part = BackwardPass(towards={port(x): {}})
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), np.ones(1))
+    part = BackwardPass(towards={edge_to(x): {}})
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), np.ones(1))
     part.run()
-    part.deliver(port(z), np.ones(1))
+    part.deliver(edge_to(z), np.ones(1))
     part.finish()
     assert x.grad.tolist() == [3]
     assert w.grad is None
@@ -220,11 +220,11 @@ def test_towards_accumulates_in_some_leaves():
 def test_what_does_not_lead_to_a_target_may_be_delivered_all_the_same():
     x, w = leaf(1.0), leaf(2.0)
     y, z = x.exp(), w.exp()
-    part = BackwardPass(captures={(port(x), 0): 0})
-    part.reach([port(y), port(z)])
-    part.deliver(port(z), np.ones(1))
+    part = BackwardPass(captures={(edge_to(x), 0): 0})
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(z), np.ones(1))
     assert part.run() == [((y.grad_fn, 0), 1)]
-    part.deliver(port(y), np.ones(1))
+    part.deliver(edge_to(y), np.ones(1))
     np.testing.assert_allclose(part.finish()[0], np.exp([1.0]))
     assert w.grad is None
 
@@ -234,12 +234,12 @@ def test_saved_tensors_are_released_piece_by_piece(keep):
     x = leaf(1.0, 2.0)
     y, z = x.sin(), x.cos()
     part = BackwardPass(keep_graph=keep)
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), np.ones(2))
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), np.ones(2))
     part.run()
     assert z.grad_fn.saved_self is x
     assert (y.grad_fn.saved_self is x) is keep
-    part.deliver(port(z), np.ones(2))
+    part.deliver(edge_to(z), np.ones(2))
     part.finish()
     if keep:
         (y + z).sum().backward()
@@ -253,10 +253,10 @@ def test_a_recorded_backward_in_pieces():
     x = leaf(0.5, 1.0)
     y, z = x.sin(), x**3
     part = BackwardPass(keep_graph=True, create_graph=True)
-    part.reach([port(y), port(z)])
-    part.deliver(port(z), pb.ones(2))
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(z), pb.ones(2))
     part.run()
-    part.deliver(port(y), pb.ones(2))
+    part.deliver(edge_to(y), pb.ones(2))
     part.finish()
     first, x.grad = x.grad, None
     (second,) = pb.autograd.grad(first.sum(), x)
@@ -274,10 +274,10 @@ def test_masked_gradients_stay_masked_across_the_cut():
         (grad,) = pulled(pb.where(pb.tensor([False, True]), near * 3, 0.0).sum(), near)
         assert grad.tolist() == [0, 3]
         part = BackwardPass()
-        part.reach([port(h), port(x)])
-        part.deliver(port(h), sent(grad))
+        part.reach([edge_to(h), edge_to(x)])
+        part.deliver(edge_to(h), sent(grad))
         part.run()
-        part.deliver(port(x), np.zeros(2))
+        part.deliver(edge_to(x), np.zeros(2))
         part.finish()
         found[name] = x.grad.tolist()
     assert found["structural"] == [0, 0.75]
@@ -294,11 +294,11 @@ def test_dual_numbers_may_come_after_plain_ones():
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(pb.ones(()), pb.full((), 5.0))._array
         assert type(dual) is DualArray
-        part = BackwardPass(captures={(port(x), 0): 0})
-        part.reach([port(y), port(z)])
-        part.deliver(port(z), np.ones(1))
+        part = BackwardPass(captures={(edge_to(x), 0): 0})
+        part.reach([edge_to(y), edge_to(z)])
+        part.deliver(edge_to(z), np.ones(1))
         part.run()
-        part.deliver(port(y), dual)
+        part.deliver(edge_to(y), dual)
         found = part.finish()[0]
         np.testing.assert_allclose(found.primal, [1 + 4])
         np.testing.assert_allclose(found.tangent, [5])
@@ -322,16 +322,16 @@ def test_an_error_in_the_middle_leaves_every_grad_and_ends_the_pass():
     h.retain_grad()
     y, z = h.exp(), Fails.apply(x)
     part = BackwardPass()
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), np.ones(1))
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), np.ones(1))
     part.run()
     assert h.grad is not None
-    part.deliver(port(z), np.ones(1))
+    part.deliver(edge_to(z), np.ones(1))
     with pytest.raises(ZeroDivisionError):
         part.run()
     assert x.grad.tolist() == [5]
     assert h.grad is None
-    for use in (part.run, part.finish, lambda: part.reach([port(y)]), lambda: part.deliver(port(y), None)):
+    for use in (part.run, part.finish, lambda: part.reach([edge_to(y)]), lambda: part.deliver(edge_to(y), None)):
         with pytest.raises(RuntimeError, match="has failed"):
             use()
     h2 = x * 2  # others are not touched
@@ -343,12 +343,12 @@ def test_finish_waits_for_what_is_missing():
     x = leaf(1.0)
     y, z = x.exp(), x.sin()
     part = BackwardPass()
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), np.ones(1))
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), np.ones(1))
     with pytest.raises(RuntimeError, match="1 for output 0 of SinBackward0"):
         part.finish()
     assert x.grad is None
-    part.deliver(port(z), None)
+    part.deliver(edge_to(z), None)
     part.finish()
     np.testing.assert_allclose(x.grad.numpy(), np.exp([1.0]))
     with pytest.raises(RuntimeError, match="is finished"):
@@ -359,18 +359,18 @@ def test_what_was_not_promised_is_refused():
     x = leaf(1.0, 2.0)
     y, z = x.exp(), x.sin()
     part = BackwardPass()
-    part.reach([port(y)])
+    part.reach([edge_to(y)])
     with pytest.raises(RuntimeError, match="output 0 of SinBackward0, which is owed none"):
-        part.deliver(port(z), np.ones(2))
+        part.deliver(edge_to(z), np.ones(2))
     with pytest.raises(RuntimeError, match=r"shape \(1,\) and dtype float64.*expected shape \(2,\)"):
-        part.deliver(port(y), np.ones(1))
+        part.deliver(edge_to(y), np.ones(1))
     with pytest.raises(RuntimeError, match=r"dtype float32.*expected shape \(2,\) and dtype float64"):
-        part.deliver(port(y), np.ones(2, np.float32))
-    part.deliver(port(y), np.ones(2))
+        part.deliver(edge_to(y), np.ones(2, np.float32))
+    part.deliver(edge_to(y), np.ones(2))
     with pytest.raises(RuntimeError, match="owed none"):
-        part.deliver(port(y), np.ones(2))
+        part.deliver(edge_to(y), np.ones(2))
     with pytest.raises(RuntimeError, match="is waiting"):
-        part.reach([port(z)])  # what has been counted has begun to flow
+        part.reach([edge_to(z)])  # what has been counted has begun to flow
     part.finish()
     np.testing.assert_allclose(x.grad.numpy(), np.exp([1.0, 2.0]))
 
@@ -381,14 +381,14 @@ def test_a_hook_may_deliver_to_the_pass_that_runs_it_but_not_run_it():
     y, z = x.exp(), x.sin()
 
     def hook(g):
-        part.deliver(port(z), np.ones(1))
+        part.deliver(edge_to(z), np.ones(1))
         with pytest.raises(RuntimeError, match="is running"):
             part.run()
 
     y.register_hook(hook)
     part = BackwardPass()
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), np.ones(1))
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), np.ones(1))
     assert part.run() == []
     part.finish()
     np.testing.assert_allclose(x.grad.numpy(), np.exp([1.0]) + np.cos([1.0]))
@@ -408,13 +408,13 @@ def test_passes_interleave_and_nest():
 
     parts = [BackwardPass(keep_graph=True) for _ in range(2)]
     for part in parts:
-        part.reach([port(y), port(z)])
-    parts[0].deliver(port(y), np.ones(2))
-    parts[1].deliver(port(z), np.ones(2))
+        part.reach([edge_to(y), edge_to(z)])
+    parts[0].deliver(edge_to(y), np.ones(2))
+    parts[1].deliver(edge_to(z), np.ones(2))
     for part in parts:
         part.run()
-    parts[0].deliver(port(z), np.full(2, 10.0))
-    parts[1].deliver(port(y), np.full(2, 10.0))
+    parts[0].deliver(edge_to(z), np.full(2, 10.0))
+    parts[1].deliver(edge_to(y), np.full(2, 10.0))
     for part in parts:
         part.finish()
     e = np.exp([1.0, 2.0])
@@ -434,12 +434,12 @@ def test_queued_callbacks_wait_for_the_end():
 
     y.register_hook(lambda g: queue(last))
     part = BackwardPass()
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), np.ones(1))
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), np.ones(1))
     part.run()
     leaf(1.0).exp().backward()  # which must not take what the other has queued
     assert seen == []
-    part.deliver(port(z), np.ones(1))
+    part.deliver(edge_to(z), np.ones(1))
     part.finish()
     assert seen == [True, True, True]
 
@@ -447,9 +447,9 @@ def test_queued_callbacks_wait_for_the_end():
 def test_between_pieces_nothing_of_the_pass_is_left_in_the_process():
     x = leaf(1.0, 2.0)
     y, z = x.exp(), x.sin()
-    part = BackwardPass(captures={(port(x), 0): 0})
-    part.reach([port(y), port(z)])
-    part.deliver(port(y), np.ones(2))
+    part = BackwardPass(captures={(edge_to(x), 0): 0})
+    part.reach([edge_to(y), edge_to(z)])
+    part.deliver(edge_to(y), np.ones(2))
     with np.errstate(all="raise"):
         before = np.geterr()
         part.run()
@@ -465,8 +465,8 @@ def test_decompositions_of_one_matrix_are_compared_across_pieces():
     def started():
         values, vectors = pb.linalg.eigvalsh(a), pb.linalg.eigh(a)[1]
         part = BackwardPass()
-        part.reach([port(values), port(vectors)])
-        return part, port(values), port(vectors)
+        part.reach([edge_to(values), edge_to(vectors)])
+        return part, edge_to(values), edge_to(vectors)
 
     part, values, vectors = started()
     part.deliver(values, np.ones(3))
@@ -489,8 +489,8 @@ def test_a_dropped_pass_frees_its_graph():
     x = leaf(1.0, 2.0)
     y = x.exp()
     part = BackwardPass()
-    part.reach([port(y), port(x)])
-    part.deliver(port(y), np.ones(2))
+    part.reach([edge_to(y), edge_to(x)])
+    part.deliver(edge_to(y), np.ones(2))
     part.run()
     node = weakref.ref(y.grad_fn)
     gc.disable()
@@ -505,10 +505,10 @@ def test_a_dropped_pass_frees_its_graph():
 def test_a_delivered_array_is_nobody_elses_grad():
     x = leaf(1.0, 2.0)
     part = BackwardPass()
-    part.reach([port(x), port(x)])
+    part.reach([edge_to(x), edge_to(x)])
     given = np.ones(2)
-    part.deliver(port(x), given)
-    part.deliver(port(x), None)
+    part.deliver(edge_to(x), given)
+    part.deliver(edge_to(x), None)
     part.finish()
     given[0] = 50
     assert x.grad.tolist() == [1, 1]
@@ -529,8 +529,8 @@ def test_a_signal_while_a_pass_runs_ends_it():
     try:
         y.register_hook(lambda g: signal.raise_signal(signal.SIGALRM))
         part = BackwardPass()
-        part.reach([port(y)])
-        part.deliver(port(y), np.ones(1))
+        part.reach([edge_to(y)])
+        part.deliver(edge_to(y), np.ones(1))
         with pytest.raises(Stop):
             part.run()
     finally:

@@ -219,7 +219,7 @@ def test_so_do_operators_with_a_whole_dtype(call):
     assert (y.dtype, y.requires_grad) == (pb.float32, True)
 
 
-def test_a_cast_to_whole_numbers_under_instruments():
+def test_a_cast_to_whole_numbers_under_observers():
     x = leaf()
     with pb.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         y = x.long()

@@ -166,7 +166,7 @@ def test_a_piece_modified_in_place():
 
 def test_hooks_see_them():
     x, seen = leaf(4), []
-    with pb.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):  # instruments are told of the nodes
+    with pb.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):  # observers are told of the nodes
         a, _ = scatter(x, CPU)
     a.grad_fn.register_prehook(lambda grads: seen.append([g is None for g in grads]))
     a.sum().backward()

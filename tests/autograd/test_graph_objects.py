@@ -12,7 +12,7 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.graph import GradientEdge, Node, get_gradient_edge, increment_version
-from pullback.graph.node import AccumulateGrad, MultiNode, Port
+from pullback.graph.node import AccumulateGrad, MultiNode, OutputEdge
 from pullback.graph.saved import Released
 
 
@@ -194,7 +194,7 @@ def test_every_generated_node_shows_what_it_saved_and_lets_go_of_it(cls):
     node = object.__new__(cls)
     node._extra = None
     if issubclass(cls, MultiNode):
-        node._ports = ((), None), ((), None)
+        node._output_metadata = ((), None), ((), None)
     tensors = {name: pb.ones(2) for name in slots_of(cls, "saved_")}
     assert {f"version_{name}" for name in tensors} <= {f"version_{n}" for n in slots_of(cls, "version_")}
     for name, tensor in tensors.items():
@@ -571,5 +571,5 @@ def test_hooks_of_a_leaf_go_with_it(no_garbage_collector):
 
 
 def test_ports_are_no_nodes():
-    assert not issubclass(Port, Node)
+    assert not issubclass(OutputEdge, Node)
     assert isinstance(pb.unbind(leaf() * 1)[0].grad_fn, Node)

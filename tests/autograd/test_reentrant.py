@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.autograd import users_code
+from pullback.autograd import user_callbacks
 
 
 def leaf(value=2.0, n=3):
@@ -173,7 +173,7 @@ def test_two_thousand_levels_do_not_exhaust_the_stack():
     reached = []
     assert nest(2000, "function", False, reached) == [12]
     assert len(reached) == 2000
-    assert max(reached.count(thread) for thread in set(reached)) <= users_code.DEEPEST
+    assert max(reached.count(thread) for thread in set(reached)) <= user_callbacks.DEEPEST
 
 
 def fail_below(depth, error):
@@ -199,7 +199,7 @@ def test_an_exception_comes_up_through_all_levels_and_threads(error):
         fail_below(90, error)
     assert caught.value is error
     assert pb.is_grad_enabled()
-    assert users_code._here.depth == 0
+    assert user_callbacks._here.depth == 0
     x = leaf()
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2, 2, 2]

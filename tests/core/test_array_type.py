@@ -31,7 +31,7 @@ COUNTED = {
     "autograd/function_arrays.py": (3, OF_USERS),
     "autograd/function_jvp.py": (2, "duals of ndarrays share memory, which is looked at"),
     "autograd/node_hooks.py": (1, FOR_SPEED),
-    "autograd/starts.py": (3, OF_USERS),
+    "autograd/roots.py": (3, OF_USERS),
     "autograd/structural_zeros.py": (4, FOR_SPEED),
     "dispatch/call_errors.py": (1, OF_USERS),
     "dispatch/outer_levels.py": (2, "an ndarray inside may be wrapped once more, and nothing else"),

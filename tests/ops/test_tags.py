@@ -13,14 +13,14 @@ import pytest
 from pullback.codegen.schema import parse_schema
 from pullback.core import modes
 from pullback.core.array_type import NUMPY
-from pullback.core.instruments import Instrument
+from pullback.core.observers import Observer
 from pullback.dispatch.operator import OPERATORS
 from pullback.random import manual_seed
 from pullback.testing.opinfo.calls import function_of, seeded, to_tensors, twins
 from tests.opinfo.records import OPINFOS
 
 
-class _Noting(Instrument):
+class _Noting(Observer):
     watches_kernels = True
 
     def __init__(self):
@@ -35,7 +35,7 @@ class _Noting(Instrument):
 def calls():
     """The raw arguments of every kernel call in all records of operators, by operator."""
     noting = _Noting()
-    before = modes.set_modes(modes.current().with_instrument(noting))
+    before = modes.set_modes(modes.current().with_observer(noting))
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")

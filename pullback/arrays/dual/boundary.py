@@ -35,7 +35,7 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch
-from pullback.graph.node import Node, Unpack, port, start_node
+from pullback.graph.node import Node, Unpack, edge_to, start_node
 
 
 # -- the kernels: on raw arrays of any type --------------------------------------------------------------------------
@@ -125,17 +125,17 @@ CROSSINGS = frozenset({MakeDualBackward0, FwPrimalBackward0, FwTangentBackward0}
 def record_pack(out: Tensor, primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> None:
     """Record `pack` of Tensors."""
     node = start_node(MakeDualBackward0, out)
-    node._next0, node._next1, node.level = port(primal), port(tangent), level
+    node._next0, node._next1, node.level = edge_to(primal), edge_to(tangent), level
 
 
 def _record_primal(out: Tensor, dual: Any, level: ForwardLevel) -> None:
     node = start_node(FwPrimalBackward0, out)
-    node._next0, node.level = port(dual), level
+    node._next0, node.level = edge_to(dual), level
 
 
 def _record_tangent(out: Tensor, dual: Any, level: ForwardLevel) -> None:
     node = start_node(FwTangentBackward0, out)
-    node._next0, node.level = port(dual), level
+    node._next0, node.level = edge_to(dual), level
 
 
 # -- the operators: on Tensors, recorded, or on raw arrays -----------------------------------------------------------

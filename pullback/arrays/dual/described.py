@@ -44,7 +44,7 @@ class DualType(ArrayType):
     def accepts(self, x: DualArray) -> bool:
         return False  # it belongs to a level, which the Tensors around it know
 
-    def beside(self, x: DualArray, constant: Any) -> DualArray:
+    def lift_constant(self, x: DualArray, constant: Any) -> DualArray:
         return DualArray(constant, None, x.level, x.co)
 
     def copy(self, x: DualArray) -> DualArray:
@@ -62,8 +62,8 @@ class DualType(ArrayType):
     def call(self, op: Any, arity: int) -> Callable[..., Any] | None:
         return call_on_duals(op, arity)
 
-    def make_room(self, name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
-        return lifting.make_room(name, target, args, level)
+    def prepare_target(self, name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
+        return lifting.prepare_target(name, target, args, level)
 
     def flows_through(self, nodes: Iterable[Any]) -> bool:
         return graphs.flows_through(nodes)

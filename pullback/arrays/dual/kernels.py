@@ -18,7 +18,7 @@ from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import all_paired, like, overlap, unmoved
 from pullback.arrays.dual.untouched import is_nothing, mask_at, pushed, still, written
 from pullback.arrays.dual.usual import SUMS, usual
-from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import OperatorTable, table_of
@@ -91,9 +91,9 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
             raise no_forward_derivative(rule.operator, argument)
     outputs = [result] if rule.returns_list or rule.outputs == 1 else list(result)
     ops, masks = table_of((*given, *moving)), None
-    before = warnings()
+    before = warning_state()
     try:
-        hush()
+        ignore_warnings()
         if co or not (masked or rule.masking or (rule.placing and _places(rule, result, tangents))):
             found = rule.push(primals, tangents, outputs, ops)  # of cotangents the backward keeps the masks
         else:

@@ -18,7 +18,7 @@ from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.dispatch.mixed import ABOVE
 from pullback.dispatch.operator import Operator
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 from pullback.graph.view import base_of, live_views
 
 
@@ -38,7 +38,7 @@ def prepare(op: Operator, args: Sequence[Any], level: int) -> Sequence[Any]:
 
 def settle_all(args: Sequence[Any], level: int) -> list[Any]:
     """The arguments without tangents of closed levels."""
-    return _each(args, lambda x: settled(x) if _is_dual(x, level) else x)
+    return _each(args, lambda x: without_closed_levels(x) if _is_dual(x, level) else x)
 
 
 def lift_plain(args: Sequence[Any], level: int, top: ForwardLevel) -> list[Any]:
@@ -69,7 +69,7 @@ def innermost(args: Sequence[Any], level: int) -> ForwardLevel | None:
     return found
 
 
-def settled(x: Tensor) -> Tensor:
+def without_closed_levels(x: Tensor) -> Tensor:
     """`x`, or its primal where the level of its tangent is closed."""
     while type(x._array) is DualArray and not x._array.level.open:
         x = _primal(x)
@@ -83,15 +83,15 @@ def _primal(x: Tensor) -> Tensor:
     return out
 
 
-def make_room(name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
+def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -> bool:
     """Let the target of an in-place operator hold the tangent that it will get.
 
     A plain target becomes dual itself, with a tangent of zeros, and so do its base and the base's views: they share the
     tangent's memory as they share the primal's.
     """
     if _is_dual(target, level) and not target._array.level.open:  # type: ignore[attr-defined]
-        become(target, settled(target))
-    top = innermost([settled(x) if _is_dual(x, level) else x for x in _flat(args)], level)
+        become(target, without_closed_levels(target))
+    top = innermost([without_closed_levels(x) if _is_dual(x, level) else x for x in _flat(args)], level)
     if top is None or target._array.dtype.kind not in "fc":
         return True
     held = at_level(target, top)
@@ -128,7 +128,7 @@ def _may_have_views(tensor: Tensor) -> bool:
 def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
     """Make `owner` and all its views dual, with zeros in one memory for the tangents of them all."""
     before = wrap(owner._array, owner._level)
-    before._counter, before._fn, before._requires_grad = owner._counter, port(owner), owner._requires_grad
+    before._counter, before._fn, before._requires_grad = owner._counter, edge_to(owner), owner._requires_grad
     memory = plain_part(owner._array)
     tangents = _Zeros(memory) if type(memory) is ndarray else None
     views = [(view, tangents.under(plain_part(view._array)) if tangents else None) for view in live_views(owner)]
@@ -176,4 +176,4 @@ def become(target: Tensor, other: Tensor) -> None:
     """Let `target` take over the array of `other`, and its place in the graph."""
     target._array, target.__class__ = other._array, type(other)
     if other._requires_grad and target._requires_grad:
-        target._fn = port(other)
+        target._fn = edge_to(other)

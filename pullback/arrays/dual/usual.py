@@ -15,7 +15,7 @@ from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.pairing import paired, paired_view
 from pullback.arrays.dual.untouched import UNKNOWN, mask_of, plain_mask
-from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
@@ -77,9 +77,9 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
         else:
             return in_general(x, *rest)
         result, mask = run(p, *rest), None
-        before = warnings()
+        before = warning_state()
         try:
-            hush()
+            ignore_warnings()
             (moved,) = function(p, t, *rest, result, ops=ops)
             if (masked or (placing and result.size > t.size)) and not co:
                 mask = plain_mask(rule, (p, *rest), (t,), (mask_of(x),), result, moved)
@@ -136,9 +136,9 @@ def _of_two(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
         else:
             return in_general(x, y, *rest)
         result, mask = run(p, q, *rest), None
-        before = warnings()
+        before = warning_state()
         try:
-            hush()
+            ignore_warnings()
             (moved,) = function(p, t, q, u, *rest, result, ops=ops)
             if masked and not co:
                 mask = plain_mask(rule, (p, q, *rest), (t, u), (mask_of(x), mask_of(y)), result, moved)
@@ -198,9 +198,9 @@ def _of_any(rule: Rule, name: str, in_general: Kernel) -> Kernel:  # noqa: C901 
         if not moving or (masked and (listed or not keeping)):
             return in_general(*args)
         result, mask = run(*primals), None
-        before = warnings()
+        before = warning_state()
         try:
-            hush()
+            ignore_warnings()
             (moved,) = rule.push(primals, tangents, (result,), NUMPY)
             if not co and (masked or (placing and (lacking or result.size > sum([t.size for t in moving])))):
                 mask = plain_mask(rule, primals, tangents, [mask_of(x) for x in args], result, moved)

@@ -1,8 +1,8 @@
 """NumPy without floating-point warnings, for derivative formulas: they may pass through 0/0 on their way to a result.
 
-    before = warnings()
+    before = warning_state()
     try:
-        hush()
+        ignore_warnings()
         ...
     finally:
         restore(before)
@@ -19,9 +19,9 @@ import numpy as np
 try:  # what np.errstate sets
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 except ImportError:  # not in this version of NumPy
-    UNHEARD: Any = ({"all": "ignore"}, None)
+    IGNORE_ALL: Any = ({"all": "ignore"}, None)
 
-    def warnings() -> Any:
+    def warning_state() -> Any:
         """NumPy's current settings for floating-point warnings."""
         return np.geterr(), np.geterrcall()
 
@@ -30,12 +30,12 @@ except ImportError:  # not in this version of NumPy
         np.seterr(**before[0])
         np.seterrcall(before[1])
 
-    def hush() -> None:
+    def ignore_warnings() -> None:
         """Switch floating-point warnings off."""
         np.seterr(all="ignore")
 else:
-    UNHEARD = _make_extobj(all="ignore")
-    warnings = _extobj_contextvar.get
+    IGNORE_ALL = _make_extobj(all="ignore")
+    warning_state = _extobj_contextvar.get
     restore = _extobj_contextvar.set
 
-    hush = partial(_extobj_contextvar.set, UNHEARD)  # no warnings from here on
+    ignore_warnings = partial(_extobj_contextvar.set, IGNORE_ALL)  # no warnings from here on

@@ -20,13 +20,13 @@ from pullback.autograd.checkpoint.randomness import as_it_was, generator_states
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, innermost_hooks, pack, saved_tensors_hooks
 from pullback.core import modes
 from pullback.core.array_type import array_type
-from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.observers import Observer
 from pullback.core.pytree import tree_leaves, tree_map
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.types import Version
 from pullback.core.version import counter_of
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 from pullback.graph.packed import Packed
 from pullback.graph.saved import checked, version_when_saved
 
@@ -44,14 +44,14 @@ class StopRecomputation(BaseException):
     """Everything that backward needs is there again: no `except Exception` in the function may stop this."""
 
 
-class PartOfCheckpoint(Instrument, ModeSwitch):
-    """An instrument that looks on at one run of a checkpointed function."""
+class PartOfCheckpoint(Observer, ModeSwitch):
+    """An observer that looks on at one run of a checkpointed function."""
 
     def _fresh(self) -> Self:
         return self
 
     def _changed(self, modes: Modes) -> Modes:
-        return modes.with_instrument(self)
+        return modes.with_observer(self)
 
 
 class Holder:
@@ -154,8 +154,8 @@ def _with_hooks(state: Modes, hooks: saved_tensors_hooks) -> Modes:
     A recomputation starts as if no checkpoint were under way, and what forbids hooks here means those of a user.
     """
     apart = (disable_saved_tensors_hooks, PartOfCheckpoint)
-    present = (i for i in modes.current().instruments if not isinstance(i, apart))
-    return state.with_instruments((*present, hooks))
+    present = (i for i in modes.current().observers if not isinstance(i, apart))
+    return state.with_observers((*present, hooks))
 
 
 class _Input:
@@ -171,7 +171,7 @@ class _Input:
             return
         before = modes.set_modes(state.with_recording(False, tensor._level))
         try:
-            self.held, self.version = pack(hooks, tensor, port(tensor))
+            self.held, self.version = pack(hooks, tensor, edge_to(tensor))
         finally:
             modes.restore(before)
 
@@ -198,7 +198,7 @@ def _still_dual(tensor: Tensor) -> Tensor:
     if made is array:
         return tensor
     out = wrap(made, tensor._level)
-    out._counter, out._fn, out._requires_grad = counter_of(tensor), port(tensor), tensor._requires_grad
+    out._counter, out._fn, out._requires_grad = counter_of(tensor), edge_to(tensor), tensor._requires_grad
     return out
 
 

@@ -199,7 +199,7 @@ class _Replaying(PartOfCheckpoint):
 
     def _changed(self, modes: Modes) -> Modes:
         # Each recomputation counts for itself; another thread may be at one too.
-        return modes.with_instrument(_Replaying(self.results, self.allow_mutation))
+        return modes.with_observer(_Replaying(self.results, self.allow_mutation))
 
     def run_kernel(self, name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
         if _is_nested(raws):

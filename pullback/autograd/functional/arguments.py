@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pullback.autograd.api import gradients_of
-from pullback.autograd.withheld import keepers, reached
+from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.core import cuts, modes
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import DtypeError, GradientError
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.version import counter_of
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 
 Arrays: TypeAlias = Any  # a Tensor, ndarray or number, or a tuple of these
 Function: TypeAlias = Callable[..., Any]
@@ -62,7 +62,7 @@ class Point:
                 "for this call: `with pullback.inference_mode(False):`."
             )
         self.name, self.strict, self.asks_for_graph = name, strict, create_graph
-        self.withheld: dict[int, list[str]] = {}  # input -> Functions whose backward returned None on the way to it
+        self.dropped: dict[int, list[str]] = {}  # input -> Functions whose backward returned None on the way to it
         self.depends = False  # in forward mode: whether an output had a tangent
         given = _tensors(inputs, "inputs", name)
         if not given.tensors:
@@ -188,18 +188,18 @@ class Point:
         missing = [(x, i) for x, g in zip(inputs, found, strict=True) if g is None for i in self._number_of(x)]
         if not missing:
             return
-        nodes = reached(edge.node() for edge in map(port, outputs) if edge is not None)
+        nodes = reached(edge.node() for edge in map(edge_to, outputs) if edge is not None)
         for x, i in missing:
             if names := keepers(nodes, x):
-                self.withheld[i] = names
+                self.dropped[i] = names
 
     def _number_of(self, x: Tensor) -> list[int]:
         return [i for i, own in enumerate(self.inputs.tensors) if own is x]
 
     def say_withheld(self, i: int) -> None:
         """Warn that zeros stand for the derivative by an input because a custom Function gave none."""
-        if i in self.withheld:
-            cuts.warn_withheld(self.run, f"functional.{self.name}", self.function, f"input {i}", self.withheld.pop(i))
+        if i in self.dropped:
+            cuts.warn_dropped(self.run, f"functional.{self.name}", self.function, f"input {i}", self.dropped.pop(i))
 
     def zero_cotangents(self, tensors: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
         """Zeros that require grad: the variables in which a vjp is linear. None for what has no derivative."""

@@ -60,7 +60,7 @@ def filled(
     In strict mode neither None nor, under create_graph, a result without history is accepted: `missing` and `constant`
     say of what each is a sign, with {} for the number.
     """
-    for i in list(point.withheld):
+    for i in list(point.dropped):
         point.say_withheld(i)
     found = []
     for i, (result, x) in enumerate(zip(results, like, strict=True)):

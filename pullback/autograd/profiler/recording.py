@@ -20,8 +20,8 @@ from pullback.core.arguments import spread_lists
 from pullback.core.array_type import is_array, memory_of
 from pullback.core.blocks import Steps, several
 from pullback.core.errors import UnsupportedError
-from pullback.core.instruments import Instrument
 from pullback.core.modes import Modes, ModeSwitch
+from pullback.core.observers import Observer
 from pullback.core.tensor import ndarray
 from pullback.core.types import Gradient, Shape
 from pullback.graph.node import Node
@@ -31,7 +31,7 @@ _Running: TypeAlias = "Mapping[profile, FunctionEvent]"
 _running: contextvars.ContextVar[_Running] = contextvars.ContextVar("pullback_profiles", default={})  # noqa: B039
 
 
-class profile(Instrument, ModeSwitch):
+class profile(Observer, ModeSwitch):
     """Context manager and decorator: time every operator, and every node that a backward runs.
 
     Listed are the primitive operators by name, in-place forms with an underscore behind it; what is composed of others
@@ -87,11 +87,11 @@ class profile(Instrument, ModeSwitch):
         return self
 
     def _changed(self, modes: Modes) -> Modes:
-        if not self.enabled or self in modes.instruments:
+        if not self.enabled or self in modes.observers:
             return modes
         if not self._events:
             self._began = perf_counter_ns()
-        return modes.with_instrument(self)
+        return modes.with_observer(self)
 
     def run_operator(self, name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
         outer, event = _running.get(), None
@@ -216,7 +216,7 @@ class record_function(ModeSwitch):
         return self._begin, begun, *leave
 
     def _begin(self, begun: list[tuple[profile, FunctionEvent]]) -> None:
-        taken = (i for i in modes.current().instruments if isinstance(i, profile))
+        taken = (i for i in modes.current().observers if isinstance(i, profile))
         begun.extend((p, p._begin(self.name, "range", (), self.args)) for p in taken)
 
 

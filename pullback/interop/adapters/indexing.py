@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.call_site import call_site
 from pullback.core.errors import DetachingError
 from pullback.core.tensor import Tensor
-from pullback.core.users_call import users_call
 from pullback.interop.operands import array, axes_of, deliver, floating, needs_grad, only, ops, values
 from pullback.interop.registry import numpy_object, rule
 from pullback.interop.suggest import unsupported
@@ -214,7 +214,7 @@ def _filling(name: str) -> Callable[..., Any]:
         if any(map(needs_grad, (*args, *kwargs.values()))):
             raise DetachingError(
                 f"np.{name} would write a Tensor that requires grad into an ndarray, which cannot hold its gradient "
-                f"(so would np.full and np.full_like, which call it).{users_call().where()}Make a Tensor with "
+                f"(so would np.full and np.full_like, which call it).{call_site().where()}Make a Tensor with "
                 "np.broadcast_to, np.where or np.full_like(t, value), or write into a Tensor."
             )
         plain = [values(x, name) if isinstance(x, Tensor) else x for x in args]

@@ -11,7 +11,7 @@ from pullback.dispatch.pipeline import dispatch
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.graph.node import MASKING, port
+from pullback.graph.node import MASKING, edge_to
 from pullback.dispatch.operator import plain_node, saves_something
 from pullback.dispatch.pipeline import write_out
 from pullback.core.sequence import next_sequence_nr
@@ -54,7 +54,7 @@ def one_tensor_0(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if input._extra is None else port(input)
+                    node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
                     if saves:
                         node.save(out, input)
@@ -103,7 +103,7 @@ def one_tensor_1(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if input._extra is None else port(input)
+                    node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
                     if saves:
                         node.save(out, input, a0)
@@ -152,7 +152,7 @@ def one_tensor_2(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if input._extra is None else port(input)
+                    node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
                     if saves:
                         node.save(out, input, a0, a1)
@@ -201,7 +201,7 @@ def one_tensor_3(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if input._extra is None else port(input)
+                    node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
                     if saves:
                         node.save(out, input, a0, a1, a2)
@@ -250,7 +250,7 @@ def one_tensor(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if input._extra is None else port(input)
+                    node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
                     if saves:
                         node.save(out, input, *rest)
@@ -319,8 +319,8 @@ def two_tensors_0(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else edge_to(input)
+                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
                     if saves:
                         node.save(out, input, other)
                 else:
@@ -386,8 +386,8 @@ def two_tensors_1(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else edge_to(input)
+                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
                     if saves:
                         node.save(out, input, other, a0)
                 else:
@@ -453,8 +453,8 @@ def two_tensors(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else port(input)
-                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else port(other)
+                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else edge_to(input)
+                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
                     if saves:
                         node.save(out, input, other, *rest)
                 else:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
-from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 
 BLOCK = 1 << 16  # elements: 256 KiB a buffer, of which three stay in the second-level cache
 MANY = 1 << 13  # elements: below, one call of a slower function costs less than thirty of quick ones
@@ -16,9 +16,9 @@ def by_blocks(fill, buffers, *arrays):
     out = np.empty(first.shape, first.dtype)
     flat, target = [x.reshape(-1) for x in arrays], out.reshape(-1)
     scratch = np.empty((buffers, min(BLOCK, first.size)), first.dtype)
-    before = warnings()
+    before = warning_state()
     try:
-        hush()
+        ignore_warnings()
         for start in range(0, first.size, BLOCK):
             parts = [x[start : start + BLOCK] for x in flat]
             fill(*parts, target[start : start + BLOCK], *scratch[:, : parts[0].size])

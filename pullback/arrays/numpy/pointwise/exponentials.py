@@ -7,7 +7,7 @@ import numpy as np
 from pullback.arrays.numpy.declarations import Exactness, fast
 from pullback.arrays.numpy.dtypes import in_common, is_complex
 from pullback.arrays.numpy.fast.kept_vectors import ones_of
-from pullback.arrays.numpy.quiet import hush, restore, warnings
+from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.arrays.numpy.scipy_functions import HALF, in_half, scipy_special
 
 _FEW = 384  # elements, below which SciPy's expit is quickest
@@ -43,9 +43,9 @@ def sigmoid(self):
     if self.dtype is HALF:  # exp(-self) overflows long before the result underflows
         return sigmoid(self.astype(np.float32)).astype(HALF)
     y = np.negative(self)
-    before = warnings()
+    before = warning_state()
     try:
-        hush()
+        ignore_warnings()
         np.exp(y, y)  # inf gives 0, which is the answer
     finally:
         restore(before)

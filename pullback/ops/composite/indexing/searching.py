@@ -12,15 +12,15 @@ from pullback.ops.composite.memory import in_own_memory
 
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None, *, ops):
     """The distinct elements (or slices along dim) in order; (them, which one each is, how often each occurs)."""
-    return told(self, ops._unique(self, dim), return_inverse, return_counts, dim, ops)
+    return select_distinct(self, ops._unique(self, dim), return_inverse, return_counts, dim, ops)
 
 
 def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None, *, ops):
     """The first of each run of equal elements (or slices along dim), with the same further results as `unique`."""
-    return told(self, ops._consecutive(self, dim), return_inverse, return_counts, dim, ops)
+    return select_distinct(self, ops._consecutive(self, dim), return_inverse, return_counts, dim, ops)
 
 
-def told(self, found, return_inverse, return_counts, dim, ops):
+def select_distinct(self, found, return_inverse, return_counts, dim, ops):
     """The distinct elements, followed by the inverse indices and counts if they were asked for."""
     first, inverse, counts = found
     if dim is None:

@@ -1,8 +1,8 @@
 """Observers, called when operators run, when nodes are recorded, and when a backward runs these nodes.
 
-Hooks for saved tensors, anomaly detection, the profiler and the search for NaNs are instruments. One is switched on
-for a thread or an asyncio task by `modes.Modes.with_instrument`; the state is then not `plain`, so that operators leave
-their fast paths and come past the calls below. Without instruments nothing here is ever called.
+Hooks for saved tensors, anomaly detection, the profiler and the search for NaNs are observers. One is switched on
+for a thread or an asyncio task by `modes.Modes.with_observer`; the state is then not `plain`, so that operators leave
+their fast paths and come past the calls below. Without observers nothing here is ever called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 
-class Instrument:
+class Observer:
     """Does nothing at every occasion; subclasses override those that they are about."""
 
     watches_operators = False  # whether run_operator is to be called
@@ -51,25 +51,25 @@ class Instrument:
         """A backward stops with `error`, which this node, one of its hooks or one of its gradients has caused."""
 
 
-def run_operator(instruments: Sequence[Instrument], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
-    """Run an operator under the eyes of these instruments; the one switched on last is the innermost."""
-    for instrument in reversed(instruments):
-        if instrument.watches_operators:
-            run = partial(instrument.run_operator, name, args, run)
+def run_operator(observers: Sequence[Observer], name: str, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """Run an operator under the eyes of these observers; the one switched on last is the innermost."""
+    for observer in reversed(observers):
+        if observer.watches_operators:
+            run = partial(observer.run_operator, name, args, run)
     return run()
 
 
-def run_kernel(instruments: Sequence[Instrument], name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
-    """Run the kernel inside an operator under the eyes of these instruments."""
-    for instrument in reversed(instruments):
-        if instrument.watches_kernels:
-            run = partial(instrument.run_kernel, name, raws, run)
+def run_kernel(observers: Sequence[Observer], name: str, raws: Sequence[Any], run: Callable[[], Any]) -> Any:
+    """Run the kernel inside an operator under the eyes of these observers."""
+    for observer in reversed(observers):
+        if observer.watches_kernels:
+            run = partial(observer.run_kernel, name, raws, run)
     return run()
 
 
-def run_node(instruments: Sequence[Instrument], node: Any, grad: Any, run: Callable[[], Any]) -> Any:
-    """Run a node in backward under the eyes of these instruments."""
-    for instrument in reversed(instruments):
-        if instrument.watches_nodes:
-            run = partial(instrument.run_node, node, grad, run)
+def run_node(observers: Sequence[Observer], node: Any, grad: Any, run: Callable[[], Any]) -> Any:
+    """Run a node in backward under the eyes of these observers."""
+    for observer in reversed(observers):
+        if observer.watches_nodes:
+            run = partial(observer.run_node, node, grad, run)
     return run()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import pullback as pb
-from pullback.core.absent import INSTEAD
+from pullback.core.missing_names import INSTEAD
 
 ATTRIBUTES = {
     "nn.Linear": "call pullback.nn.functional.linear",

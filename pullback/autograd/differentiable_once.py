@@ -11,7 +11,7 @@ from pullback.core import modes
 from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError
 from pullback.core.tensor import Tensor
-from pullback.graph.node import port
+from pullback.graph.node import edge_to
 
 __all__ = ["has_tangent", "once_differentiable"]
 
@@ -61,7 +61,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             return results
         error = DelayedError(
             f"trying to differentiate twice through {ctx.name()}, whose backward is marked with @once_differentiable",
-            (*ctx.edges(), *(port(g) for g in grads)),  # wherever a second derivative might come from
+            (*ctx.edges(), *(edge_to(g) for g in grads)),  # wherever a second derivative might come from
         )
         results = results if isinstance(results, tuple) else (results,)
         return tuple(error(r)[0] if isinstance(r, Tensor) else r for r in results)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pullback.core.tensor import Tensor
-from pullback.graph.node import Node, port
+from pullback.graph.node import Node, edge_to
 
 
 def reached(starts: Iterable[Node]) -> set[Node]:
@@ -24,7 +24,7 @@ def reached(starts: Iterable[Node]) -> set[Node]:
 
 def keepers(nodes: Iterable[Node], tensor: Tensor) -> list[str]:
     """Which of these nodes, in words, returned None in a backward where a path leads on to `tensor`."""
-    edge = port(tensor)
+    edge = edge_to(tensor)
     found = []
     for node in nodes:
         numbers = getattr(node, "_withheld", ())

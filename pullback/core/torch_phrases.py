@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 _Found: TypeAlias = "re.Match[str]"
 
 
-def familiar(text: str, shapes: list[Any]) -> str:
+def torch_phrase(text: str, shapes: list[Any]) -> str:
     """PyTorch's phrase for an error where NumPy (or a kernel) says `text`, followed by a colon; "" if none is known.
 
     `shapes`: those of the tensors among the operator's arguments.

@@ -30,11 +30,11 @@ _PACKAGES = {"np", *(home.partition(".")[0] for home in _HOMES)}
 _LONGEST = 100  # characters of a line that a message has room for
 
 
-class UsersCall(NamedTuple):
+class CallSite(NamedTuple):
     """What the user called, as its documentation names it ("np.array", "scipy.linalg.expm"), and where.
 
     `name` is "" where nobody can tell; `place` is the line as a traceback shows it, "" where there is no user's frame;
-    `depth` counts the frames from the caller of `users_call` to it, for the stacklevel of a warning.
+    `depth` counts the frames from the caller of `call_site` to it, for the stacklevel of a warning.
     """
 
     name: str
@@ -47,7 +47,7 @@ class UsersCall(NamedTuple):
         return f"\n{self.place}" if self.place else " "
 
 
-def users_call() -> UsersCall:
+def call_site() -> CallSite:
     """The innermost call in the user's own code that has not returned."""
     frame: FrameType | None = sys._getframe(1)
     entered: list[FrameType] = []  # the libraries' frames on the way, innermost first
@@ -59,14 +59,14 @@ def users_call() -> UsersCall:
         frame, depth = frame.f_back, depth + 1
     if frame is None:  # the program itself is installed as a library
         if fallback is None:
-            return UsersCall("", "", 1, "")
+            return CallSite("", "", 1, "")
         frame, depth, entered = fallback
     entered = [f for f in entered if not _is_from(f, "pullback")]
     name = _written(frame)
     if entered and name.partition(".")[0] not in _PACKAGES:  # spline(x), an object of the user's own
         name = _entered(entered) or name
     library = _module(entered[-1]).partition(".")[0] if entered else ""
-    return UsersCall(name, _place(frame), depth, library)
+    return CallSite(name, _place(frame), depth, library)
 
 
 def _is_users(frame: FrameType) -> bool:

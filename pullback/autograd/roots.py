@@ -13,7 +13,7 @@ from pullback.core.errors import GradientError, type_name
 from pullback.core.factory import tensor as tensor_of
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Gradient
-from pullback.graph.node import Edge, port
+from pullback.graph.node import Edge, edge_to
 
 Tensors: TypeAlias = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 Cotangents: TypeAlias = Any  # a Tensor or array, None, or a sequence of these
@@ -55,7 +55,7 @@ def roots_of(
     level = tensors[0]._level if len(tensors) == 1 else max(t._level for t in tensors)
     roots = []
     for i, (tensor, given) in enumerate(zip(tensors, grads, strict=True)):
-        edge = port(tensor)
+        edge = edge_to(tensor)
         if edge is None:
             raise GradientError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn: nothing in it depends "

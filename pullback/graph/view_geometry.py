@@ -19,7 +19,7 @@ Geometry: TypeAlias = tuple[Shape, Shape, int]  # shape, strides and offset, in 
 PutBack: TypeAlias = Callable[[Gradient], Gradient]
 
 
-class Places:
+class ViewGeometry:
     """The elements of a view, counted in C order of its base. Records geometry alone; the counting waits for backward.
 
     Where one is complex and the other real (`z.real`), both count in real numbers, two to a complex one.
@@ -56,7 +56,7 @@ class Places:
             raise _beyond("lies between the elements")
         return places
 
-    def taken(self, grad: Gradient, ops: Any) -> tuple[Gradient, PutBack]:
+    def extract(self, grad: Gradient, ops: Any) -> tuple[Gradient, PutBack]:
         """The view's part of a gradient of the base, and a function that gives the whole with another part there."""
         row, indices = self._row_of_base(grad, ops), self.indices().reshape(-1)
 
@@ -69,7 +69,7 @@ class Places:
 
         return self._as_view(ops.take(row, indices), ops), put_back
 
-    def laid(self, part: Gradient, ops: Any) -> Gradient:
+    def embed(self, part: Gradient, ops: Any) -> Gradient:
         """A gradient of the view in its places in zeros of the base's shape, summed where places are shown twice."""
         row = self._row_of_view(part, ops)
         zeros = ops.zeros((math.prod(self._base[0]),), dtype=row.dtype)

@@ -87,13 +87,15 @@ INSTEAD = {
 }
 
 
-def absent(module: ModuleType, name: str, homes: Mapping[str, Mapping[str, object]]) -> AttributeError | ImportError:
+def missing_name(
+    module: ModuleType, name: str, homes: Mapping[str, Mapping[str, object]]
+) -> AttributeError | ImportError:
     """The error about a missing attribute of a public module; an ImportError in `from module import name`.
 
     `homes` has the public functions by module ("" for pullback itself, "nn.functional") and name.
     """
     whole = f"{module.__name__}.{name}"
-    instead = "" if name.startswith("__") else said_of_absent(whole.partition(".")[2], homes)
+    instead = "" if name.startswith("__") else hint_for_missing(whole.partition(".")[2], homes)
     frame = sys._getframe(2)
     if frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
         return ImportError(f"cannot import name {name!r} from {module.__name__!r}{instead}", name=module.__name__)
@@ -104,12 +106,12 @@ def getter(module: str, homes: Mapping[str, Mapping[str, object]]) -> Callable[[
     """The `__getattr__` of a public module that has all its names."""
 
     def module_getattr(name: str) -> object:
-        raise absent(sys.modules[module], name, homes)
+        raise missing_name(sys.modules[module], name, homes)
 
     return module_getattr
 
 
-def said_of_absent(path: str, homes: Mapping[str, Mapping[str, object]]) -> str:
+def hint_for_missing(path: str, homes: Mapping[str, Mapping[str, object]]) -> str:
     """What to append to the error about a name below pullback ("nn.Linear"); "" where there is nothing to say."""
     parts = path.split(".")
     for count in range(len(parts), 0, -1):
@@ -158,7 +160,7 @@ class _AbsentModules:
         package, _, below = name.partition(".")
         if package != "pullback" or not below:
             return
-        said = said_of_absent(below, {})
+        said = hint_for_missing(below, {})
         if said:
             raise ModuleNotFoundError(f"No module named {name!r}{said}", name=name)
 
