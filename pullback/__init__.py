@@ -119,7 +119,8 @@ def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
     if name in _LATE:
-        return _late_function("", name)
+        function = globals()[name] = _late_function("", name)  # found at once from now on
+        return function
     raise _missing_name(_sys.modules[__name__], name, _HOMES)
 
 

@@ -94,27 +94,27 @@ def _one_result(tensors: int, further: int | None) -> str:
         _WRAP.format(out="out", result="result", level=level),
         f"if ({needs}) and record is not None and (state.records_all or state.records({level})):",
     ]
-    if tensors < 3:
-        edges = [f"{x}._fn if type({x}) is Tensor and {x}._extra is None else edge_to({x})" for x in xs]
-        if tensors == 1:
-            edges = ["input._fn if input._extra is None else edge_to(input)", "None"]
-        recording = _RECORD.format(edge0=edges[0], edge1=edges[1], args=args)
-        body += [
-            "    if node_type is not None:",
-            indent(recording, "        "),
-            "    else:",
-            f"        record(out, {args})",
-        ]
-    else:
-        body.append(f"    record(out, {args})")
+    inputs = (1, 2) if tensors == 3 else tuple(range(tensors))  # of three: those of where
+    edges = [f"{xs[i]}._fn if type({xs[i]}) is Tensor and {xs[i]}._extra is None else edge_to({xs[i]})" for i in inputs]
+    if tensors == 1:
+        edges = ["input._fn if input._extra is None else edge_to(input)", "None"]
+    body += [
+        # Whole numbers have no derivative: `record` leaves them out.
+        "    if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):",
+        indent(_RECORD.format(edge0=edges[0], edge1=edges[1], args=args), "        "),
+        "    else:",
+        f"        record(out, {args})",
+        # Should a transform find that its result depends on nothing, this may be why.
+        "elif WATCHED and record is None:",
+        f"    note_cut(op, {given})",
+    ]
     if tensors == 1:
         # The usual case of shares_memory without the call: a slice of an array that owns its memory.
         body += [
             "if view and (out._array.base is input._array or shares_memory(result, input._array)):",
             "    make_view(out, input)",
         ]
-    # Nothing is recorded: should a transform find that its result depends on nothing, this may be why.
-    body += ["if record is None and WATCHED:", f"    note_cut(op, {given})", "return out"]
+    body.append("return out")
     lines = [
         f"def run({args}, {'' if further is None else '*, '}out=None):",
         "    if out is not None:",
@@ -124,11 +124,12 @@ def _one_result(tensors: int, further: int | None) -> str:
         indent("\n".join(body), "        "),
         f"    return dispatch(op, {given})",
     ]
-    head = ["record, floating = op.record, op.floating"]
-    if tensors < 3:
-        head += [f"node_type = op.node if plain_node(op, {tuple(range(tensors))!r}) else None"]
-        head += ["saves = node_type is not None and saves_something(node_type)"]
-        head += ["extra = MASKING if node_type is not None and node_type.masking else None"]
+    head = [
+        "record, floating, takes_dtype = op.record, op.floating, op.takes_dtype",
+        f"node_type = op.node if plain_node(op, {inputs!r}) else None",
+        "saves = node_type is not None and saves_something(node_type)",
+        "extra = MASKING if node_type is not None and node_type.masking else None",
+    ]
     if tensors == 1:
         head.append("view = op.view")
     return _factory(call_name(tensors, further), _said(tensors, further), head, lines)

@@ -193,8 +193,8 @@ def _each(found: Any, is_list: bool) -> Any:
 
 
 def plain_node(op: Operator, inputs: tuple[int, ...]) -> bool:
-    """Whether a closure may record the operator's node itself, which has just these inputs and always applies."""
-    return op.node is not None and op.node.inputs == inputs and not op.takes_dtype
+    """Whether a closure may record the operator's node itself, which has just these inputs."""
+    return op.node is not None and op.node.inputs == inputs
 
 
 def saves_something(cls: type[Node]) -> bool:

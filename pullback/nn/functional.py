@@ -14,5 +14,6 @@ __all__ = list(_PUBLIC["nn.functional"])
 
 def __getattr__(name):
     if name in _LATE:
-        return _late_function("nn.functional", name)
+        globals().update({late: _late_function("nn.functional", late) for late in _LATE})
+        return globals()[name]
     raise _missing_name(_sys.modules[__name__], name, _PUBLIC)

@@ -87,11 +87,20 @@ _setitem = OPERATORS["setitem"][0].inplace
 slice_view = OPERATORS["slice_view"][0].run
 
 
+_ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
+
+
 def getitem(self, index):
     """self[index]: a view for integers, slices, Ellipsis and None; a copy for integer and boolean arrays."""
     kind = type(index)
     if kind is slice or kind is int:
         return slice_view(self, index)
+    if kind is tuple:
+        for item in index:
+            if type(item) not in _ALWAYS_BASIC:
+                break
+        else:
+            return slice_view(self, index)
     try:
         index = plain_index(index)
         return TENSOR.slice_view(self, index) if is_basic_index(index) else TENSOR.advanced_index(self, index)

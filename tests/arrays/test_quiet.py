@@ -20,7 +20,7 @@ def silent_module(monkeypatch, internals):
 def test_silent_and_put_back(monkeypatch, internals):
     module = silent_module(monkeypatch, internals)
     settings, zero = (np.geterr(), np.geterrcall()), np.zeros(1)
-    before = module["warnings"]()
+    before = module["warning_state"]()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         module["ignore_warnings"]()

@@ -26,7 +26,7 @@ except ImportError:  # not in this version of NumPy
         return np.geterr(), np.geterrcall()
 
     def restore(before: Any) -> None:
-        """Restore settings that `warnings()` returned."""
+        """Restore settings that `warning_state()` returned."""
         np.seterr(**before[0])
         np.seterrcall(before[1])
 

@@ -22,7 +22,7 @@ FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers
 
 def one_tensor_0(op, kernel):
     """One tensor."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -46,7 +46,7 @@ def one_tensor_0(op, kernel):
             out._requires_grad = False
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -60,10 +60,10 @@ def one_tensor_0(op, kernel):
                         node.save(out, input)
                 else:
                     record(out, input)
+            elif WATCHED and record is None:
+                note_cut(op, (input,))
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
-            if record is None and WATCHED:
-                note_cut(op, (input,))
             return out
         return dispatch(op, (input,))
 
@@ -71,7 +71,7 @@ def one_tensor_0(op, kernel):
 
 def one_tensor_1(op, kernel):
     """One tensor and one argument more."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -95,7 +95,7 @@ def one_tensor_1(op, kernel):
             out._requires_grad = False
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -109,10 +109,10 @@ def one_tensor_1(op, kernel):
                         node.save(out, input, a0)
                 else:
                     record(out, input, a0)
+            elif WATCHED and record is None:
+                note_cut(op, (input, a0))
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
-            if record is None and WATCHED:
-                note_cut(op, (input, a0))
             return out
         return dispatch(op, (input, a0))
 
@@ -120,7 +120,7 @@ def one_tensor_1(op, kernel):
 
 def one_tensor_2(op, kernel):
     """One tensor and two arguments more."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -144,7 +144,7 @@ def one_tensor_2(op, kernel):
             out._requires_grad = False
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -158,10 +158,10 @@ def one_tensor_2(op, kernel):
                         node.save(out, input, a0, a1)
                 else:
                     record(out, input, a0, a1)
+            elif WATCHED and record is None:
+                note_cut(op, (input, a0, a1))
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
-            if record is None and WATCHED:
-                note_cut(op, (input, a0, a1))
             return out
         return dispatch(op, (input, a0, a1))
 
@@ -169,7 +169,7 @@ def one_tensor_2(op, kernel):
 
 def one_tensor_3(op, kernel):
     """One tensor and three arguments more."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -193,7 +193,7 @@ def one_tensor_3(op, kernel):
             out._requires_grad = False
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -207,10 +207,10 @@ def one_tensor_3(op, kernel):
                         node.save(out, input, a0, a1, a2)
                 else:
                     record(out, input, a0, a1, a2)
+            elif WATCHED and record is None:
+                note_cut(op, (input, a0, a1, a2))
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
-            if record is None and WATCHED:
-                note_cut(op, (input, a0, a1, a2))
             return out
         return dispatch(op, (input, a0, a1, a2))
 
@@ -218,7 +218,7 @@ def one_tensor_3(op, kernel):
 
 def one_tensor(op, kernel):
     """One tensor and any arguments more."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -242,7 +242,7 @@ def one_tensor(op, kernel):
             out._requires_grad = False
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -256,10 +256,10 @@ def one_tensor(op, kernel):
                         node.save(out, input, *rest)
                 else:
                     record(out, input, *rest)
+            elif WATCHED and record is None:
+                note_cut(op, (input, *rest))
             if view and (out._array.base is input._array or shares_memory(result, input._array)):
                 make_view(out, input)
-            if record is None and WATCHED:
-                note_cut(op, (input, *rest))
             return out
         return dispatch(op, (input, *rest))
 
@@ -267,7 +267,7 @@ def one_tensor(op, kernel):
 
 def two_tensors_0(op, kernel):
     """Two tensors."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -311,7 +311,7 @@ def two_tensors_0(op, kernel):
                 and record is not None
                 and (state.records_all or state.records((input if a is Tensor else other)._level))
             ):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -325,7 +325,7 @@ def two_tensors_0(op, kernel):
                         node.save(out, input, other)
                 else:
                     record(out, input, other)
-            if record is None and WATCHED:
+            elif WATCHED and record is None:
                 note_cut(op, (input, other))
             return out
         return dispatch(op, (input, other))
@@ -334,7 +334,7 @@ def two_tensors_0(op, kernel):
 
 def two_tensors_1(op, kernel):
     """Two tensors and one argument more."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -378,7 +378,7 @@ def two_tensors_1(op, kernel):
                 and record is not None
                 and (state.records_all or state.records((input if a is Tensor else other)._level))
             ):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -392,7 +392,7 @@ def two_tensors_1(op, kernel):
                         node.save(out, input, other, a0)
                 else:
                     record(out, input, other, a0)
-            if record is None and WATCHED:
+            elif WATCHED and record is None:
                 note_cut(op, (input, other, a0))
             return out
         return dispatch(op, (input, other, a0))
@@ -401,7 +401,7 @@ def two_tensors_1(op, kernel):
 
 def two_tensors(op, kernel):
     """Two tensors and any arguments more."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
     extra = MASKING if node_type is not None and node_type.masking else None
@@ -445,7 +445,7 @@ def two_tensors(op, kernel):
                 and record is not None
                 and (state.records_all or state.records((input if a is Tensor else other)._level))
             ):
-                if node_type is not None:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
@@ -459,7 +459,7 @@ def two_tensors(op, kernel):
                         node.save(out, input, other, *rest)
                 else:
                     record(out, input, other, *rest)
-            if record is None and WATCHED:
+            elif WATCHED and record is None:
                 note_cut(op, (input, other, *rest))
             return out
         return dispatch(op, (input, other, *rest))
@@ -468,7 +468,10 @@ def two_tensors(op, kernel):
 
 def three_tensors(op, kernel):
     """Three tensors and any arguments more."""
-    record, floating = op.record, op.floating
+    record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
+    node_type = op.node if plain_node(op, (1, 2)) else None
+    saves = node_type is not None and saves_something(node_type)
+    extra = MASKING if node_type is not None and node_type.masking else None
 
     def run(input, other, third, *rest, out=None):
         if out is not None:
@@ -521,8 +524,21 @@ def three_tensors(op, kernel):
                 and record is not None
                 and (state.records_all or state.records(input._level))
             ):
-                record(out, input, other, third, *rest)
-            if record is None and WATCHED:
+                if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
+                    node = new(node_type)
+                    node._sequence_nr = next_sequence_nr()
+                    node._nexts = None
+                    node._extra = extra
+                    data = out._array
+                    node._shape, node._dtype = data.shape, data.dtype
+                    out._fn, out._requires_grad = node, True
+                    node._next0 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
+                    node._next1 = third._fn if type(third) is Tensor and third._extra is None else edge_to(third)
+                    if saves:
+                        node.save(out, input, other, third, *rest)
+                else:
+                    record(out, input, other, third, *rest)
+            elif WATCHED and record is None:
                 note_cut(op, (input, other, third, *rest))
             return out
         return dispatch(op, (input, other, third, *rest))
