@@ -56,14 +56,14 @@ with _collector_paused():  # which would take a fifth of the time of this import
         set_grad_enabled,
     )
     from pullback.core.tensor import Tensor
-    from pullback.ops import methods
     from pullback.ops.late import late_function as _late_function
     from pullback.ops.late import late_names as _late_names
+    from pullback.ops.methods import attach as _attach_methods
     from pullback.ops.shapes import broadcast_shapes
     from pullback.ops.tables import PUBLIC
     from pullback.ops.tables import PUBLIC as _HOMES
 
-    methods.attach()
+    _attach_methods()
 
     from pullback import autograd, func, nn, ops, random  # they need Tensor's methods
     from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
@@ -112,7 +112,7 @@ __all__ = [  # noqa: RUF022 - by kind
 __all__ += list(PUBLIC[""])  # the operators
 
 _announce_missing()
-del PUBLIC, methods, np, printing
+del PUBLIC, np, printing
 
 
 def __getattr__(name):

@@ -108,3 +108,12 @@ y.backward()
 print(x.grad.tolist(), np.geterr()["divide"], np.geterrcall() is print)
 """)
     assert out == "[inf, 0.5] call True\n"
+
+
+@pytest.mark.parametrize("module", ["numpy.random", "difflib", "scipy", "yaml", "ast", "pullback.codegen"])
+def test_what_takes_long_is_imported_when_it_is_wanted(module):
+    """Some of these take longer than all of pullback."""
+    code = (
+        "import sys, numpy; before = set(sys.modules); import pullback; print(sys.argv[1] in set(sys.modules) - before)"
+    )
+    assert run(code, module) == "False\n"

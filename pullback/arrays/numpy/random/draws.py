@@ -5,6 +5,8 @@ seeds. A Generator locks itself for each draw, so threads may share it; which of
 chance.
 """
 
+from __future__ import annotations  # np.random is imported by NumPy when first asked for
+
 import math
 import operator
 import threading
