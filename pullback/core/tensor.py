@@ -315,17 +315,10 @@ class Tensor(_Methods):
         return extra is not None and extra.retains_grad
 
     def detach(self) -> Tensor:
-        """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
+        """The same memory outside the graphs of all levels; in-place changes of one are noticed by those of the other."""
         if WATCHED:
             note("detach()", self, by_user=True)
-        counter_of(self)
-        out = wrap(_without_derivative(self._array), self._level)
-        out._counter = self._counter
-        extra = self._extra
-        if extra is not None and (extra.inference or extra.no_view is not None):
-            made = extra_of(out)
-            made.inference, made.no_view = extra.inference, extra.no_view
-        return out
+        return _alias(self, _without_derivative(self._array))
 
     def detach_(self) -> Self:
         """Take this tensor itself out of the graph, and its tangent away; it becomes a leaf. Returns it."""
@@ -520,9 +513,32 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
     return out
 
 
+def detached_here(tensor: Tensor) -> Tensor:
+    """`tensor` outside the graph of its own level alone: what lower levels know of it stays."""
+    data = tensor._array
+    return _alias(tensor, data if isinstance(data, Tensor) else array_type(data).detached(data))
+
+
+def _alias(tensor: Tensor, data: RawArray) -> Tensor:
+    """A tensor outside the graph around `data`, which lies in the memory of `tensor`: they share the counter."""
+    counter_of(tensor)
+    out = wrap(data, tensor._level)
+    out._counter = tensor._counter
+    extra = tensor._extra
+    if extra is not None and (extra.inference or extra.no_view is not None):
+        made = extra_of(out)
+        made.inference, made.no_view = extra.inference, extra.no_view
+    return out
+
+
 def _without_derivative(data: RawArray) -> RawArray:
-    """The array in a detached tensor: without tangent, where it has one."""
-    return data if type(data) is ndarray else array_type(data).detached(data)
+    """The array in a detached tensor: a constant for every level, without tangents."""
+    if type(data) is ndarray:
+        return data
+    if isinstance(data, Tensor):
+        return _alias(data, _without_derivative(data._array))
+    plain: RawArray = array_type(data).detached(data)
+    return plain if plain is data else _without_derivative(plain)
 
 
 def _values_of(data: Any, force: bool) -> Any:
