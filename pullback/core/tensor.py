@@ -263,13 +263,13 @@ class Tensor(_Methods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory as a tensor outside the graph, with a version counter of its own.
+        """The same memory as a tensor outside the graph of its level, with a version counter of its own.
 
         Modifications through it are not tracked: prefer `detach()`.
         """
         if WATCHED:
             note("data", self, by_user=True)
-        out = wrap(_without_derivative(self._array), self._level)
+        out = wrap(_without_tangent(self._array), self._level)
         if self._extra is not None and self._extra.no_view is not None:
             extra_of(out).no_view = self._extra.no_view
         return out
@@ -321,7 +321,7 @@ class Tensor(_Methods):
         return _alias(self, _without_derivative(self._array))
 
     def detach_(self) -> Self:
-        """Take this tensor itself out of the graph, and its tangent away; it becomes a leaf. Returns it."""
+        """Take this tensor itself out of the graph of its level, and its tangent away; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if self._fn is not None:
@@ -335,8 +335,8 @@ class Tensor(_Methods):
                 extra.hooks = hooks.continued()
         self._fn = None
         self._requires_grad = False
-        plain = _without_derivative(self._array)
-        if plain is not self._array:  # it had a tangent
+        plain = _without_tangent(self._array)
+        if plain is not self._array:
             self._array = plain
             self.__class__ = type(wrap(plain, self._level))  # type: ignore[assignment]
         return self
@@ -515,8 +515,11 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
 
 def detached_here(tensor: Tensor) -> Tensor:
     """`tensor` outside the graph of its own level alone: what lower levels know of it stays."""
-    data = tensor._array
-    return _alias(tensor, data if isinstance(data, Tensor) else array_type(data).detached(data))
+    return _alias(tensor, _without_tangent(tensor._array))
+
+
+def _without_tangent(data: RawArray) -> RawArray:
+    return array_type(data).detached(data)  # type: ignore[no-any-return]
 
 
 def _alias(tensor: Tensor, data: RawArray) -> Tensor:
@@ -537,7 +540,7 @@ def _without_derivative(data: RawArray) -> RawArray:
         return data
     if isinstance(data, Tensor):
         return _alias(data, _without_derivative(data._array))
-    plain: RawArray = array_type(data).detached(data)
+    plain = _without_tangent(data)
     return plain if plain is data else _without_derivative(plain)
 
 

@@ -138,7 +138,7 @@ def iterate(self):
 @named("Tensor.__contains__", "Tensor self, any item")
 def contains(self, item):
     """Whether any element equals `item`."""
-    return bool((self == item).any().item())
+    return bool(TENSOR.eq(self, item).any().item())
 
 
 def to_bool(self):
