@@ -315,10 +315,10 @@ class Tensor(_Methods):
         return extra is not None and extra.retains_grad
 
     def detach(self) -> Tensor:
-        """The same memory outside the graphs of all levels; in-place changes of one are noticed by those of the other."""
+        """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
         if WATCHED:
             note("detach()", self, by_user=True)
-        return _alias(self, _without_derivative(self._array))
+        return _alias(self, _without_tangent(self._array))
 
     def detach_(self) -> Self:
         """Take this tensor itself out of the graph of its level, and its tangent away; it becomes a leaf. Returns it."""
@@ -513,11 +513,6 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
     return out
 
 
-def detached_here(tensor: Tensor) -> Tensor:
-    """`tensor` outside the graph of its own level alone: what lower levels know of it stays."""
-    return _alias(tensor, _without_tangent(tensor._array))
-
-
 def _without_tangent(data: RawArray) -> RawArray:
     return array_type(data).detached(data)  # type: ignore[no-any-return]
 
@@ -532,16 +527,6 @@ def _alias(tensor: Tensor, data: RawArray) -> Tensor:
         made = extra_of(out)
         made.inference, made.no_view = extra.inference, extra.no_view
     return out
-
-
-def _without_derivative(data: RawArray) -> RawArray:
-    """The array in a detached tensor: a constant for every level, without tangents."""
-    if type(data) is ndarray:
-        return data
-    if isinstance(data, Tensor):
-        return _alias(data, _without_derivative(data._array))
-    plain = _without_tangent(data)
-    return plain if plain is data else _without_derivative(plain)
 
 
 def _values_of(data: Any, force: bool) -> Any:

@@ -198,33 +198,6 @@ def test_recording_may_be_switched_off_inside():
     np.testing.assert_allclose(pb.func.grad(g)(X), pb.func.grad(f)(X))
 
 
-@pytest.mark.parametrize(
-    ("cut", "slope"),
-    [(lambda t: t.detach(), 2), (lambda t: t.data, 6), (lambda t: (t * 1).detach_(), 6)],
-    ids=["detach", "data", "detach_"],
-)
-@pytest.mark.parametrize("inner", ["grad", "jvp"])
-@pytest.mark.parametrize("outer", ["grad", "jvp"])
-def test_detach_leaves_the_graphs_of_all_transforms(outer, inner, cut, slope):
-    """The second derivative of c x**2 with c = x**2, as in torch.func: 2 c where c is a constant for both transforms.
-
-    `.data` and `detach_` make it one for the inner transform alone: 6 x**2.
-    """
-    x, v = np.array([1.0, 2.0]), np.array([1.0, 0.5])
-    derivative = {
-        "grad": lambda f: lambda x: (pb.func.grad(f)(x) * v).sum(),
-        "jvp": lambda f: lambda x: pb.func.jvp(f, (x,), (v,))[1],
-    }
-    twice = derivative[outer](derivative[inner](lambda x: (cut(x * x) * x * x).sum()))
-    assert np.allclose(twice(x), (slope * x**2 * v**2).sum())
-
-
-def test_detach_of_a_value_of_a_lower_level_leaves_what_it_was_made_from():
-    """The copy is constant for both levels; x itself is still differentiated at its own."""
-    outer = pb.func.grad(lambda x: pb.func.grad(lambda y: (x * y).detach() * y * x)(x))
-    assert np.allclose(outer(3.0), 9.0)
-
-
 @pytest.mark.parametrize("reentrant", [True, False])
 def test_a_checkpoint_keeps_the_levels_around_it(reentrant):
     """It works on inputs outside the graph of its own level alone."""
