@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback.core.errors import ReadError, with_article
+from pullback.core.errors import ReadError, UnsupportedError, with_article
 
 ndarray = np.ndarray
 NUMBERS = frozenset([int, float, complex, bool])
@@ -252,6 +252,19 @@ def type_of(raws: Iterable[Any]) -> ArrayType:
 def table_of(raws: Iterable[Any]) -> OperatorTable:
     """The table that computes with these raw arguments."""
     return type_of(raws).table
+
+
+def kernel_for(raws: Sequence[Any], name: str) -> Callable[..., Any]:
+    """The kernel of that name for these raw arguments."""
+    described = type_of(raws)
+    try:
+        return described.kernels[name]
+    except KeyError:
+        found = next((type(raw).__name__ for raw in raws if ARRAY_TYPES.get(type(raw)) is described), "ndarray")
+        raise UnsupportedError(
+            f"the array type {found} has no kernel {name!r}: give its OperatorTable one, kernels[{name!r}], a function "
+            "that takes every argument of the declaration by position."
+        ) from None
 
 
 def table_for_graph(nodes: Iterable[Any], table: OperatorTable) -> OperatorTable:

@@ -16,8 +16,8 @@ from tests.arrays.refusing import Refusing
 PACKAGE = Path(pb.__file__).parent
 # What only an array of some kind has: who asks whether it is there asks what kind of array this is.
 TELLING = {
-    "assign", "around", "base", "beside", "carries_derivative", "components", "copy", "detached", "flags", "lasting",
-    "primal", "strides", "tangent", "tangents", "values",
+    "assign", "around", "base", "carries_derivative", "components", "copy", "detached", "flags", "lasting",
+    "lift_constant", "primal", "strides", "tangent", "tangents", "values",
 }  # fmt: skip
 # Where ndarrays are told by their type: how often, and why.
 FOR_SPEED = "said here for ndarrays, which all fast paths do; the others are asked by array_type"
