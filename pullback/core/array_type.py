@@ -221,6 +221,12 @@ REGISTERED: dict[type, ArrayType] = {}  # those that are neither numbers nor nda
 
 def register_array_type(kind: type, described: ArrayType) -> None:
     """Let operators run on arrays of type `kind`, and on Tensors around them."""
+    if not isinstance(kind, type) or (kind in ARRAY_TYPES and kind not in REGISTERED):
+        raise TypeError(f"register_array_type: {kind!r} is no class of arrays of your own.")
+    if not isinstance(described, ArrayType):
+        raise TypeError(
+            f"register_array_type: an instance of ArrayType must describe it, got {with_article(described)}."
+        )
     ARRAY_TYPES[kind] = REGISTERED[kind] = described
 
 

@@ -71,8 +71,8 @@ class Operator:
     """
 
     __slots__ = (
-        "along", "arity", "calls", "floating", "holds", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node",
-        "optional",
+        "along", "arity", "calls", "floating", "holds", "inplace_name", "kernel", "lists", "multi", "mutates", "name",
+        "node", "optional",
         "quick", "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags",
         "takes_dtype", "tensors", "view",
     )  # fmt: skip
