@@ -263,6 +263,36 @@ def test_a_tensor_around_an_array_of_ones_own_takes_a_tangent_and_gives_it_back(
         assert view.shape == (2,)
 
 
+def test_a_tangent_of_zeros_is_of_the_type_of_the_value():
+    x = Refusing(VALUE)
+    _, tangent = pb.func.jvp(pb.func.grad(lambda t: (t * 2).sum()), (x,), (x,))
+    assert np.array_equal(shown(tangent), np.zeros(3))
+    assert tangent.dtype == VALUE.dtype
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, c: t * c,
+        lambda t, c: c * t,
+        pb.maximum,
+        lambda t, c: pb.where(t > 0, t, c),
+        lambda t, c: pb.lerp(t, c, 0.5),
+        lambda t, c: t @ c,
+        lambda t, c: pb.cat([t, c]),
+    ],
+)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_array_of_ones_own_computes_beside_a_tensor_around_an_ndarray(call, requires_grad):
+    t = pb.tensor(VALUE, requires_grad=requires_grad)
+    found = call(t, Refusing(DIRECTION))
+    assert type(found._array) is Refusing
+    assert np.allclose(shown(found), call(t, pb.tensor(DIRECTION)).numpy(force=True))
+    if requires_grad:
+        (expected,) = pb.autograd.grad(call(t, pb.tensor(DIRECTION)).sum(), t)
+        assert np.allclose(shown(pb.autograd.grad(found.sum(), t)[0]), expected.numpy())
+
+
 class Bare(Arithmetic):
     """An array type with two kernels."""
 
