@@ -83,7 +83,10 @@ def make_view(out: Tensor, source: Tensor) -> Tensor:
         if extra.inference:  # its views are constants, as in PyTorch, even if it requires grad
             made.inference, out._fn, out._requires_grad = True, None, False
     if not base._requires_grad:
-        _remember(base, out)
+        if base is not source or extra is None or (views := extra.views) is None or len(views) >= extra.many_views:
+            _remember(base, out)
+        else:  # of a base that has views already
+            views.append(_reference(out))
         if not (made.inference or (state := modes.current()).records_all or state.records(out._level)):
             _not_recorded(out)
     elif not out._requires_grad and not made.inference:

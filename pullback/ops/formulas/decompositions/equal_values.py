@@ -35,7 +35,7 @@ import numpy as np
 
 from pullback.core.array_type import check, table_of
 from pullback.core.errors import LinAlgError
-from pullback.ops.formulas.decompositions.spectra_in_use import met_elsewhere
+from pullback.ops.formulas.decompositions.spectra_in_use import met_elsewhere, notes_of_backward
 from pullback.ops.formulas.plain_values import any_of, is_known, plain_of, sizes_of
 
 __all__ = [
@@ -120,14 +120,15 @@ def refuse_parts(name, A, values, grad_values, *grads_of_vectors):
         return
     vectors = [grad for grad in grads_of_vectors if grad is not None]
     used = ([] if grad_values is None else [grad_values]) + vectors
-    check(partial(_examine_parts, name, grad_values is not None), A, values, *map(sizes_of, used))
+    examine = partial(_examine_parts, name, notes_of_backward(), grad_values is not None)
+    check(examine, A, values, *map(sizes_of, used))
 
 
 def _equal_pairs(plain, near):
     return (abs(plain[..., None, :] - plain[..., None]) <= near) & ~np.eye(plain.shape[-1], dtype=bool)
 
 
-def _examine_parts(name, of_values, A, plain, *sizes):
+def _examine_parts(name, notes, of_values, A, plain, *sizes):
     near = _rounding_of(plain)
     equal = _equal_pairs(plain, near)
     if not equal.any():
@@ -138,7 +139,7 @@ def _examine_parts(name, of_values, A, plain, *sizes):
         with_values = tied & (sizes[0] != 0)
     for size in sizes[of_values:]:
         with_vectors |= tied & (size != 0).any(-2)
-    met = met_elsewhere(A, plain, with_values, with_vectors, near[..., 0])
+    met = met_elsewhere(notes, A, plain, with_values, with_vectors, near[..., 0])
     _refuse(name, plain, equal & (met[..., None] | met[..., None, :]), "equal", "parts")
 
 

@@ -34,13 +34,17 @@ def take_up(before: Any) -> None:
         in_use[get_ident()] = before
 
 
-def met_elsewhere(matrices, values, with_values, with_vectors, near):
+def notes_of_backward() -> list[tuple[Any, str, Any]]:
+    """The notes of the backward under way: kept by checks that an array type runs when the backward has ended."""
+    return in_use.setdefault(get_ident(), [])
+
+
+def met_elsewhere(notes, matrices, values, with_values, with_vectors, near):
     """Which values (all belong to groups of equal ones) other calls use as vectors where this one uses values, or so.
 
     `with_values` and `with_vectors` are masks of the values that this call uses in either way, and are noted; `near`
     is for each matrix how far numbers may lie apart that count as equal.
     """
-    notes = in_use.setdefault(get_ident(), [])
     met, of_others = np.zeros(values.shape, bool), tuple(notes)
     for batch in np.ndindex(values.shape[:-1]):
         matrix, found = matrices[batch], values[batch]
