@@ -13,6 +13,7 @@ from pullback.autograd.gradcheck import gradcheck, gradgradcheck
 from pullback.core.annotations import DTypeLike
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.undifferentiable import DerivativeNotImplementedError
 from pullback.testing.close import assert_close
 from pullback.testing.opinfo.calls import (
     accepted,
@@ -27,7 +28,7 @@ from pullback.testing.opinfo.calls import (
 )
 from pullback.testing.opinfo.core import Limit, OpInfo, Plain, Sample
 
-__all__ = ["check_gradient", "check_limit", "check_second"]
+__all__ = ["check_gradient", "check_limit", "check_second", "check_tangent"]
 
 FULL_JACOBIAN_UP_TO = 14  # numbers in the inputs; random projections beyond
 
@@ -40,6 +41,20 @@ def check_gradient(info: OpInfo, dtype: DTypeLike) -> None:
             if inputs:
                 fast = sum(t.numel() for t in inputs) > FULL_JACOBIAN_UP_TO
                 gradcheck(function, inputs, fast_mode=fast, **info.gradcheck)
+
+
+def check_tangent(info: OpInfo, dtype: DTypeLike) -> None:
+    """Tangents of forward mode agree with differences; what is declared `not_implemented` says so and has none."""
+    options = info.gradcheck | {"check_forward_ad": True, "check_backward_ad": False}
+    for sample in accepted(info, dtype):
+        with sampling(info, sample, dtype):
+            function, inputs = _of_inputs(info, sample)
+            if inputs:
+                fast = sum(t.numel() for t in inputs) > FULL_JACOBIAN_UP_TO
+                try:
+                    gradcheck(function, inputs, fast_mode=fast, **options)
+                except DerivativeNotImplementedError:
+                    return
 
 
 def check_second(info: OpInfo, dtype: DTypeLike) -> None:
