@@ -23,7 +23,7 @@ __all__ = [
 
 
 def check_operator(info: OpInfo) -> None:
-    """Run every check of a record: values, layouts, in-place, out=, derivatives of both modes, second ones, limits, errors.
+    """Run every check of a record: values, layouts, writes, gradients, tangents, second derivatives, limits, errors.
 
     Raises
     ------
