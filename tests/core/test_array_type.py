@@ -61,6 +61,7 @@ COUNTED = {
     "interop/conversion.py": (1, OF_USERS),
     "interop/operands.py": (4, OF_USERS),
     "interop/ufuncs.py": (1, OF_USERS),
+    "ops/declarations.py": (2, "what a third party's kernel on ndarrays gives"),
     "ops/formulas/plain_values.py": (1, "what is at hand may be looked at"),
     "ops/reinterpreting.py": (1, "bytes of memory"),
 }
@@ -351,3 +352,40 @@ def test_a_constant_is_lifted_where_it_would_stand_beside_an_array(monkeypatch):
     a, b, _ = pb.tensor(Refusing(VALUE), requires_grad=True).unbind()
     (a * b).backward(pb.tensor(2.0))
     assert lifted == [2.0, 0.0]
+
+
+class InMemory(Bare):
+    """An array whose memory views share: it is written into, and cannot hold the derivative of an outer transform."""
+
+
+class InMemoryType(ArrayType):
+    def memory(self, x):
+        return x.array
+
+    def assign(self, name, x, value):
+        x.array[...] = value.array
+        return x
+
+
+def test_memory_of_ones_own_refuses_the_derivative_of_an_outer_transform():
+    class Kernels(dict):
+        def __missing__(self, name):
+            def kernel(*args):
+                return InMemory(NUMPY.kernels[name](*(x.array if type(x) is InMemory else x for x in args)))
+
+            return kernel
+
+    register_array_type(InMemory, InMemoryType(MixedTable("in memory", Kernels())))
+    try:
+        x, v = InMemory(VALUE), InMemory(DIRECTION)
+
+        def written(t):
+            y = t * 2
+            y[1:].mul_(t[1:])
+            return y.sum()
+
+        assert np.isclose(tangent_of(written, x, v).array, tangent_of(written, VALUE, DIRECTION))
+        with pytest.raises(pb.extend.InplaceError, match="outer transform is differentiating into an array"):
+            pb.func.grad(lambda t: tangent_of(written, t, v))(x)
+    finally:
+        del ARRAY_TYPES[InMemory], REGISTERED[InMemory]

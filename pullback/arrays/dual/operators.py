@@ -8,12 +8,12 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.untouched import written
-from pullback.core.array_type import array_type, memory_of, table_of
+from pullback.core.array_type import memory_of, table_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.mixed import on_wrapped
 from pullback.dispatch.outer_levels import constant_part
-from pullback.dispatch.targets import write_array
+from pullback.dispatch.targets import assigned, write_array
 
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul",
@@ -86,7 +86,7 @@ def _written(part: Any, name: str, value: Any) -> Any:
     if type(part) is ndarray:
         write_array(name, part, constant_part(value))
         return part
-    return part.copy_(value) if isinstance(part, Tensor) else array_type(part).assign(name, part, value)
+    return part.copy_(value) if isinstance(part, Tensor) else assigned(name, part, value)
 
 
 def _attach() -> None:
