@@ -30,10 +30,9 @@ from pullback.graph.packed import Packed
 from pullback.graph.saved import (
     Released,
     checked,
+    gives_raw,
     output_again,
     saved_again,
-    unpack_nested,
-    unpack_raw,
     version_when_saved,
     watch_output,
 )
@@ -115,7 +114,7 @@ class FunctionNode(MultiNode):
 
     # -- as a node -------------------------------------------------------------------------------------------
     def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> Sequence[Gradient]:
-        raw = unpack is unpack_raw or unpack is unpack_nested
+        raw = gives_raw(unpack)
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
         results = user_callbacks.call(self._function.backward, (self, *tensors), not raw, self._level)
@@ -353,7 +352,7 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
             "work on x.clone()."
         )
     several = isinstance(output, tuple) and len(output) > 1
-    if several and any(a._is_view() and a._requires_grad for a in ctx._dirty):
+    if several and any(a._is_view() and a._requires_grad and not _has_no_gradient(ctx, a) for a in ctx._dirty):
         raise InplaceError(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
             f"more than one Tensor: {ctx.name()}: forward modified a view in place and returned more than one output, "
@@ -398,7 +397,7 @@ def finish(
 
 def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: bool) -> Any:
     """An output that may get a function of its own: an input that was returned unchanged is aliased."""
-    if not isinstance(out, Tensor) or any(out is x for x in ctx._dirty):
+    if not isinstance(out, Tensor) or (any(out is x for x in ctx._dirty) and not _has_no_gradient(ctx, out)):
         return out
     if out._level != ctx._level:
         return _at_level(ctx, out)
@@ -428,10 +427,15 @@ def _at_level(ctx: FunctionNode, out: Tensor) -> Tensor:
     return result
 
 
+def _has_no_gradient(ctx: FunctionNode, out: Any) -> bool:
+    """Whether forward marked this output with mark_non_differentiable."""
+    return any(out is x for x in ctx._non_differentiable)
+
+
 def _connect(ctx: FunctionNode, nr: int, out: Any, result: Any) -> None:
     if not isinstance(result, Tensor) or result.dtype.kind not in "fc":
         return
-    if any(out is x for x in ctx._non_differentiable):
+    if _has_no_gradient(ctx, out):
         return
     entrance = OutputEdge(ctx, nr, result.shape, result.dtype)
     if any(out is x for x in ctx._dirty):
