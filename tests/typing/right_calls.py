@@ -10,6 +10,8 @@ import pullback.nn.functional as F
 from pullback import Tensor
 from pullback.autograd import Function, gradcheck
 from pullback.autograd.function import FunctionCtx
+from pullback.testing import Limit, OpInfo, Raises, check_operator
+from pullback.testing.opinfo.samples import cases, on
 
 
 def tensors() -> Tensor:
@@ -125,6 +127,15 @@ def network(images: Tensor, labels: Tensor, weight: Tensor, bias: Tensor | None 
     return F.cross_entropy(F.dropout(pooled, 0.0, training=True), labels, label_smoothing=0.1)
 
 
+def checked(operator: str) -> tuple[np.dtype[Any] | type[Any] | str, ...]:
+    limits = [Limit(at=(0.0,), grad=(1.0,), because="it is odd")]
+    errors = [Raises(TypeError, naming=(operator,), args=("x",))]
+    samples = cases(on((2, 3)), on(()), low=-1)
+    info = OpInfo(operator, np.sin, samples, dtypes=(np.float64,), complex=True, limits=limits, errors=errors)
+    check_operator(info)
+    return tuple(info.dtypes)
+
+
 def main() -> None:
     x = tensors().detach().requires_grad_()
     operators(x, [np.ones((2, 2))])
@@ -136,6 +147,7 @@ def main() -> None:
     assert gradcheck(Cube.apply, (pb.tensor([1.0, 2.0], requires_grad=True),))
     network(pb.ones(2, 1, 4, 4), pb.tensor([0, 1]), pb.ones(1, 1, 3, 3))
     pb.testing.assert_close(x, x.clone())
+    assert checked("sin") == (pb.float64, pb.complex128)
 
 
 if __name__ == "__main__":

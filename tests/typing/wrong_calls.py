@@ -76,3 +76,6 @@ gradcheck(pb.sin)  # error: call-arg
 pb.func.grad(3)  # error: arg-type
 pb.func.jvp(np.sin, (1.0,))  # error: call-arg
 pb.testing.assert_close(x)  # error: call-arg
+pb.testing.OpInfo("sin", np.sin)  # error: call-arg
+pb.testing.Skip("layout", "the name of the check is layouts")  # error: arg-type
+pb.testing.check_operator("sin")  # error: arg-type
