@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class FunctionNode(MultiNode):
 
     _nexts: tuple[Edge | None, ...]
     _to_save: tuple[Tensor | None, ...]
-    _for_forward: tuple[Tensor | None, ...]
+    _for_forward: tuple[Any, ...]
     _in_jvp: bool  # whether `saved_tensors` are those saved for forward
     _saved: tuple[tuple[Any, Version, int | None], ...]  # what is kept, its version, which output it is
     _dirty: tuple[Tensor, ...]
@@ -68,6 +68,11 @@ class FunctionNode(MultiNode):
         self._withheld = ()
         self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
+
+    if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     # -- what forward and setup_context may call -------------------------------------------------------------
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -93,8 +98,8 @@ class FunctionNode(MultiNode):
         self._materialize = bool(value)
 
     @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors given to save_for_backward, after checking that none was modified in place since."""
+    def saved_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors given to save_for_backward, None for None, after checking that none was modified since."""
         if self._in_jvp:
             return self._for_forward
         return tuple(self._unpack(*kept) for kept in self._saved)
@@ -103,10 +108,10 @@ class FunctionNode(MultiNode):
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         return slots.raw_saved(self, "tensors")  # type: ignore[no-any-return]
 
-    def _unpack(self, x: Any, version: Version, nr: int | None) -> Tensor | None:
+    def _unpack(self, x: Any, version: Version, nr: int | None) -> Any:
         if type(version) is Packed:
             entrance = None if nr is None else OutputEdge(self, nr, *self._output_metadata[nr])
-            return saved_again(version.tensor(x, self, entrance))  # type: ignore[no-any-return]
+            return saved_again(version.tensor(x, self, entrance))
         x = saved_again(checked(x, version, self))
         return (
             x if nr is None else output_again(x, version, OutputEdge(self, nr, *self._output_metadata[nr]), self._level)
