@@ -19,7 +19,7 @@ from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, detached_here, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift, wrap_result
@@ -410,7 +410,7 @@ def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: boo
     if given is None and (extra := out._extra) is not None and extra.base is not None:
         # Only a view of an input can be led back to where its function is not this one.
         given = next((a for a in args if isinstance(a, Tensor) and any(extra.base is b for b in (a, a._base))), None)
-    result = out.detach() if out._fn is not None or out._requires_grad or given is out else out
+    result = detached_here(out) if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
     if records and (extra := result._extra) is not None and extra.base is not None:

@@ -35,6 +35,13 @@ def missing_argument(operator: str, name: str) -> NoReturn:
     raise TypeError(f"{operator}() missing required argument {name!r}.")
 
 
+def renamed(operator: str, name: str, value: Any, default: Any, spelling: str, other: Any) -> Any:
+    """An argument that was given in NumPy's spelling, unless it was given in PyTorch's too."""
+    if type(value) is not type(default) or value != default:
+        raise TypeError(f"{operator}() got both {name!r} and {spelling!r}, which are one argument: pass one of them.")
+    return other
+
+
 def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> TypeError:
     """The error for keywords that a function does not have: it asks what was meant."""
     from difflib import get_close_matches  # imported when the first one is misspelt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
@@ -15,12 +16,16 @@ from pullback.core.version import version_of
 
 
 class Kin:
-    """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all."""
+    """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all.
 
-    __slots__ = ("given", "version", "was_written")
+    `parted` are those, while they live, whose tangents are not in the memory of the others' tangents.
+    """
+
+    __slots__ = ("given", "parted", "version", "was_written")
 
     def __init__(self, given: Tensor | None = None) -> None:
         self.was_written = False
+        self.parted: list[weakref.ref[DualArray]] = []
         self.given, self.version = given, 0 if given is None else version_of(given)
 
     def is_written(self) -> bool:

@@ -19,6 +19,7 @@ from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.dispatch.mixed import ABOVE
 from pullback.dispatch.operator import Operator
+from pullback.graph.inplace_rules import refuse_overlap
 from pullback.graph.node import edge_to
 from pullback.graph.view import base_of, live_views
 
@@ -95,6 +96,7 @@ def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -
     top = innermost([without_closed_levels(x) if _is_dual(x, level) else x for x in _flat(args)], level)
     if top is None or target._array.dtype.kind not in "fc":
         return True
+    refuse_overlap(target, name)
     held = at_level(target, top)
     if held is not None and held.tangent is not None:
         return True

@@ -67,9 +67,10 @@ def assign(self: DualArray, name: str, value: Any) -> DualArray:
     """
     same = type(value) is DualArray and value.level.number == self.level.number
     primal, tangent = (value.primal, value.tangent) if same else (value, None)
-    if self.apart and self.tangent is not None:
+    kin = self.kin
+    if self.tangent is not None and (self.apart or (kin is not None and any(part() is not None for part in kin.parted))):
         raise InplaceError(
-            f"{name} cannot be followed by forward mode: this view shares the memory of its base, but its tangent does "
+            f"{name} cannot be followed by forward mode: a view shares the memory of its base, but its tangent does "
             "not share that of the base's tangent. Work on a clone(), or use the out-of-place form."
         )
     now = _written(self.primal, name, primal)
