@@ -287,11 +287,18 @@ def _may_take(params: Sequence[Parameter], count: int) -> bool:
 def _no_match(name: str, overloads: Sequence[Overload], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     given = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     forms = "\n".join(f"  {name}({', '.join(f'{p[1]} {p[0]}' for p in params)})" for _, params in overloads)
-    known = {p[0] for _, params in overloads for p in params} | {*_NUMPY_SPELLING, "out", "device", "requires_grad"}
+    known = {p for function, _ in overloads for p in _keywords(function)}
     for key in kwargs:
         if key not in known:
             return f"{unknown_keyword(name, [key], sorted(known))}\nThe forms of the call are\n{forms}"
     return f"{name}() received an invalid combination of arguments: ({', '.join(given)}). Expected one of\n{forms}"
+
+
+def _keywords(function: Callable[..., Any]) -> list[str]:
+    """What one form of a call takes by name."""
+    from inspect import signature  # imported when a call fails
+
+    return [p.name for p in signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 _NUMBERS = frozenset([bool, int, float, complex])

@@ -11,7 +11,7 @@ import operator
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 
@@ -149,6 +149,10 @@ class Tensor(_Methods):
         """Number of elements."""
         return int(self._array.size)
 
+    @overload
+    def stride(self, dim: None = None) -> Shape: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Shape | int:
         """Strides in elements, of all dimensions or of one."""
         array = strided(self, "stride")
@@ -342,7 +346,7 @@ class Tensor(_Methods):
         return self
 
     # -- leaving for Python and NumPy ------------------------------------------------------------------------
-    def numpy(self, *, force: bool = False) -> Any:
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The ndarray inside, sharing memory.
 
         Parameters
@@ -479,6 +483,10 @@ class Size(int):
         made._shape = shape
         return made
 
+    @overload
+    def __call__(self, dim: None = None) -> Shape: ...
+    @overload
+    def __call__(self, dim: int) -> int: ...
     def __call__(self, dim: int | None = None) -> Shape | int:
         return self._shape if dim is None else _one_of("Tensor.size", self._shape, dim)
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import array_type, memory_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import version_of
@@ -191,7 +191,7 @@ def duals_in(args: Any) -> Iterator[DualArray]:
 
 
 def _copied(x: Any) -> Any:
-    return x.clone() if isinstance(x, Tensor) else x.copy()
+    return x.copy() if type(x) is ndarray else array_type(x).copy(x)
 
 
 def _numbers(x: Any) -> str:

@@ -13,6 +13,7 @@ from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
+from pullback.core.array_type import innermost as values_of
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
@@ -135,9 +136,10 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
     tangents = _Zeros(memory) if type(memory) is ndarray else None
     views = [(view, tangents.under(plain_part(view._array)) if tangents else None) for view in live_views(owner)]
     if tangents is None and views:
+        held = with_article(values_of(owner))
         raise InplaceError(
-            f"{name} would write a value with a tangent into a tensor around {with_article(memory)}, which has "
-            "views but no strides by which the tangent could be shared; use the out-of-place form."
+            f"{name} would write a value with a tangent into a tensor around {held}, which has views but no "
+            "strides by which the tangent could be shared; use the out-of-place form."
         )
     zeros = tangents.under(memory) if tangents else DUAL.zeros_like(owner._array)
     become(owner, _made_dual(before, zeros, level))

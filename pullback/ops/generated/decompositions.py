@@ -280,7 +280,7 @@ class LinalgLdlSolveBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_LD = grad_of_B = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "linalg_ldl_solve", "LD")
+            raise derivative_not_implemented(self, "linalg.ldl_solve", "LD")
         if self._next1 is not None:
             LD = unpack(self.saved_LD, self.version_LD, self)
             pivots = unpack(self.saved_pivots, self.version_pivots, self)

@@ -456,7 +456,7 @@ class NllLossBackward0(Node):
                 grad, self.self_shape, target, weight, reduction=self.arg_reduction, ignore_index=self.arg_ignore_index
             )
         if self._next1 is not None:
-            raise derivative_not_implemented(self, "nll_loss", "weight")
+            raise derivative_not_implemented(self, "nn.functional.nll_loss", "weight")
         return grad_of_self, grad_of_weight
 
     def release(self):
