@@ -355,7 +355,7 @@ def test_a_write_through_an_overlapping_view_is_refused():
         t[0] = t[0] * t[2]
         return (y**2).sum()
 
-    with pytest.raises(pb.extend.InplaceError, match="single memory location.*clone"):
+    with pytest.raises(pb.extend.InplaceError, match=r"single memory location.*clone"):
         pb.func.jvp(function, (np.ones(4),), (np.ones(4),))
 
 
