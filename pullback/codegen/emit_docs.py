@@ -137,6 +137,8 @@ class Page:
         types = ["Tensor"] if shown.name == "out" else [self._type(t) for t in self._types(shown)]
         if shown.name == "out" and any(len(native.schema.returns) > 1 for native in self.overloads):
             types.append("tuple of Tensors")
+        elif shown.name == "out" and any(native.schema.returns_list for native in self.overloads):
+            types = ["tuple of Tensors"]
         kind = " or ".join(dict.fromkeys(types))
         if shown.arg.type.is_tensor and self._is_main(shown) and self.found.dtypes:
             kind += f", {self.found.dtypes}"
@@ -186,7 +188,7 @@ class Page:
         if isinstance(entry, Mapping):
             like = ["like"] if self.first.schema.arg("self") is not None else []
             area = [*like, self.first.area] if self.first.area in ("creation", "random") else []
-            kinds = [*area, *(str(t) for t in self._types(shown))]
+            kinds = [shown.kind, *area, *(str(t) for t in self._types(shown))]
             entry = next((entry[kind] for kind in kinds if kind in entry), None) or entry.get("else", "")
         return _said(str(entry))
 
