@@ -81,8 +81,9 @@ class Facts:
         return calls
 
     def _probes(self, call):
-        """The call as no record has it: the first tensor of less precision than the others, small whole
-        numbers; and with a first tensor that is shorter. What they give counts where the dtype of the result is told.
+        """The call as no record has it: less precision in the first tensor, small whole numbers, a shorter first tensor.
+
+        What they give counts where the dtype of the result is told.
         """
         main = call.given.get(self.main)
         if not isinstance(main, Tensor) or main.dtype not in (F8, I8) or main.dtype != call.dtype:
@@ -498,5 +499,5 @@ def _brief(value):
         inside = ", ".join(map(_brief, value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
     if isinstance(value, float):
-        return f"{value:g}" if float(f"{value:g}") == value or value != value else repr(value)
+        return f"{value:g}" if float(f"{value:g}") == value or np.isnan(value) else repr(value)
     return repr(value) if not isinstance(value, Plain) else _brief(value.array)

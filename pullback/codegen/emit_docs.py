@@ -23,8 +23,8 @@ from pullback.codegen.model import (
 )
 from pullback.codegen.naming import parameter, public_name
 from pullback.codegen.signature import Type
-from pullback.codegen.whitelist import CONSTANTS
 from pullback.codegen.user_signature import Shown, merged_parameters, shown_parameters, signature_text
+from pullback.codegen.whitelist import CONSTANTS
 
 _WIDTH = 100
 _SENTENCE = re.compile(r"(?<=[^.]\.) ")  # its end; three points go on
@@ -94,7 +94,9 @@ class Page:
 
     def inplace_text(self) -> str:
         """The docstring of the form that writes into its first argument."""
-        refused = "`input` is a leaf that requires grad, or a view that may not be written into, while gradients are recorded"
+        refused = (
+            "`input` is a leaf that requires grad, or a view that may not be written into, while gradients are recorded"
+        )
         if self.first.is_view:
             head = f"`{self.called}` in place: nothing is written, `input` itself becomes that view and is returned."
         else:
