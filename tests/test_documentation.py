@@ -459,12 +459,15 @@ def _same_parameters(function, forms, name):
         every = [*args.args, *args.kwonlyargs, *([args.vararg] if args.vararg else [])]
         listed |= {first if arg.arg == "self" else arg.arg for arg in every}
         assert args.kwarg is None
+    several = "more" in listed  # what comes after the first of several: dims, *more stands for *dims
+    listed.discard("more")
     spelled = {"axis": "dim", "keepdims": "keepdim"}
     listed = {arg for arg in listed if arg not in spelled or spelled[arg] not in shown}
     assert listed == set(shown), name
     if len(forms) == 1:
         required = [arg.arg for arg in forms[0].args[: len(forms[0].args) - len(forms[0].defaults)]]
-        wanted = [p.name for p in shown.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, *([inspect.Parameter.VAR_POSITIONAL] if several else []))
+        wanted = [p.name for p in shown.values() if p.default is p.empty and p.kind in kinds]
         assert [first if arg == "self" else arg for arg in required] == wanted, name
 
 

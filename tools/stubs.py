@@ -127,7 +127,7 @@ def _written(text):
     lines = [doc, "", f"# {_NOTE}"]
     for source, names in {
         "collections.abc": ("Sequence",),
-        "typing": ("Any", "NamedTuple", "overload"),
+        "typing": ("Any", "Literal", "NamedTuple", "overload"),
     }.items():
         if wanted := [name for name in names if name in used]:
             lines.append(f"from {source} import {', '.join(wanted)}")

@@ -1,6 +1,7 @@
 """Floor 6: the engine, its entry points and what users build on: custom Functions, gradcheck, the graph."""
 
 import sys as _sys
+import typing as _typing
 from importlib import import_module as _import_module
 
 from pullback.autograd import function, graph
@@ -51,9 +52,16 @@ _LATER_FROM = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    if name in _LATER:
-        return _import_module(f"{__name__}.{name}")
-    if name in _LATER_FROM:
-        return getattr(_import_module(f"{__name__}.{_LATER_FROM[name]}"), name)
-    raise _missing_name(_sys.modules[__name__], name, _HOMES)
+if _typing.TYPE_CHECKING:  # without __getattr__, so that a misspelt name is found
+    from pullback.autograd import anomaly_mode, forward_ad, functional, grad_mode, profiler, variable
+    from pullback.autograd.grad_mode import is_multithreading_enabled, set_multithreading_enabled
+    from pullback.autograd.nan_tracing import trace_nans
+    from pullback.autograd.variable import Variable
+else:
+
+    def __getattr__(name: str) -> object:
+        if name in _LATER:
+            return _import_module(f"{__name__}.{name}")
+        if name in _LATER_FROM:
+            return getattr(_import_module(f"{__name__}.{_LATER_FROM[name]}"), name)
+        raise _missing_name(_sys.modules[__name__], name, _HOMES)

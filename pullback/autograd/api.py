@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from pullback.autograd import accumulate, batched_grads, engine
 from pullback.autograd.gradient_edge import GradientEdge
@@ -95,6 +95,30 @@ def run_backward(
     engine.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, towards=towards)
 
 
+@overload
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Cotangents = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]: ...
+@overload
+def grad(
+    outputs: Tensors,
+    inputs: Mapping[Any, Tensor | GradientEdge],
+    grad_outputs: Cotangents = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> dict[Any, Tensor]: ...
 def grad(
     outputs: Tensors,
     inputs: Tensors | Mapping[Any, Tensor | GradientEdge],

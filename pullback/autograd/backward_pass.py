@@ -13,13 +13,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
+from typing import Any
 
 from pullback.autograd import dependencies, engine
 from pullback.autograd.run import Output, Run
-from pullback.core.errors import GradientError
+from pullback.autograd.structural_zeros import Masked
+from pullback.core.array_type import ARRAY_TYPES
+from pullback.core.errors import GradientError, with_article
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
-from pullback.graph.node import Edge, Node
+from pullback.graph.node import Edge, Node, OutputEdge
+
+
+def _checked(edge: Any, name: str) -> Edge:
+    """An edge that a caller gave."""
+    if isinstance(edge, (Node, OutputEdge)):
+        return edge
+    given = "None, to which a Tensor leads that does not require grad" if edge is None else with_article(edge)
+    hint = ": give graph.node.edge_to(t)" if isinstance(edge, Tensor) else ""
+    raise TypeError(f"{name}: an edge of the graph is needed, got {given}{hint}.")
+
 
 # What a pass can be in; anything else is said in the error.
 _COUNTING = "has not begun"
@@ -65,9 +78,15 @@ class BackwardPass(Run):
         list of Node
             Those that no call has reached before: of these, one that passes gradients on to another process has to ask
             for the same there.
+
+        Raises
+        ------
+        TypeError
+            One of `edges` is no edge. Nothing has changed then.
         """
         self._must_be(_COUNTING)
-        edges, known = list(edges), len(self.awaited)
+        edges = [_checked(edge, "reach") for edge in edges]
+        known = len(self.awaited)
         self.state = _FAILED  # if a signal comes while it counts
         dependencies.count(edges, self.awaited)
         self.promised.update((edge.node(), edge.output_nr) for edge in edges)
@@ -84,8 +103,12 @@ class BackwardPass(Run):
         ------
         RuntimeError
             Nothing (more) is promised for this edge, or the gradient has not its shape and dtype.
+        TypeError
+            `edge` is no edge, or `grad` not what flows. Nothing has changed then.
         """
         self._must_be(_COUNTING, _WAITING, _RUNNING)
+        _checked(edge, "deliver")
+        self._check_kind(grad)
         self._plan()
         output = node, nr = edge.node(), edge.output_nr
         if not self.promised[output]:
@@ -100,6 +123,20 @@ class BackwardPass(Run):
             )
         self.delivered.append((edge, grad))
         self.promised[output] -= 1
+
+    def _check_kind(self, grad: Gradient) -> None:
+        """Refuse what is neither an array as the Tensors of this level wrap them nor, where recorded, a Tensor."""
+        if grad is None:
+            return
+        value = grad.value if type(grad) is Masked else grad
+        if isinstance(value, Tensor):
+            fits = value._level <= self.level if self.create_graph else value._level < self.level
+        else:
+            fits = type(value) in ARRAY_TYPES and hasattr(value, "dtype")
+        if not fits:
+            wanted = "a Tensor" if self.create_graph else "an array, as Tensors of this level wrap them,"
+            hint = " Give the array in it, such as t.numpy()." if isinstance(value, Tensor) else ""
+            raise TypeError(f"deliver: the gradient must be {wanted} or None, got {with_article(value)}.{hint}")
 
     def run(self) -> list[tuple[Output, int]]:
         """Run every node whose gradients are complete, and those that this completes.

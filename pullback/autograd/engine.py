@@ -189,7 +189,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
             for g in grads:
                 if edge is not None and (needed is None or edge.node() in needed):
                     if type(edge) is OutputEdge:
-                        _deliver(run, edge, g)
+                        _deliver(run, edge, g, node)
                     else:
                         if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
                             g = validate_grad(g, edge, node, run)
@@ -254,13 +254,13 @@ def _look_at(run: Run, grads: Sequence[Gradient]) -> None:
         run.ops = table_for_graph(run.awaited, table)
 
 
-def _deliver(run: Run, edge: Edge, g: Gradient) -> None:
+def _deliver(run: Run, edge: Edge, g: Gradient, maker: Node | None = None) -> None:
     """Hand a gradient to any entrance: the general form of what the loop does for nodes with one output."""
     node, awaited, buffers = edge.node(), run.awaited, run.buffers
     if run.needed is not None and node not in run.needed:
         return
     if g is not None and (g.shape != edge._shape or g.dtype is not edge._dtype):
-        g = validate_grad(g, edge, node, run)
+        g = validate_grad(g, edge, maker or node, run)
     if node.outputs == 1:
         if g is not None:
             buffers[node] = add(buffers.pop(node), g) if node in buffers else g

@@ -19,6 +19,7 @@ from pullback.arrays.dual.array import Kin
 from pullback.arrays.dual.boundary import at_level
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
+from pullback.core.array_type import memory_of
 from pullback.core.blocks import Block, Steps, several
 from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
@@ -172,7 +173,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "enter another dual_level for a second derivative."
         )
     out: Tensor = dual.make_dual(tensor, tangent, at)
-    if out._level == tensor._level:
+    if out._level == tensor._level and memory_of(tensor) is not None:  # a value is replaced when it is written into
         counter_of(tensor)
         make_view(out, tensor)._extra.made_by = Origin("function", "make_dual")  # type: ignore[union-attr]
     made = at_level(out, at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, detached_here, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift, wrap_result
@@ -30,10 +30,9 @@ from pullback.graph.packed import Packed
 from pullback.graph.saved import (
     Released,
     checked,
+    gives_raw,
     output_again,
     saved_again,
-    unpack_nested,
-    unpack_raw,
     version_when_saved,
     watch_output,
 )
@@ -49,7 +48,7 @@ class FunctionNode(MultiNode):
 
     _nexts: tuple[Edge | None, ...]
     _to_save: tuple[Tensor | None, ...]
-    _for_forward: tuple[Tensor | None, ...]
+    _for_forward: tuple[Any, ...]
     _in_jvp: bool  # whether `saved_tensors` are those saved for forward
     _saved: tuple[tuple[Any, Version, int | None], ...]  # what is kept, its version, which output it is
     _dirty: tuple[Tensor, ...]
@@ -69,6 +68,11 @@ class FunctionNode(MultiNode):
         self._withheld = ()
         self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
+
+    if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     # -- what forward and setup_context may call -------------------------------------------------------------
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -94,8 +98,8 @@ class FunctionNode(MultiNode):
         self._materialize = bool(value)
 
     @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors given to save_for_backward, after checking that none was modified in place since."""
+    def saved_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors given to save_for_backward, None for None, after checking that none was modified since."""
         if self._in_jvp:
             return self._for_forward
         return tuple(self._unpack(*kept) for kept in self._saved)
@@ -104,10 +108,10 @@ class FunctionNode(MultiNode):
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         return slots.raw_saved(self, "tensors")  # type: ignore[no-any-return]
 
-    def _unpack(self, x: Any, version: Version, nr: int | None) -> Tensor | None:
+    def _unpack(self, x: Any, version: Version, nr: int | None) -> Any:
         if type(version) is Packed:
             entrance = None if nr is None else OutputEdge(self, nr, *self._output_metadata[nr])
-            return saved_again(version.tensor(x, self, entrance))  # type: ignore[no-any-return]
+            return saved_again(version.tensor(x, self, entrance))
         x = saved_again(checked(x, version, self))
         return (
             x if nr is None else output_again(x, version, OutputEdge(self, nr, *self._output_metadata[nr]), self._level)
@@ -115,7 +119,7 @@ class FunctionNode(MultiNode):
 
     # -- as a node -------------------------------------------------------------------------------------------
     def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> Sequence[Gradient]:
-        raw = unpack is unpack_raw or unpack is unpack_nested
+        raw = gives_raw(unpack)
         grads = [grads] if self.outputs == 1 else (grads or [None] * self.outputs)
         tensors = [self._as_tensor(g, nr, raw) for nr, g in enumerate(grads)]
         results = user_callbacks.call(self._function.backward, (self, *tensors), not raw, self._level)
@@ -353,7 +357,7 @@ def check_forward(ctx: FunctionNode, args: tuple[Any, ...], versions: list[int],
             "work on x.clone()."
         )
     several = isinstance(output, tuple) and len(output) > 1
-    if several and any(a._is_view() and a._requires_grad for a in ctx._dirty):
+    if several and any(a._is_view() and a._requires_grad and not _has_no_gradient(ctx, a) for a in ctx._dirty):
         raise InplaceError(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
             f"more than one Tensor: {ctx.name()}: forward modified a view in place and returned more than one output, "
@@ -398,7 +402,7 @@ def finish(
 
 def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: bool) -> Any:
     """An output that may get a function of its own: an input that was returned unchanged is aliased."""
-    if not isinstance(out, Tensor) or any(out is x for x in ctx._dirty):
+    if not isinstance(out, Tensor) or (any(out is x for x in ctx._dirty) and not _has_no_gradient(ctx, out)):
         return out
     if out._level != ctx._level:
         return _at_level(ctx, out)
@@ -406,7 +410,7 @@ def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: boo
     if given is None and (extra := out._extra) is not None and extra.base is not None:
         # Only a view of an input can be led back to where its function is not this one.
         given = next((a for a in args if isinstance(a, Tensor) and any(extra.base is b for b in (a, a._base))), None)
-    result = out.detach() if out._fn is not None or out._requires_grad or given is out else out
+    result = detached_here(out) if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
     if records and (extra := result._extra) is not None and extra.base is not None:
@@ -428,10 +432,15 @@ def _at_level(ctx: FunctionNode, out: Tensor) -> Tensor:
     return result
 
 
+def _has_no_gradient(ctx: FunctionNode, out: Any) -> bool:
+    """Whether forward marked this output with mark_non_differentiable."""
+    return any(out is x for x in ctx._non_differentiable)
+
+
 def _connect(ctx: FunctionNode, nr: int, out: Any, result: Any) -> None:
     if not isinstance(result, Tensor) or result.dtype.kind not in "fc":
         return
-    if any(out is x for x in ctx._non_differentiable):
+    if _has_no_gradient(ctx, out):
         return
     entrance = OutputEdge(ctx, nr, result.shape, result.dtype)
     if any(out is x for x in ctx._dirty):

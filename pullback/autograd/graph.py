@@ -71,13 +71,13 @@ def call_node(node: Node, grads: Sequence[Tensor | None]) -> tuple[Tensor | None
     unpack = tensor_unpacker(max((g._level for g in given), default=0))
     try:
         results = node.apply(TENSOR, grads[0] if len(grads) == 1 else list(grads), unpack)
+        return tuple(
+            None if g is None or edge is None else validate_grad(g, edge, node, None)
+            for g, edge in zip(results, node.edges(), strict=False)
+        )
     except Exception as error:
         slots.formula_failed(error)
         raise
-    return tuple(
-        None if g is None or edge is None else validate_grad(g, edge, node, None)
-        for g, edge in zip(results, node.edges(), strict=False)
-    )
 
 
 def _check(node: Node, i: int, g: Tensor | None, expected: InputMetadata) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -283,16 +284,17 @@ def _run_structural(node: Node, grad: Any, ops: Any, unpack: Unpack) -> Sequence
         grads = node.apply(ops, value, unpack)
     else:
         saved = []
-
-        def remember(x: Any, version: Any, node: Node) -> Any:
-            saved.append(found := unpack(x, version, node))
-            return found
-
-        grads = node.apply(ops, value, remember)
+        grads = node.apply(ops, value, partial(_remembered, unpack, saved))
     pulled = _Pulled(node, saved, parts, masks, len(grads) == 1)
     if len(grads) == 1:
         return (Masked(grads[0], pulled, dirty),) if grads[0] is not None else grads
     return [None if g is None else Masked(g, _Taken(pulled, nr), dirty) for nr, g in enumerate(grads)]
+
+
+def _remembered(unpack: Unpack, saved: list[Any], x: Any, version: Any, node: Node) -> Any:
+    """Unpack, and note what was found for the masks."""
+    saved.append(found := unpack(x, version, node))
+    return found
 
 
 def _all_is_touched(node: Node, grads: list[Any]) -> bool:

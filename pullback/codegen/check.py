@@ -46,7 +46,7 @@ def load_registry(
     source = read(native_path)
     natives = read_natives(areas(source.root, source, AREAS))
     check_helper_names(natives, helper_names)
-    vocabulary = Vocabulary(_callable(natives).union(extra_operators), frozenset(helper_names))
+    vocabulary = Vocabulary(_callable(natives).union(extra_operators), frozenset(helper_names), _unmoved(natives))
     formulas = read(derivatives_path)
     derivatives = read_derivatives(
         entries(formulas.root, formulas, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
@@ -103,7 +103,8 @@ def load_third_party(
     natives = read_natives(_listed_natives(source, root, modules["namespace"] or "custom"), known.natives)
     check_helper_names([*known.natives, *natives], helper_names)
     helpers = {**known.helper_modules, **helper_names}
-    vocabulary = Vocabulary(_callable([*known.natives, *natives]), frozenset(helpers))
+    every = [*known.natives, *natives]
+    vocabulary = Vocabulary(_callable(every), frozenset(helpers), _unmoved(every))
     listed = root.items.get("derivatives", YamlText("", root.line))
     derivatives = read_derivatives(
         entries(listed, source, "name"), {native.schema.unique_name: native for native in natives}, vocabulary
@@ -118,6 +119,14 @@ def load_third_party(
 def _callable(natives: Iterable[NativeFunction]) -> frozenset[str]:
     """The names of operators that a formula may call: not those that write to their arguments."""
     return frozenset(native.name for native in natives if not native.is_mutating)
+
+
+def _unmoved(natives: Iterable[NativeFunction]) -> frozenset[str]:
+    """The names of operators whose results no number of a Tensor moves, but in jumps."""
+    names: dict[bool, set[str]] = {True: set(), False: set()}
+    for native in natives:
+        names[bool(native.tags & {"creation", "nondifferentiable"})].add(native.name)
+    return frozenset(names[True] - names[False])  # of all overloads
 
 
 def _listed_natives(source: Document, root: YamlMap, area: str) -> Iterable[tuple[str, Entry]]:

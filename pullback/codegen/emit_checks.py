@@ -16,7 +16,7 @@ _MATH = frozenset(CORE["pullback.ops.constants"])  # formulas read an argument o
 _CORE = frozenset(name for names in CORE.values() for name in names) - _MATH
 _OF_COMPOSITES = frozenset({
     "AN_INT", "A_NUMBER", "SOME_INTS", "TENSOR", "UNSET", "a_flag", "a_number", "an_int", "int_list",
-    "missing_argument", "number_type", "run", "some_ints", "tensor_list", "type", "refuse_keyword",
+    "missing_argument", "number_type", "renamed", "run", "some_ints", "tensor_list", "type", "refuse_keyword",
 })  # fmt: skip
 _OF_PRIMITIVES = _CORE | _BUILTINS | {"kernels", "node", "out", "run"}
 

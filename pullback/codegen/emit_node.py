@@ -8,7 +8,7 @@ from textwrap import indent
 from pullback.codegen.emit_save import SAVING_PATTERNS, emit_save, saving_pattern
 from pullback.codegen.formula import Formula
 from pullback.codegen.model import InputFormula
-from pullback.codegen.naming import gradient, local
+from pullback.codegen.naming import gradient, local, parameter, public_name
 from pullback.codegen.node_layout import NodeLayout
 from pullback.codegen.quoting import docstring, tuple_of
 from pullback.codegen.signature import Arg
@@ -138,8 +138,10 @@ class NodeEmitter:
     def _assign(self, formula: InputFormula) -> str:
         args = self.layout.inputs_of(formula)
         if not isinstance(formula.formula, Formula):
-            names = ", ".join(arg.name for arg in args)
-            return f'raise derivative_not_implemented(self, "{self.schema.full_name}", "{names}")'
+            names = ", ".join(parameter(arg.name) for arg in args)
+            home = self.derivative.native.python_module or ""
+            shown = f"{home}.".lstrip(".") + public_name(self.schema.full_name, home)
+            return f'raise derivative_not_implemented(self, "{shown}", "{names}")'
         targets = ", ".join(gradient(arg.name) for arg in args)
         return f"{targets} = {self._render(formula.formula, formula)}"
 

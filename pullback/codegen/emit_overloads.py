@@ -64,7 +64,8 @@ class OverloadsEmitter:
         lines.append(f"    def {name}({', '.join(parameters)}):")
         for spelling, other in _SPELLINGS.items():
             if spelling in self._names():
-                lines += [f"        if {other} is not UNSET:", f"            {spelling} = {other}"]
+                value = f'renamed("{name}", "{spelling}", {spelling}, UNSET, "{other}", {other})'
+                lines += [f"        if {other} is not UNSET:", f"            {spelling} = {value}"]
         for k in range(len(self.overloads)):
             conditions = self._conditions(k, shared, least)
             call = f"return form{k}({', '.join(self._values(k, shared))})"

@@ -90,6 +90,11 @@ class SignatureEmitter:
         first = next((i for i, arg in enumerate(args) if arg.name == "dim" and arg.default is REQUIRED), len(args))
         return [arg for arg in args[first:] if arg.default is REQUIRED and (arg.name == "dim" or not arg.kwarg_only)]
 
+    def _renamed(self, arg: Arg, spelling: str) -> str:
+        """The value of an argument that was given in NumPy's spelling."""
+        default = "UNSET" if arg.default is REQUIRED else repr(arg.default)
+        return f'renamed(run.__name__, "{arg.name}", {arg.name}, {default}, "{spelling}", {spelling})'
+
     def call(self, values: Sequence[str]) -> str:
         """The body of the function: a call of `run` with these values."""
         call = f"run({', '.join(values)})"
@@ -107,9 +112,10 @@ class SignatureEmitter:
             kind = "tensor_list" if arg.type.is_tensor_list else "int_list"
             given = f'{kind}(run.__name__, "{name}", {name}_, {name}, {default})'
         elif name == "dim" and self.takes_axis:
-            given = f"axis if axis is not UNSET else dim{f' if dim is not UNSET else {missing}' if missing else ''}"
+            given = f"{self._renamed(arg, 'axis')} if axis is not UNSET else dim"
+            given += f" if dim is not UNSET else {missing}" if missing else ""
         elif name == "keepdim" and self.takes_keepdims:
-            given = "keepdim if keepdims is UNSET else keepdims"
+            given = f"keepdim if keepdims is UNSET else {self._renamed(arg, 'keepdims')}"
         elif missing:
             given = f"{name} if {name} is not UNSET else {missing}"
         if arg.type.base == "ScalarType":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from pullback.codegen.emit_row import RowEmitter
 from pullback.codegen.model import NativeFunction, Registry, camel
@@ -11,6 +12,11 @@ from pullback.codegen.naming import public_name
 from pullback.codegen.signature import Return, Type
 from pullback.codegen.user_signature import Shown, shown_parameters
 
+# Flags that change what is returned, and what then is: each is a form of call of its own.
+_FORKS = {
+    "as_tuple": "tuple[Tensor, ...]", "return_inverse": "tuple[Tensor, ...]", "return_counts": "tuple[Tensor, ...]",
+    "return_indices": "tuple[Tensor, Tensor]",
+}  # fmt: skip
 _SPELLINGS = {"dim": "axis", "keepdim": "keepdims"}
 # No builtin name: in the modules that these stand in, `float`, `complex` or `bool` may be something else.
 _TYPES = {
@@ -44,13 +50,15 @@ class StubEmitter:
         return [f"@overload\n{text}" for text in forms] if len(forms) > 1 else forms
 
     def _forms(self, native: NativeFunction, name: str, method: bool, inplace: bool) -> list[str]:
-        """One form, or two where NumPy's spelling of a required `dim` is a call of its own."""
+        """One form, and more where NumPy's spelling of a required `dim` is a call of its own or a flag is set."""
         parameters = shown_parameters(native, self.registry, inplace)
         emitter = RowEmitter(native, self.registry).signature
         given = {p.name: p for p in parameters}
         returns = "Tensor" if inplace else returned(native)
         spelled = [key for key in ("dim", "keepdim") if getattr(emitter, f"takes_{_SPELLINGS[key]}")]
         optional = [_spelled(given[key]) for key in spelled if given[key].default]
+        if forks := [p for p in parameters if p.name in _FORKS]:
+            return self._forked(name, [*parameters, *optional], forks, native, method)
         forms = [self._definition(name, [*parameters, *optional], native, method, returns)]
         if "dim" in spelled and not given["dim"].default and given["dim"].kind == "positional":
             at = parameters.index(given["dim"])
@@ -59,8 +67,27 @@ class StubEmitter:
             forms.append(self._definition(name, numpy, native, method, returns))
         return forms
 
+    def _forked(
+        self, name: str, parameters: Sequence[Shown], forks: Sequence[Shown], native: NativeFunction, method: bool
+    ) -> list[str]:
+        """The form without the flags that change the result, one for each of them, and that of flags not known."""
+        unset = {p.name: "Literal[False]" for p in forks}
+        forms = [self._definition(name, parameters, native, method, "Tensor", unset)]
+        for fork in forks:
+            at = parameters.index(fork)
+            later = [replace(p, kind="keyword") for p in parameters[at + 1 :]]
+            on = [*parameters[:at], replace(fork, kind="keyword", default=""), *later]
+            forms.append(self._definition(name, on, native, method, _FORKS[fork.name], {fork.name: "Literal[True]"}))
+        return [*forms, self._definition(name, parameters, native, method, "Any")]
+
     def _definition(
-        self, name: str, parameters: Sequence[Shown], native: NativeFunction, method: bool, returns: str
+        self,
+        name: str,
+        parameters: Sequence[Shown],
+        native: NativeFunction,
+        method: bool,
+        returns: str,
+        known: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
         pieces: list[str] = []
         starred = False
@@ -69,9 +96,12 @@ class StubEmitter:
                 pieces.append("*")
             starred = starred or p.kind != "positional"
             default = f" = {p.default}" if p.default and p.kind != "variadic" else ""
+            if p.kind == "variadic" and not p.default and not p.arg.type.is_tensor_list:
+                pieces += [f"{p.name}: IntOrInts", "*more: Int"]  # one at least, which may have its name
+                continue
             star = "*" if p.kind == "variadic" else ""
-            is_self = method and nr == 0
-            pieces.append("self" if is_self else f"{star}{p.name}: {self._type(p, native, nr)}{default}")
+            type_ = known.get(p.name) or self._type(p, native, nr)
+            pieces.append("self" if method and nr == 0 else f"{star}{p.name}: {type_}{default}")
         return f"def {name}({', '.join(pieces)}) -> {returns}: ..."
 
     def _type(self, p: Shown, native: NativeFunction, place: int) -> str:
@@ -86,8 +116,9 @@ class StubEmitter:
 
     def _plain_type(self, type_: Type, native: NativeFunction, place: int) -> str:
         if type_.is_tensor:
-            numbers = "pointwise" in native.tags and "no_numbers" not in native.tags
-            return "TensorLike" if (numbers and "tensor_first" not in native.tags) or place else "ArrayLike"
+            numbers = "pointwise" in native.tags and not native.tags & {"no_numbers", "tensor_first"}
+            # linspace(0, 1, 5): what it makes begins at a number.
+            return "TensorLike" if numbers or place or native.schema.args[0].name == "start" else "ArrayLike"
         if type_.is_tensor_list:
             return "ArrayLikes"
         if type_.is_list:
@@ -108,7 +139,7 @@ def returned(native: NativeFunction) -> str:
     if native.schema.returns_list:
         return "tuple[Tensor, ...]"
     if len(returns) > 1:
-        return tuple_name(native)
+        return tuple_name(native) if _named(native) else f"tuple[{', '.join(map(_field, returns))}]"
     base = returns[0].type.base
     return "Tensor" if base == "Tensor" else {"bool": "Bool"}.get(base, "Any")
 
@@ -122,11 +153,15 @@ def tuple_classes(natives: Iterable[NativeFunction]) -> list[str]:
     """The classes of several results, each once."""
     found = {}
     for native in natives:
-        if len(native.schema.returns) > 1:
+        if len(native.schema.returns) > 1 and _named(native):
             fields = zip(native.schema.output_names, native.schema.returns, strict=True)
             lines = [f"    {name}: {_field(given)}" for name, given in fields]
             found[tuple_name(native)] = "\n".join([f"class {tuple_name(native)}(NamedTuple):", *lines])
     return [found[name] for name in sorted(found)]
+
+
+def _named(native: NativeFunction) -> bool:
+    return any(given.name for given in native.schema.returns)
 
 
 def _field(given: Return) -> str:

@@ -38,9 +38,9 @@ Write one of: self, grad, result.
             place += f", entry `{shorten(entry)}`"
         super().__init__(f"{place}: {problem}. {remedy}.")
 
-    def __reduce__(self) -> tuple[type[DeclarationError], tuple[str, int, str, str, str]]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle by the fields: an exception is otherwise rebuilt from its message alone."""
-        return type(self), (self.file, self.line, self.entry, self.problem, self.remedy)
+        return type(self), (self.file, self.line, self.entry, self.problem, self.remedy), vars(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,36 +5,45 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+_SHAPED_AS = ("expand_as", "reshape_as", "view_as")  # of what comes after the first argument only the shape matters
 
-def made_of(tree: ast.expr, names: Collection[str]) -> bool:
+
+def made_of(tree: ast.expr, names: Collection[str], unmoved: Collection[str], zeros: bool = True) -> bool:
     """Whether one of `names` reaches the value, whichever branch is taken.
 
-    It does not by its shape or dtype, as a condition, in a comparison or as an index. All of what a tuple has is a
-    value; what a call does with its arguments nobody knows here, so one that is made of the names is enough.
+    It does not by its shape or dtype, as a condition, in a comparison or as an index, nor through one of the operators
+    `unmoved`, which have no derivative. All of what a tuple has is a value; what any other call does with its arguments
+    nobody knows here, so one that is made of the names is enough. `zeros`: a value may be `zeros_like` of one.
     """
     match tree:
         case ast.Name():
             return tree.id in names
         case ast.IfExp():
-            return made_of(tree.body, names) and made_of(tree.orelse, names)
+            return made_of(tree.body, names, unmoved, zeros) and made_of(tree.orelse, names, unmoved, zeros)
         case ast.BoolOp():
-            return all(made_of(value, names) for value in tree.values)
+            return all(made_of(value, names, unmoved, zeros) for value in tree.values)
         case ast.Tuple() | ast.List():
-            return bool(tree.elts) and all(made_of(item, names) for item in tree.elts)
+            return bool(tree.elts) and all(made_of(item, names, unmoved, zeros) for item in tree.elts)
         case ast.Subscript():
-            return made_of(tree.value, names)
+            return made_of(tree.value, names, unmoved, zeros)
         case ast.BinOp():
-            return made_of(tree.left, names) or made_of(tree.right, names)
+            return made_of(tree.left, names, unmoved, False) or made_of(tree.right, names, unmoved, False)
         case ast.UnaryOp():
-            return not isinstance(tree.op, ast.Not) and made_of(tree.operand, names)
+            return not isinstance(tree.op, ast.Not) and made_of(tree.operand, names, unmoved, zeros)
         case ast.Call():
-            return any(made_of(arg, names) for arg in _given(tree))
+            if is_zero(tree) and zeros:
+                return any(made_of(arg, names, unmoved, False) for arg in _given(tree))
+            if isinstance(tree.func, ast.Name) and tree.func.id in unmoved:
+                return False
+            return any(made_of(arg, names, unmoved, False) for arg in _given(tree))
     return False  # a number, a comparison, an attribute
 
 
 def _given(call: ast.Call) -> Iterator[ast.expr]:
-    """The arguments of a call, the items of tuples and lists one by one."""
+    """The arguments of a call whose values matter, the items of tuples and lists one by one."""
     waiting = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if isinstance(call.func, ast.Name) and call.func.id in _SHAPED_AS:
+        waiting = call.args[:1]
     while waiting:
         arg = waiting.pop()
         if isinstance(arg, ast.Tuple | ast.List):
@@ -48,8 +57,8 @@ def is_zero(tree: ast.expr) -> bool:
     return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "zeros_like"
 
 
-def made_of_or_zero(tree: ast.expr, names: Collection[str]) -> bool:
-    """The same, where a branch may also be zero."""
+def made_of_or_zero(tree: ast.expr, names: Collection[str], unmoved: Collection[str]) -> bool:
+    """The same, where a branch may also be zero, of whatever shape."""
     if isinstance(tree, ast.IfExp):
-        return made_of_or_zero(tree.body, names) and made_of_or_zero(tree.orelse, names)
-    return is_zero(tree) or made_of(tree, names)
+        return made_of_or_zero(tree.body, names, unmoved) and made_of_or_zero(tree.orelse, names, unmoved)
+    return is_zero(tree) or made_of(tree, names, unmoved)

@@ -14,7 +14,7 @@ SAVING_NODES = ("SavesForEachOther", "SavesPair", "SavesResult", "SavesSelf", "S
 CORE: dict[str, tuple[str, ...]] = {
     "pullback.core.arguments": (
         "AN_INT", "A_NUMBER", "SOME_INTS", "UNSET", "a_flag", "a_number", "an_int", "given", "int_list", "is_array",
-        "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool", "is_text", "missing_argument", "number_type",
+        "is_bool", "is_int", "is_list", "is_no_array", "is_no_bool", "is_text", "missing_argument", "number_type", "renamed",
         "refuse_keyword", "some_ints", "tensor_list",
     ),
     "pullback.core.array_type": ("TENSOR", "attribute"),

@@ -30,10 +30,11 @@ _NODE_NAME = re.compile(r"[A-Z][A-Za-z0-9]*Backward[0-9]+")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names that formulas may call: operators, helpers, constants."""
+    """The names that formulas may call: operators, helpers; `unmoved` are the operators without a derivative."""
 
     operators: Collection[str]
     helpers: Collection[str]
+    unmoved: Collection[str] = frozenset()
 
 
 def read_derivatives(
@@ -217,7 +218,10 @@ class _Reader:
         if len(inputs) > 1 and isinstance(tree, ast.Tuple):
             parts = list(zip(inputs, tree.elts, strict=True))
         for name, part in parts:
-            if not made_of(part, grads):
+            if len(inputs) == len(parts) and (bad := self.several(name, part)) is not None:
+                piece = shorten(formula.text[bad.col_offset : bad.end_col_offset])
+                raise where.error(f"the gradient of {name!r} is several values, `{piece}`", "Write its gradient alone")
+            if not made_of(part, grads, self.vocabulary.unmoved):
                 piece = shorten(formula.text[part.col_offset : part.end_col_offset])
                 slope = "`grads[i]`" if self.schema.returns_list else f"`grad * ({piece})` for a slope"
                 raise where.error(
@@ -226,6 +230,15 @@ class _Reader:
                     f"Write {slope}, `zeros_like(grad)` for a slope of 0, `{name}: {NON_DIFFERENTIABLE.value}` for an "
                     f"index, which has none, `{name}: {NOT_IMPLEMENTED.value}` for what nobody has derived",
                 )
+
+    def several(self, name: str, tree: ast.expr) -> ast.expr | None:
+        """The part of a formula that gives several values, in one of its branches, to an input that is one tensor."""
+        arg = self.schema.arg(name)
+        if arg is None or arg.type.is_tensor_list:
+            return None
+        if isinstance(tree, ast.IfExp):
+            return self.several(name, tree.body) or self.several(name, tree.orelse)
+        return tree if isinstance(tree, ast.Tuple | ast.List) or _is_grads(tree) else None
 
     def backward_names(self) -> list[str]:
         """The names that a backward formula may use."""
@@ -257,15 +270,14 @@ class _Reader:
             return frozenset(used)
         if self.schema.returns_list:
             return frozenset({0})
-        indexed = [
-            node for node in ast.walk(formula.tree)
-            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "grads"
-        ]  # fmt: skip
-        occurrences = sum(isinstance(node, ast.Name) and node.id == "grads" for node in ast.walk(formula.tree))
-        constants = [node.slice.value for node in indexed if isinstance(node.slice, ast.Constant)]
-        positions = [value for value in constants if isinstance(value, int) and not isinstance(value, bool)]
+        nodes = list(ast.walk(formula.tree))
+        indices = [node.slice for node in nodes if isinstance(node, ast.Subscript) and _is_grads(node.value)]
+        occurrences = sum(map(_is_grads, nodes))
+        positions = [position for node in indices if (position := _integer(node)) is not None]
+        if len(self.outputs) == 1:
+            raise where.error("formula uses grads, but the function has one output", "Write grad")
         for position in positions:
-            if position >= count:
+            if not 0 <= position < count:
                 raise where.error(
                     f"formula uses grads[{position}], but the function has {count} differentiable outputs",
                     f"Write grads[0] to grads[{count - 1}]" if count > 1 else "Write grad",
@@ -276,6 +288,10 @@ class _Reader:
         """Refuse an entry that leaves out a Tensor argument, or differentiates nothing."""
         covered = {name for formula in formulas for name in formula.inputs}
         for arg in self.native.differentiable_args:
+            if arg.name in _OWN_KEYS:
+                raise self.entry.where("name").error(
+                    f"the differentiable input {arg.name!r} has the name of a key of its entry", "Rename it"
+                )
             if arg.name not in covered:
                 raise self.entry.where().error(
                     f"no formula for the differentiable input {arg.name!r}",
@@ -333,13 +349,18 @@ class _Reader:
                     f"{text} is for one differentiable input, here are {len(inputs)}: {', '.join(inputs)}",
                     "Write the sum, such as `self_t * other_p + other_t * self_p`",
                 )
+            if any(inputs[0] in formula.inputs and formula.formula is NOT_IMPLEMENTED for formula in formulas):
+                raise where.error(
+                    f"{text} makes the tangent of the gradient of {inputs[0]!r}, which is {NOT_IMPLEMENTED.value}",
+                    f"Write the tangent, or `{key}: {NOT_IMPLEMENTED.value}`, or remove the line",
+                )
             return AUTO_ELEMENT_WISE
         if text == NOT_IMPLEMENTED.value:
             return NOT_IMPLEMENTED
         names = [arg.name for arg in self.schema.args]
         names += [f"{arg.name}_p" for arg in self.native.differentiable_args] + [f"{name}_t" for name in inputs]
         formula = self.parse(text, where, [*names, *self.outputs])
-        if not made_of_or_zero(formula.tree, [f"{name}_t" for name in inputs]):
+        if not made_of_or_zero(formula.tree, [f"{name}_t" for name in inputs], self.vocabulary.unmoved):
             raise where.error(
                 f"the tangent `{shorten(text)}` names no tangent of an input, in which it is linear, in each of its "
                 "branches",
@@ -354,6 +375,18 @@ def _meant(text: str, names: Collection[str]) -> str | None:
     if not text.isidentifier() or text in names or nearest(text, names) is not None:
         return None
     return nearest(text, (AUTO_ELEMENT_WISE, AUTO_LINEAR, NOT_IMPLEMENTED.value, NON_DIFFERENTIABLE.value))
+
+
+def _is_grads(tree: ast.AST) -> bool:
+    return isinstance(tree, ast.Name) and tree.id == "grads"
+
+
+def _integer(tree: ast.expr) -> int | None:
+    """The value of a whole number, with or without a sign; None for anything else."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        value = _integer(tree.operand)
+        return None if value is None else -value
+    return tree.value if isinstance(tree, ast.Constant) and type(tree.value) is int else None
 
 
 def _needed(how: set[str]) -> frozenset[str]:

@@ -35,6 +35,13 @@ def missing_argument(operator: str, name: str) -> NoReturn:
     raise TypeError(f"{operator}() missing required argument {name!r}.")
 
 
+def renamed(operator: str, name: str, value: Any, default: Any, spelling: str, other: Any) -> Any:
+    """An argument that was given in NumPy's spelling, unless it was given in PyTorch's too."""
+    if type(value) is not type(default) or value != default:
+        raise TypeError(f"{operator}() got both {name!r} and {spelling!r}, which are one argument: pass one of them.")
+    return other
+
+
 def unknown_keyword(operator: str, given: Iterable[str], known: Collection[str]) -> TypeError:
     """The error for keywords that a function does not have: it asks what was meant."""
     from difflib import get_close_matches  # imported when the first one is misspelt
@@ -280,11 +287,18 @@ def _may_take(params: Sequence[Parameter], count: int) -> bool:
 def _no_match(name: str, overloads: Sequence[Overload], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     given = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
     forms = "\n".join(f"  {name}({', '.join(f'{p[1]} {p[0]}' for p in params)})" for _, params in overloads)
-    known = {p[0] for _, params in overloads for p in params} | {*_NUMPY_SPELLING, "out", "device", "requires_grad"}
+    known = {p for function, _ in overloads for p in _keywords(function)}
     for key in kwargs:
         if key not in known:
             return f"{unknown_keyword(name, [key], sorted(known))}\nThe forms of the call are\n{forms}"
     return f"{name}() received an invalid combination of arguments: ({', '.join(given)}). Expected one of\n{forms}"
+
+
+def _keywords(function: Callable[..., Any]) -> list[str]:
+    """What one form of a call takes by name."""
+    from inspect import signature  # imported when a call fails
+
+    return [p.name for p in signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 _NUMBERS = frozenset([bool, int, float, complex])

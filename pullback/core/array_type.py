@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback.core.errors import ReadError, with_article
+from pullback.core.errors import ReadError, UnsupportedError, with_article
 
 ndarray = np.ndarray
 NUMBERS = frozenset([int, float, complex, bool])
@@ -221,6 +221,12 @@ REGISTERED: dict[type, ArrayType] = {}  # those that are neither numbers nor nda
 
 def register_array_type(kind: type, described: ArrayType) -> None:
     """Let operators run on arrays of type `kind`, and on Tensors around them."""
+    if not isinstance(kind, type) or (kind in ARRAY_TYPES and kind not in REGISTERED):
+        raise TypeError(f"register_array_type: {kind!r} is no class of arrays of your own.")
+    if not isinstance(described, ArrayType):
+        raise TypeError(
+            f"register_array_type: an instance of ArrayType must describe it, got {with_article(described)}."
+        )
     ARRAY_TYPES[kind] = REGISTERED[kind] = described
 
 
@@ -252,6 +258,19 @@ def type_of(raws: Iterable[Any]) -> ArrayType:
 def table_of(raws: Iterable[Any]) -> OperatorTable:
     """The table that computes with these raw arguments."""
     return type_of(raws).table
+
+
+def kernel_for(raws: Sequence[Any], name: str) -> Callable[..., Any]:
+    """The kernel of that name for these raw arguments."""
+    described = type_of(raws)
+    try:
+        return described.kernels[name]
+    except KeyError:
+        found = next((type(raw).__name__ for raw in raws if ARRAY_TYPES.get(type(raw)) is described), "ndarray")
+        raise UnsupportedError(
+            f"the array type {found} has no kernel {name!r}: give its OperatorTable one, kernels[{name!r}], a function "
+            "that takes every argument of the declaration by position."
+        ) from None
 
 
 def table_for_graph(nodes: Iterable[Any], table: OperatorTable) -> OperatorTable:

@@ -31,7 +31,22 @@ import numpy as np
 from pullback.core.types import DType, Shape
 
 
-class BackwardTwiceError(RuntimeError):
+class Portable(Exception):  # noqa: N818 - no error, what errors have in common
+    """Of errors that are made of other things than their text: pickled and copied with text, fields and notes.
+
+    Python would make them of their text again, which fails or says something else. A worker of a
+    `multiprocessing.Pool` whose error cannot be made again leaves the pool waiting for ever.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self.args), vars(self)
+
+
+def _made_again(kind: type[Exception], args: tuple[Any, ...]) -> Exception:
+    return kind.__new__(kind, *args)  # which keeps the arguments, and makes no text of them
+
+
+class BackwardTwiceError(Portable, RuntimeError):
     """A node ran backward again after its saved tensors had been released."""
 
     def __init__(self, node_name: str) -> None:
@@ -43,7 +58,7 @@ class BackwardTwiceError(RuntimeError):
         )
 
 
-class SavedTensorModifiedError(RuntimeError):
+class SavedTensorModifiedError(Portable, RuntimeError):
     """A tensor that a node saved for its backward was modified in place afterwards.
 
     `saved_at` and `modified_at` are the lines of the program that did so, where anomaly detection was on to note them.
@@ -91,7 +106,7 @@ class GradientTypeError(GradientError, TypeError):
     """Something that is no Tensor, returned as a gradient."""
 
 
-class NonFiniteError(RuntimeError, FloatingPointError):
+class NonFiniteError(Portable, RuntimeError, FloatingPointError):
     """NaN or inf was found where `trace_nans` or anomaly detection was asked to stop at it.
 
     `finding` says more: what made it, and out of what; None for what anomaly detection found.

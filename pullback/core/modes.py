@@ -11,7 +11,7 @@ import contextvars
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from pullback.core.blocks import Block, Steps
 from pullback.core.cuts import WATCHED, note_block
@@ -234,6 +234,10 @@ class no_grad(ModeSwitch):
     False
     """
 
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+    @overload
+    def __new__(cls, function: Callable[..., Any]) -> Any: ...
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         made = object.__new__(cls)
         return made if function is None else made(function)

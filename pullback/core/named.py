@@ -18,6 +18,7 @@ def named(name: str, signature: str = "") -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         function.__qualname__ = name  # which Python's own errors show
+        function.__module__ = "pullback"  # where pickle finds it by that name
 
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:

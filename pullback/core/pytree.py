@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pullback.core.array_type import is_array, numbers_of
 from pullback.core.errors import type_name
 from pullback.core.tensor import Tensor
 
@@ -196,18 +197,22 @@ class _Like:
 
     def __init__(self, tree: Any) -> None:
         self.tree = tree
+        # Of a tuple what it holds beside its items is enough, and keeps no leaf alive.
+        self.kind, self.beside = type(tree), None
+        if isinstance(tree, tuple):
+            self.tree, self.beside = None, dict(getattr(tree, "__dict__", ()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Like) and type(self.tree) is type(other.tree)
+        return isinstance(other, _Like) and self.kind is other.kind
 
     __hash__ = None  # type: ignore[assignment]
 
     def __call__(self, items: Any) -> Any:
-        kind = type(self.tree)
-        if isinstance(self.tree, tuple):
-            made = tuple.__new__(kind, items)
-            if hasattr(self.tree, "__dict__"):
-                vars(made).update(vars(self.tree))
+        kind = self.kind
+        if self.beside is not None:
+            made = tuple.__new__(kind, items)  # not by the class, which may want other arguments
+            if self.beside:
+                vars(made).update(self.beside)
             return made
         made = copy.copy(self.tree)
         if type(made) is not kind:
@@ -226,9 +231,18 @@ class _Registered:
         self.cls, self.unflatten, self.context = cls, unflatten_fn, context
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Registered) and self.cls is other.cls and bool(self.context == other.context)
+        return isinstance(other, _Registered) and self.cls is other.cls and self._same_context(other.context)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _same_context(self, other: Any) -> bool:
+        try:
+            return _same(self.context, other)
+        except (ValueError, RuntimeError) as error:  # the truth value of an array or Tensor, in a class of the user's
+            raise TypeError(
+                f"the contexts of two {self.cls.__name__} cannot be compared ({error}); let the flatten_fn give one "
+                "whose == is True or False, or give the arrays in it as children."
+            ) from error
 
     def __call__(self, items: list[Any]) -> Any:
         made = self.unflatten(items, self.context)
@@ -238,9 +252,24 @@ class _Registered:
         return made
 
 
+def _same(a: Any, b: Any) -> bool:
+    """Whether two contexts are equal; arrays in them are if their dtypes, shapes and numbers are, NaN for NaN."""
+    if a is b:
+        return True
+    if is_array(a) or is_array(b):
+        if type(a) is not type(b) or a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        x, y = numbers_of(a), numbers_of(b)
+        return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"))
+    if type(a) is type(b) and type(a) in (list, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if type(a) is type(b) is dict:
+        return a.keys() == b.keys() and all(_same(x, b[key]) for key, x in a.items())
+    return bool(a == b)
+
+
 def _kind(tree: Any) -> Any:
-    kind = type(tree)
-    return kind if kind in _PLAIN or (isinstance(tree, tuple) and hasattr(kind, "_fields")) else _Like(tree)
+    return type(tree) if type(tree) in _PLAIN else _Like(tree)
 
 
 def _take_apart(
@@ -299,7 +328,7 @@ def unflatten(structure: Structure, leaves: list[Any]) -> Tree:
     if sort is dict:
         return kind((key, unflatten(part, leaves)) for key, part in parts.items())
     items = [unflatten(part, leaves) for part in parts]
-    return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    return kind(items)
 
 
 def paths_of(structure: Structure) -> Iterator[str]:

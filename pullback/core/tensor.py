@@ -11,7 +11,7 @@ import operator
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 
@@ -149,6 +149,10 @@ class Tensor(_Methods):
         """Number of elements."""
         return int(self._array.size)
 
+    @overload
+    def stride(self, dim: None = None) -> Shape: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> Shape | int:
         """Strides in elements, of all dimensions or of one."""
         array = strided(self, "stride")
@@ -263,13 +267,13 @@ class Tensor(_Methods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory as a tensor outside the graph, with a version counter of its own.
+        """The same memory as a tensor outside the graph of its level, with a version counter of its own.
 
         Modifications through it are not tracked: prefer `detach()`.
         """
         if WATCHED:
             note("data", self, by_user=True)
-        out = wrap(_without_derivative(self._array), self._level)
+        out = wrap(_without_tangent(self._array), self._level)
         if self._extra is not None and self._extra.no_view is not None:
             extra_of(out).no_view = self._extra.no_view
         return out
@@ -315,20 +319,13 @@ class Tensor(_Methods):
         return extra is not None and extra.retains_grad
 
     def detach(self) -> Tensor:
-        """The same memory outside the graph; in-place changes of one are noticed by the graph of the other."""
+        """The same memory outside the graphs of all levels; in-place changes of one are noticed by those of the other."""
         if WATCHED:
             note("detach()", self, by_user=True)
-        counter_of(self)
-        out = wrap(_without_derivative(self._array), self._level)
-        out._counter = self._counter
-        extra = self._extra
-        if extra is not None and (extra.inference or extra.no_view is not None):
-            made = extra_of(out)
-            made.inference, made.no_view = extra.inference, extra.no_view
-        return out
+        return _alias(self, _without_derivative(self._array))
 
     def detach_(self) -> Self:
-        """Take this tensor itself out of the graph, and its tangent away; it becomes a leaf. Returns it."""
+        """Take this tensor itself out of the graph of its level, and its tangent away; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if self._fn is not None:
@@ -342,14 +339,14 @@ class Tensor(_Methods):
                 extra.hooks = hooks.continued()
         self._fn = None
         self._requires_grad = False
-        plain = _without_derivative(self._array)
-        if plain is not self._array:  # it had a tangent
+        plain = _without_tangent(self._array)
+        if plain is not self._array:
             self._array = plain
             self.__class__ = type(wrap(plain, self._level))  # type: ignore[assignment]
         return self
 
     # -- leaving for Python and NumPy ------------------------------------------------------------------------
-    def numpy(self, *, force: bool = False) -> Any:
+    def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The ndarray inside, sharing memory.
 
         Parameters
@@ -486,6 +483,10 @@ class Size(int):
         made._shape = shape
         return made
 
+    @overload
+    def __call__(self, dim: None = None) -> Shape: ...
+    @overload
+    def __call__(self, dim: int) -> int: ...
     def __call__(self, dim: int | None = None) -> Shape | int:
         return self._shape if dim is None else _one_of("Tensor.size", self._shape, dim)
 
@@ -520,9 +521,35 @@ def wrap(data: RawArray, level: int = 0) -> Tensor:
     return out
 
 
+def detached_here(tensor: Tensor) -> Tensor:
+    """`tensor` outside the graph of its own level alone: what lower levels know of it stays."""
+    return _alias(tensor, _without_tangent(tensor._array))
+
+
+def _without_tangent(data: RawArray) -> RawArray:
+    return array_type(data).detached(data)  # type: ignore[no-any-return]
+
+
+def _alias(tensor: Tensor, data: RawArray) -> Tensor:
+    """A tensor outside the graph around `data`, which lies in the memory of `tensor`: they share the counter."""
+    counter_of(tensor)
+    out = wrap(data, tensor._level)
+    out._counter = tensor._counter
+    extra = tensor._extra
+    if extra is not None and (extra.inference or extra.no_view is not None):
+        made = extra_of(out)
+        made.inference, made.no_view = extra.inference, extra.no_view
+    return out
+
+
 def _without_derivative(data: RawArray) -> RawArray:
-    """The array in a detached tensor: without tangent, where it has one."""
-    return data if type(data) is ndarray else array_type(data).detached(data)
+    """The array in a detached tensor: a constant for every level, without tangents."""
+    if type(data) is ndarray:
+        return data
+    if isinstance(data, Tensor):
+        return _alias(data, _without_derivative(data._array))
+    plain = _without_tangent(data)
+    return plain if plain is data else _without_derivative(plain)
 
 
 def _values_of(data: Any, force: bool) -> Any:

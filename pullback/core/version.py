@@ -36,6 +36,9 @@ class LocatedName(str):
         located.where = where
         return located
 
+    def __reduce__(self) -> tuple[type[LocatedName], tuple[str, str]]:  # errors hold it, and are pickled
+        return LocatedName, (str(self), self.where)
+
 
 class Versioned(Protocol):
     """Protocol of an object with a version counter: a Tensor, which this module cannot import."""

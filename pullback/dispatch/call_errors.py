@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -52,10 +53,27 @@ def explained_call(
 
 
 def results_class(name: str, fields: Sequence[str]) -> Any:
-    """The named tuple of several results, which says what to write where it is taken for a Tensor."""
+    """The named tuple of several results, which says what to write where it is taken for a Tensor; one for each name.
+
+    No module has it by its name, so results are pickled by name and fields, whatever is loaded where they arrive.
+    """
+    return _results_class(name, tuple(fields))
+
+
+@functools.cache
+def _results_class(name: str, fields: tuple[str, ...]) -> Any:
     kind: Any = namedtuple(name, fields)  # type: ignore[misc]
-    setattr(kind, "__getattr__", _not_in_tuple)  # noqa: B010 - not of a class that mypy knows
+    for method, function in (("__getattr__", _not_in_tuple), ("__reduce__", _pickled)):
+        setattr(kind, method, function)  # not of a class that mypy knows
     return kind
+
+
+def _pickled(results: Any) -> tuple[Any, ...]:
+    return _results, (type(results).__name__, results._fields, tuple(results))
+
+
+def _results(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return results_class(name, fields)(*values)
 
 
 def _not_in_tuple(results: Any, name: str) -> NoReturn:

@@ -12,7 +12,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, has_table, type_of
+from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, has_table, kernel_for
 from pullback.core.tensor import Tensor, wrap
 
 ABOVE = 1 << 30  # a level that no transform reaches
@@ -114,7 +114,7 @@ class Arithmetic:
 def _binary(name: str, swapped: bool) -> Callable[..., Any]:
     def operator(self: Any, other: Any) -> Any:
         operands = (other, self) if swapped else (self, other)
-        return type_of(operands).kernels[name](*operands)
+        return kernel_for(operands, name)(*operands)
 
     return operator
 

@@ -66,11 +66,13 @@ class Operator:
         The name of the argument that says which dimensions must be whole: any other may be cut.
     arity : int
         The number of arguments, 0 if no other operator has the same kernel.
+    holds : bool
+        Whether it makes an array that holds others, or takes one apart: NumPy's kernel does so for every storage.
     """
 
     __slots__ = (
-        "along", "arity", "calls", "floating", "inplace_name", "kernel", "lists", "multi", "mutates", "name", "node",
-        "optional",
+        "along", "arity", "calls", "floating", "holds", "inplace_name", "kernel", "lists", "multi", "mutates", "name",
+        "node", "optional",
         "quick", "record", "returns_list", "returns_value", "rule", "saves_self", "shown", "signature", "tags",
         "takes_dtype", "tensors", "view",
     )  # fmt: skip
@@ -96,6 +98,7 @@ class Operator:
         along: str | None = None,
         optional: Collection[str] = (),
         arity: int = 0,
+        holds: bool = False,
     ) -> None:
         self.name, self.kernel, self.tensors, self.lists = name, kernel, tensors, lists
         self.shown = CALLED.get(name) or shown or name
@@ -103,7 +106,7 @@ class Operator:
         self.signature = ""  # its declaration, for what says which argument does not fit: see core.misuse
         self.node, self.multi, self.returns_list, self.returns_value = node, multi, returns_list, returns_value
         self.view, self.takes_dtype, self.mutates, self.arity = view, takes_dtype, mutates, arity
-        self.along = along
+        self.along, self.holds = along, holds
         self.tags, self.floating, self.optional = frozenset(tags), "floating" in tags, frozenset(optional)
         self.saves_self = node is not None and node.saves_self  # whether the value of the first argument is kept
         self.quick = not (lists or multi or returns_list or returns_value or view)

@@ -101,7 +101,7 @@ def _on_arrays(op: Operator, args: Sequence[Any], state: modes.Modes) -> Tensor 
                 level = x._level
             raws[position] = x._array
             needs = needs or x._requires_grad
-        elif not (may_be_none(op, name) if x is None else is_constant(x)):
+        elif kind in REGISTERED or not (may_be_none(op, name) if x is None else is_constant(x)):
             return None
     if level < 0:
         return None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import REGISTERED, is_constant, table_of
+from pullback.core.array_type import NUMPY, REGISTERED, STORED, is_constant, kernel_for, type_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import type_name
 from pullback.core.observers import run_kernel
@@ -160,9 +160,11 @@ def kernel(
     """
     if op.floating:
         raws = floated(op, list(raws))
-    function = table_of(flat_arguments(op, raws)).kernels[name or op.kernel]
+    arrays = list(flat_arguments(op, raws))
     try:
-        return function(*raws)
+        if op.holds and type_of(arrays).rank <= STORED:
+            return NUMPY.kernels[op.kernel](*raws)
+        return kernel_for(arrays, name or op.kernel)(*raws)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explain(op, args, error, called)  # noqa: B904
 

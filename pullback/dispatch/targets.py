@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import array_type, carries_derivative, has_table, memory_of, read, type_of
+from pullback.core.array_type import STORED, array_type, carries_derivative, has_table, memory_of, read, type_of
 from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, type_name
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
 from pullback.core.version import counter_of
 from pullback.dispatch.operator import Operator
+from pullback.dispatch.outer_levels import constant_part
 from pullback.dispatch.steps import adapt, survey
 from pullback.graph.inplace_rules import check_inplace
 from pullback.graph.node import edge_to
@@ -86,9 +87,27 @@ def write_result(op: Operator, target: Tensor, result: Any) -> None:
     if not isinstance(data, ndarray):
         if np.shape(result) != data.shape:
             raise shape_error(op.inplace_name, data, np.shape(result))
-        replace(target, array_type(data).assign(op.inplace_name, data, result))
+        replace(target, assigned(op.inplace_name, data, result))
         return
     write_array(op.inplace_name, data, result)
+
+
+def assigned(name: str, data: Any, value: Any) -> Any:
+    """What is there after the in-place operator of that name: the array `data`, written into, or what replaces it."""
+    described = array_type(data)
+    if described.rank == STORED and described.memory(data) is not None:
+        value = constant_part(value)
+        if isinstance(value, Tensor):
+            raise outer_derivative_error(name)
+    return described.assign(name, data, value)
+
+
+def outer_derivative_error(name: str) -> InplaceError:
+    """The error for a value whose derivative the memory of an array cannot hold."""
+    return InplaceError(
+        f"{name} would write a value that an outer transform is differentiating into an array, which cannot hold "
+        "its derivative. Use the out-of-place form."
+    )
 
 
 def replace(target: Tensor, now: Any) -> None:
@@ -103,10 +122,7 @@ def write_array(name: str, data: ndarray, result: Any) -> None:
     if has_table(type(result)):
         result = array_type(result).values(result)  # into whole numbers, which have no derivative
     if isinstance(result, Tensor):
-        raise InplaceError(
-            f"{name} would write a value that an outer transform is differentiating into an array, which cannot hold "
-            "its derivative. Use the out-of-place form."
-        )
+        raise outer_derivative_error(name)
     if has_table(type(result)):
         result = read(result, f"{name}, which writes into an ndarray,")
     check_writeable(name, data)

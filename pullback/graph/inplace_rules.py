@@ -39,8 +39,14 @@ def check_inplace(target: Tensor, name: str, records: bool) -> None:
             ViewGeometry(whole, target._array)  # raises where the view lies in memory around its base
     if target._requires_grad and target.grad_fn is None:
         raise _leaf(target, name, "a leaf Variable")
+    if records:
+        refuse_overlap(target, name)
+
+
+def refuse_overlap(target: Tensor, name: str) -> None:
+    """Refuse to write, with a derivative, into a tensor of which two elements share memory."""
     data = memory_of(target._array)
-    if records and data is not None and not data.flags.forc and overlaps_itself(data):
+    if data is not None and not data.flags.forc and overlaps_itself(data):
         raise InplaceError(
             f"{name}: more than one element of the written-to tensor (shape {target.shape}) refers to a single memory "
             "location, so the write has no derivative; write into the tensor that it is a view of, or into a clone()."

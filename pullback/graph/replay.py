@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import NUMPY, TENSOR, innermost, table_of
+from pullback.core.array_type import NUMPY, TENSOR, kernel_for, table_of
 from pullback.core.observers import Observer
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import DType, Gradient, RawArray, Shape
@@ -109,7 +109,7 @@ def _apply(step: ViewStep, x: Any, ops: Any) -> Any:
         x = ops.contiguous(x)
     elif kernel == "view":  # what was possible on the strides of the original need not be on those of a gradient
         kernel = "reshape"
-    shown = table_of((x,)).kernels[kernel](x, *step.args)  # formulas may be given a table that has no kernels
+    shown = kernel_for((x,), kernel)(x, *step.args)  # formulas may be given a table that has no kernels
     return shown if step.nr is None else shown[step.nr]
 
 
@@ -141,14 +141,22 @@ def spread_write(target: Tensor) -> None:
         return
     base = extra.base if extra.base is not None and extra.base._counter is target._counter else target
     if base is not target and extra.steps is not None:
-        raw = innermost(base._array)
+        raw = _inside(base)
         _, put_back = Replay(raw, target._array, extra.steps).extract(raw, table_of((raw,)))
         _replace(base, put_back(target._array))
-    raw = innermost(base._array)
+    raw = _inside(base)
     for view in live_views(base):
         steps = view._extra.steps  # type: ignore[union-attr]  # every view has an Extra
         if view is not target and steps is not None:
             _replace(view, Replay(raw, view._array, steps).again(raw, table_of((raw,))))
+
+
+def _inside(tensor: Tensor) -> RawArray:
+    """What is inside of nested Tensors: an array with its tangents, if it has any."""
+    raw = tensor._array
+    while isinstance(raw, Tensor):
+        raw = raw._array
+    return raw
 
 
 def _replace(tensor: Tensor, value: RawArray) -> None:

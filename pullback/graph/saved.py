@@ -11,6 +11,7 @@ million nodes stays light for the garbage collector.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -115,6 +116,13 @@ def unpack_nested(saved: Any, version: Version, node: Node) -> Any:
         return saved._array
     raw = unpack_raw(saved, version, node)
     return saved_again(raw) if isinstance(raw, Tensor) else raw
+
+
+def gives_raw(unpack: Any) -> bool:
+    """Whether raw arrays flow in a backward with this `unpack`, which may stand in a partial that does more."""
+    while type(unpack) is partial:
+        unpack = unpack.args[0]
+    return unpack is unpack_raw or unpack is unpack_nested
 
 
 def saved_again(saved: Any) -> Any:

@@ -7,12 +7,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pullback.core.errors import Portable
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
 from pullback.graph.node import MultiNode, Node, Unpack, edge_to, start_multi, start_node
 
 
-class DerivativeNotImplementedError(NotImplementedError):
+class DerivativeNotImplementedError(Portable, NotImplementedError):
     """Nobody has derived this yet. A NotImplementedError, which is a RuntimeError, as PyTorch's is."""
 
     def __init__(self, operator: str, argument: str = "") -> None:

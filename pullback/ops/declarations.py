@@ -7,6 +7,8 @@ the function on Tensors, its in-place and `out=` forms, and the one on raw ndarr
 
 import functools
 
+from numpy import may_share_memory, ndarray
+
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.dispatch.call_errors import explain, explained, results_class
 from pullback.dispatch.operator import Operator
@@ -100,6 +102,8 @@ def primitive(
     facts : what `Overload` takes
     """
     row = Overload(name, **facts)
+    if namespace is not None and not view and call is not writing:
+        kernel = in_own_memory(kernel)
     kernel_name = kernel_name or row.name
     qualified = [name, kernel_name] if namespace is None else [f"{namespace}.{name}", f"{namespace}.{kernel_name}"]
     shown = ".".join(filter(None, (namespace, row.home, row.shown)))
@@ -115,6 +119,28 @@ def primitive(
     if inplace:
         row.inplace = row.named(_inplace(row, signature), "_")
     return row
+
+
+def in_own_memory(kernel):
+    """A third party's kernel that does not return its argument or a view of it.
+
+    A tensor around such a result would have a version of its own: a later write into it would change the argument, and
+    what nodes have saved, without a word.
+    """
+
+    @functools.wraps(kernel)
+    def copying(*args):
+        result = kernel(*args)
+        return [_apart(x, args) for x in result] if isinstance(result, (tuple, list)) else _apart(result, args)
+
+    return copying
+
+
+def _apart(result, args):
+    if type(result) is not ndarray:
+        return result
+    given = [x for arg in args for x in (arg if isinstance(arg, (tuple, list)) else (arg,)) if type(x) is ndarray]
+    return result.copy() if any(may_share_memory(result, x) for x in given) else result
 
 
 def composite(name, raw, signature, *, inplace=False, creates=False, view=False, **facts):

@@ -9,7 +9,7 @@ import types
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
-from pullback.ops.declarations import document
+from pullback.ops.declarations import document, in_own_memory
 from pullback.ops.generated.tangents import TANGENTS, UNDERIVED
 
 _NOTHING = types.MappingProxyType({})
@@ -89,7 +89,9 @@ class Extension:
         name = op.kernel.removeprefix(f"{self.namespace}.")
         for kernel in (name, f"{name}_"):
             if kernel == name or hasattr(self.module, kernel):
-                self.array_kernels[f"{self.namespace}.{kernel}"] = getattr(self.module, kernel)
+                found = getattr(self.module, kernel)
+                own = kernel == name and not (op.view or op.mutates)
+                self.array_kernels[f"{self.namespace}.{kernel}"] = in_own_memory(found) if own else found
         self.tensor_kernels[op.kernel] = tables.dispatching(op)
 
     def check(self, before):

@@ -10,9 +10,11 @@ import functools
 import inspect
 import linecache
 import re
+import sys
 import textwrap
 import threading
 import tokenize
+from collections.abc import Sequence
 from pathlib import Path
 
 from pullback.core.misuse import IN_FORMULA, described, raises_itself
@@ -24,6 +26,8 @@ _AUTOMATIC = ("auto_element_wise", "auto_linear")
 _NO_FORMULA = ("non_differentiable", "not_implemented")
 # Helpers that refuse what has no derivative, and say so: an answer to the user, not a failure.
 _ANSWERING = ("pullback.ops.formulas", "pullback.graph.undifferentiable")
+# Where a node's gradients are checked. Of other frames nothing is read: a frame keeps what was read, its error too.
+_CHECKING = {"_run_ready": ("pullback.autograd.engine",), "<genexpr>": ("pullback.autograd.graph",)}
 _RENAMED = frozenset({"node", "ops", "out", "result", "self", "unpack"})  # in generated code `self_` stands for these
 
 _parsing = (
@@ -50,22 +54,60 @@ def tell(error):
 def _told(step):
     """The note, if a formula was running in this step of a traceback; innermost first, only one is looked for."""
     frame = step.tb_frame
+    if frame.f_code.co_name in _CHECKING and frame.f_globals.get("__name__") in _CHECKING[frame.f_code.co_name]:
+        return _refused(step)
     if frame.f_code.co_name == "apply":
         node = frame.f_locals.get("self")
         op = next((op for op in OPERATORS.values() if op.node is type(node)), None) if isinstance(node, Node) else None
         if op is None or type(node).apply.__code__ is not frame.f_code:
             return None
-        key, names = _gradient(step, _entry(op, frame)), functools.partial(_in_node, node, frame.f_locals)
+        key, names = _gradient(step, _entry(op, frame.f_globals)), functools.partial(_in_node, node, frame.f_locals)
     elif frame.f_code.co_name.endswith("_tangent"):
         functions = frame.f_globals.get("TANGENTS", {})
         name = next((name for name, f in functions.items() if f.__code__ is frame.f_code), None)
         op = OPERATORS.get(name)
         if op is None:
             return None
-        key, names = _output(step, op, _entry(op, frame)), functools.partial(_in_tangent, frame.f_locals)
+        key, names = _output(step, op, _entry(op, frame.f_globals)), functools.partial(_in_tangent, frame.f_locals)
     else:
         return None
-    return None if key is None else _text(op, key, _entry(op, frame), names, frame)
+    return None if key is None else _text(op, key, _entry(op, frame.f_globals), names, frame)
+
+
+def _refused(step):
+    """The note, if this step refused what a formula gave for an edge: it has the node, and what the node returned."""
+    frame, later, called = step.tb_frame, step.tb_next, []
+    node, edge, g = (frame.f_locals.get(name) for name in ("node", "edge", "g"))
+    while later is not None:
+        called.append(later.tb_frame.f_code.co_name)
+        later = later.tb_next
+    if called[:1] == ["_deliver"]:
+        del called[0]
+    if called[:1] != ["validate_grad"] and (called or hasattr(g, "shape")):
+        return None  # it is not the check that failed
+    op = next((op for op in OPERATORS.values() if op.node is type(node)), None)
+    if op is None or g is None:
+        return None
+    entry = _entry(op, sys.modules[type(node).__module__].__dict__)
+    keys = {name: key for key, (_, text) in entry.items() if text != "non_differentiable" for name in key.split(", ")}
+    names = ["self" if name == "input" and name not in keys else name for _, name in sorted((*op.tensors, *op.lists))]
+    inputs = [name for name in names if name in keys]
+    if len(inputs) > 1 and op.lists:
+        return None  # whose edges are counted otherwise
+    edges, grads = node.edges(), frame.f_locals.get("grads")
+    grads = grads if isinstance(grads, Sequence) and len(grads) == len(edges) else (g,) * len(edges)
+    pairs = enumerate(zip(edges, grads, strict=True))
+    place = next((i for i, pair in pairs if pair[0] is edge and pair[1] is g), None)
+    if place is None:
+        return None  # a step that only has the node towards which the gradient went
+    key = keys[inputs[0 if op.lists else place]]
+    given = "" if hasattr(g, "shape") else f", which gave {_described(g)}"
+    return _text(op, key, entry, functools.partial(_gone), frame) + given
+
+
+def _gone(name):
+    """The value of a name when its formula has run: nobody has it any more."""
+    return ()
 
 
 def _text(op, key, entry, names, frame):
@@ -175,9 +217,9 @@ def _output(step, op, entry):
 
 
 # -- what stands in the declarations ---------------------------------------------------------------------------------
-def _entry(op, frame):
+def _entry(op, module):
     """The formulas of an operator: place ("file:line") and text by key, those of gradients first."""
-    of_module = frame.f_globals.get("FORMULAS")  # a third party's
+    of_module = module.get("FORMULAS")  # a third party's
     return own_formulas().get(op.name, {}) if of_module is None else of_module[op.name.partition(".")[2]]
 
 

@@ -73,7 +73,7 @@ def load_area(area):
         _loaded.add(area)
 
 
-def load_all():
+def load_all() -> None:
     """Load every late area."""
     for area in LATE:
         load_area(area)

@@ -37,6 +37,15 @@ def _swapped(function, name):
     return reflected
 
 
+def _equality(function, name):
+    def compare(self, other):
+        # None and texts are no arrays: Python then finds that they are not equal.
+        return NotImplemented if other is None or type(other) is str else function(self, other)
+
+    compare.__name__, compare.__qualname__, compare.__doc__ = name, f"Tensor.{name}", function.__doc__
+    return compare
+
+
 _COMMUTATIVE = ("add", "mul", "bitwise_and", "bitwise_or", "bitwise_xor")
 
 
@@ -55,8 +64,10 @@ def _operators():
         in_place = OPERATORS[name][0].inplace
         if in_place is not None:
             methods[f"__i{python}__"] = in_place
-    for python in ("eq", "ne", "lt", "le", "gt", "ge"):
+    for python in ("lt", "le", "gt", "ge"):
         methods[f"__{python}__"] = _plain(python)
+    for python in ("eq", "ne"):
+        methods[f"__{python}__"] = _equality(_plain(python), f"__{python}__")
     for python, name in {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not"}.items():
         methods[f"__{python}__"] = _plain(name)
     return methods | {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__round__": _round}
@@ -127,7 +138,7 @@ def iterate(self):
 @named("Tensor.__contains__", "Tensor self, any item")
 def contains(self, item):
     """Whether any element equals `item`."""
-    return bool((self == item).any().item())
+    return bool(TENSOR.eq(self, item).any().item())
 
 
 def to_bool(self):

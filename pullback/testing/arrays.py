@@ -26,7 +26,7 @@ def random_array(
     distinct: bool = False,
     noncontiguous: bool = False,
     rng: Any = None,
-) -> Any:
+) -> np.ndarray[Any, Any]:
     """A random array in [low, high), which suits a test of derivatives.
 
     Parameters
@@ -100,7 +100,7 @@ def _integers(rng: Any, shape: Any, low: Any, high: Any, kinks: Any, _: Any, dis
     return rng.choice(np.array(allowed), size, replace=not distinct).reshape(shape)
 
 
-def _every_second(values: Any) -> Any:
+def _every_second(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The same values, in every second slot of a larger memory (a scalar stays as it is)."""
     if values.ndim == 0:
         return values

@@ -3,6 +3,7 @@
 import ctypes
 import sys
 
+import numpy as np
 import pytest
 
 import pullback as pb
@@ -147,6 +148,8 @@ print(kept_at_the_end())
     [
         (1.5, TypeError, r"keep_freed_memory\(\): bytes must be an int, got 1\.5\."),
         (None, TypeError, "bytes must be an int, got None"),
+        (True, TypeError, "bytes must be an int, got True"),
+        (np.True_, TypeError, "bytes must be an int, got"),
         (-1, ValueError, r"between 0 and 2147483647 \(2 GiB - 1\), got -1\."),
         (2**31, ValueError, "got 2147483648"),
     ],

@@ -538,3 +538,56 @@ def test_a_signal_while_a_pass_runs_ends_it():
     with pytest.raises(RuntimeError, match="has failed"):
         part.finish()
     assert x.grad.tolist() == [1]
+
+
+class TestWrongDeliveries:
+    """What cannot flow is refused by name, and the pass goes on as if it had not been given."""
+
+    @pytest.fixture
+    def reached(self):
+        x = leaf(1.0, 2.0)
+        y = x * x
+        part = BackwardPass()
+        part.reach([edge_to(y)])
+        yield part, edge_to(y)
+        part.deliver(edge_to(y), np.ones(2))
+        part.finish()
+        assert np.array_equal(x.grad.numpy(), [2.0, 4.0])
+        assert type(x.grad._array) is np.ndarray
+
+    @pytest.mark.parametrize(
+        ("grad", "said"),
+        [
+            (pb.tensor([1.0, 1.0]), r"an array.*got a Tensor.*t\.numpy\(\)"),
+            ([1.0, 1.0], "got a list"),
+            (1.0, "got a float"),
+            ("x", "got a str"),
+        ],
+    )
+    def test_gradients(self, reached, grad, said):
+        part, edge = reached
+        with pytest.raises(TypeError, match=f"deliver: the gradient must be .*{said}"):
+            part.deliver(edge, grad)
+        assert part.missing() == [((edge.node(), 0), 1)]
+        part.reach([])  # it has not begun
+
+    @pytest.mark.parametrize(
+        ("edge", "said"), [(None, "None, to which"), (pb.ones(2), r"a Tensor: give .*edge_to\(t\)"), (3, "an int")]
+    )
+    def test_edges(self, reached, edge, said):
+        part, right = reached
+        with pytest.raises(TypeError, match=f"reach: an edge of the graph is needed, got {said}"):
+            part.reach([right, edge])
+        with pytest.raises(TypeError, match=f"deliver: an edge of the graph is needed, got {said}"):
+            part.deliver(edge, np.ones(2))
+
+    def test_a_tensor_of_a_lower_level_is_an_array_there(self):
+        def gradient(x):
+            y = x * x
+            part = BackwardPass(level=1, captures={(edge_to(x).node(), 0): 0})
+            part.reach([edge_to(y)])
+            part.deliver(edge_to(y), pb.tensor([1.0, 3.0]))
+            return x.sum(), part.finish()[0]
+
+        _, found = pb.func.grad(lambda x: gradient(x.clone()), has_aux=True)(pb.tensor([1.0, 2.0]))
+        assert found.tolist() == [2.0, 12.0]

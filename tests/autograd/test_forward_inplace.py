@@ -305,3 +305,67 @@ def test_detaching_in_place_takes_the_tangent_away():
     assert tangent == 6
     second = pb.func.jvp(lambda x: pb.func.grad(lambda y: (y * x).detach_() * y)(x), (np.array(3.0),), (np.array(1.0),))
     assert second == (9, 6)  # the inner transform alone sees a constant, as with detach()
+
+
+def _strided(x):
+    y = x * 1
+    w = y.as_strided((2,), (1,), 0)
+    y.mul_(x[0])
+    return (w * w).sum()
+
+
+def _strided_written(x):
+    y = x * 1
+    y.as_strided((2,), (2,), 0).mul_(x[1])
+    return (y * y).sum()
+
+
+def _strided_transposed(x):
+    y = (x * 1).reshape(2, 2).t()
+    w = y.as_strided((2,), (2,), 0)
+    y.mul_(x[0])
+    return (w * w).sum()
+
+
+@pytest.mark.parametrize("function", [_strided, _strided_written, _strided_transposed])
+def test_writes_reach_views_by_as_strided(function):
+    x, v = np.arange(1.0, 5.0), np.array([1.0, -1.0, 0.5, 2.0])
+    gradient = pb.func.grad(function)
+    tangent = pb.func.jvp(function, (x,), (v,))[1]
+    assert np.allclose(tangent, gradient(x) @ v)
+    twice = pb.func.jvp(lambda x: pb.func.jvp(function, (x,), (v,))[1], (x,), (v,))[1]
+    assert np.allclose(twice, pb.func.jvp(gradient, (x,), (v,))[1] @ v)
+
+
+def test_a_write_into_the_base_of_a_view_with_a_tangent_of_its_own_is_refused():
+    def function(x):
+        y = (x * 1)[1:]
+        w = y.as_strided((2,), (2,), 0)  # it shows more than y, whose tangent says nothing of that
+        y.mul_(x[0])
+        return w.sum()
+
+    with pytest.raises(pb.extend.InplaceError, match="clone"):
+        pb.func.jvp(function, (np.ones(4),), (np.ones(4),))
+
+
+def test_a_write_through_an_overlapping_view_is_refused():
+    def function(x):
+        y = x * 1
+        t = y.unfold(0, 2, 1)
+        t[0] = t[0] * t[2]
+        return (y**2).sum()
+
+    with pytest.raises(pb.extend.InplaceError, match="single memory location.*clone"):
+        pb.func.jvp(function, (np.ones(4),), (np.ones(4),))
+
+
+def test_nested_jvp_of_ndarrays_gives_ndarrays_after_a_write_through_a_view():
+    def function(x):
+        y = x.reshape(1, 3) * 2
+        z = y.reshape(-1)
+        z[0] = z[1]
+        return (y**2).sum()
+
+    x, v = np.array([1.0, 2.0, 3.0]), np.ones(3)
+    found = pb.func.jvp(lambda x: pb.func.jvp(function, (x,), (v,))[1], (x,), (v,))
+    assert not any(isinstance(y, pb.Tensor) for y in found)

@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 import pullback as pb
@@ -218,3 +219,69 @@ def test_ctx_is_freed_without_the_garbage_collector(function):
         assert [r() for r in gone] == [None, None]
     finally:
         gc.enable()
+
+
+class Unmoved(Function):
+    """Doubles its input in place, and says that the result has no gradient."""
+
+    @staticmethod
+    def forward(ctx, x, more=False):
+        x.mul_(2)
+        ctx.mark_dirty(x)
+        ctx.mark_non_differentiable(x)
+        return (x, x * 3) if more else x
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[-1] * 3, None
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 1, lambda x: (x * 1)[:], lambda x: x[:1]])
+def test_a_dirty_output_without_gradient_leaves_the_input_its_function(make):
+    x = leaf()
+    y = make(x)
+    out = Unmoved.apply(y)
+    assert out is not y
+    assert not out.requires_grad
+    assert y.requires_grad
+    assert out.tolist() == y.tolist() == [2, 4][: len(y)]
+    y.sum().backward()
+    assert x.grad.tolist() == [1] * len(y) + [0] * (2 - len(y))
+
+
+def test_a_dirty_view_without_gradient_beside_an_output_with_one():
+    x = leaf()
+    out, tripled = Unmoved.apply((x * 1)[:], True)
+    assert (out.requires_grad, tripled.requires_grad) == (False, True)
+    tripled.sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+class Fivefold(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.mul_(5)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        assert isinstance(g, pb.Tensor)
+        return g * 5
+
+
+@pytest.mark.parametrize("view", [lambda y: y[:], lambda y: y[0:1], lambda y: y.reshape(2, 1)[:1]])
+def test_a_dirty_view_that_is_read_itself_gives_backward_tensors(view):
+    def loss(x):
+        y = view(x * 1)
+        Fivefold.apply(y)
+        return y.sum()
+
+    x = leaf()
+    loss(x).backward()
+    expected = [5.0] * view(x).numel() + [0.0] * (2 - view(x).numel())
+    assert x.grad.tolist() == expected
+    assert pb.func.grad(loss)(np.ones(2)).tolist() == expected
+    (g,) = pb.autograd.grad(loss(x), x, create_graph=True)
+    assert g.tolist() == expected
+    assert pb.func.grad(lambda t: pb.func.grad(loss)(t * t).sum())(np.ones(2)).tolist() == [0, 0]

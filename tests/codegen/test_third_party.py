@@ -290,6 +290,8 @@ WITHOUT_GRADIENT = [
     "grad.shape", "self * grad.ndim", "other_of(self, other=grad.dtype)",  # an attribute
     "where(grad > 0, self, 0)", "grad == 0", "not grad", "grad and self", "self[grad]", "(grad, self)[1]",
     "'grad'", "other_of(self, 'grad')", "grad_input_mask[0] * self",
+    "ones_like(grad) * self", "full_like(grad, 1.0)", "empty_like(grad)", "grad.new_ones((2,))", "rand_like(grad)",
+    "gt(grad, 0) * self", "expand_as(self, grad)", "self.reshape_as(grad)", "zeros_like(grad) + exp(self)",
 ]  # fmt: skip
 
 
@@ -305,7 +307,54 @@ def test_a_formula_that_does_not_name_its_gradient_is_refused(formula):
 WITH_GRADIENT = [
     "zeros_like(grad)", "-grad", "grad[..., None][0]", "grad if self.ndim else zeros_like(grad)", "self - self * grad",
     "where(self > 0, grad, 0)", "other_of(self, other=(1, [grad]))", "(2 * grad).sum()",
+    "grad.expand_as(self)", "-zeros_like(grad * self)", "zeros_like(grad) + grad", "ones_like(self) * grad",
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("formula", "problem", "remedy"),
+    [
+        ("grad,", "the gradient of 'self' is several values, `grad,`", "Write its gradient alone"),
+        ("[grad]", "the gradient of 'self' is several values, `[grad]`", "Write its gradient alone"),
+        ("grad if self.ndim else (grad, 0)", "the gradient of 'self' is several values, `(grad, 0)`", "Write its"),
+        ("grads", "the gradient of 'self' is several values, `grads`", "Write its gradient alone"),
+        ("grads[-1]", "formula uses grads, but the function has one output", "Write grad"),
+        ("grads[0] * self", "formula uses grads, but the function has one output", "Write grad"),
+        ("other_of(grads, self)", "formula uses grads, but the function has one output", "Write grad"),
+    ],
+)  # fmt: skip
+def test_what_is_no_single_gradient_is_refused(formula, problem, remedy):
+    with pytest.raises(DeclarationError) as raised:
+        emitted(changed(lambda content: content["derivatives"][0].update(self=formula)))
+    assert raised.value.problem.startswith(problem)
+    assert raised.value.remedy.startswith(remedy)
+    assert raised.value.line == 15
+
+
+def test_a_tangent_made_of_a_gradient_that_nobody_has_derived_is_refused():
+    def not_derived(content):
+        content["derivatives"][0].update(self="not_implemented", result="auto_element_wise")
+
+    with pytest.raises(DeclarationError, match="gradient of 'self', which is not_implemented") as raised:
+        emitted(changed(not_derived))
+    assert raised.value.line == 16
+    assert "Write the tangent, or `result: not_implemented`" in raised.value.remedy
+
+
+@pytest.mark.parametrize("key", ["node", "name", "output_differentiability"])
+def test_an_input_that_has_the_name_of_a_key_is_refused_as_such(key):
+    text = f"""\
+namespace: keys
+kernels: keys_kernels
+native_functions:
+- func: twice(Tensor {key}) -> Tensor
+  kernel: twice
+derivatives:
+- name: twice(Tensor {key}) -> Tensor
+  result: not_implemented
+"""
+    with pytest.raises(DeclarationError, match=rf"input '{key}' has the name of a key of its entry\. Rename it"):
+        emitted(text)
 
 
 @pytest.mark.parametrize("formula", WITH_GRADIENT)

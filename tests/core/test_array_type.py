@@ -1,6 +1,7 @@
 """Array types: one description a type, and nobody who asks what an array is in another way."""
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,16 +9,28 @@ import pytest
 
 import pullback as pb
 import pullback.autograd.forward_ad
-from pullback.core.array_type import ARRAY_TYPES, ArrayType, array_type, memory_of, parts_of, read, type_of
+from pullback.core.array_type import (
+    ARRAY_TYPES,
+    NUMPY,
+    REGISTERED,
+    ArrayType,
+    array_type,
+    memory_of,
+    parts_of,
+    read,
+    register_array_type,
+    type_of,
+)
 from pullback.core.errors import ReadError, UnsupportedError
 from pullback.core.tensor import NestedTensor, Tensor, wrap
-from tests.arrays.refusing import Refusing
+from pullback.dispatch.mixed import Arithmetic, MixedTable
+from tests.arrays.refusing import Refusing, shown
 
 PACKAGE = Path(pb.__file__).parent
 # What only an array of some kind has: who asks whether it is there asks what kind of array this is.
 TELLING = {
-    "assign", "around", "base", "beside", "carries_derivative", "components", "copy", "detached", "flags", "lasting",
-    "primal", "strides", "tangent", "tangents", "values",
+    "assign", "around", "base", "carries_derivative", "components", "copy", "detached", "flags", "lasting",
+    "lift_constant", "primal", "strides", "tangent", "tangents", "values",
 }  # fmt: skip
 # Where ndarrays are told by their type: how often, and why.
 FOR_SPEED = "said here for ndarrays, which all fast paths do; the others are asked by array_type"
@@ -48,6 +61,7 @@ COUNTED = {
     "interop/conversion.py": (1, OF_USERS),
     "interop/operands.py": (4, OF_USERS),
     "interop/ufuncs.py": (1, OF_USERS),
+    "ops/declarations.py": (2, "what a third party's kernel on ndarrays gives"),
     "ops/formulas/plain_values.py": (1, "what is at hand may be looked at"),
     "ops/reinterpreting.py": (1, "bytes of memory"),
 }
@@ -97,6 +111,16 @@ def test_what_is_no_array_has_no_type():
         array_type([1.0])
 
 
+@pytest.mark.parametrize("kind", [np.ndarray, Tensor, int, "Bare"])
+def test_what_is_known_already_cannot_be_registered(kind):
+    before = dict(ARRAY_TYPES)
+    with pytest.raises(TypeError, match="is no class of arrays of your own"):
+        register_array_type(kind, array_type(Refusing(0.0)))
+    with pytest.raises(TypeError, match="an instance of ArrayType must describe it, got a NoneType"):
+        register_array_type(Bare, None)
+    assert before == ARRAY_TYPES
+
+
 def test_of_several_types_the_highest_computes():
     refusing, tensor = Refusing(np.ones(2)), pb.ones(2)
     assert type_of([np.ones(2), 1.0, "text", None]) is array_type(np.ones(2))
@@ -139,3 +163,229 @@ def test_transforms_take_arrays_of_any_type():
     value, tangent = pb.func.jvp(lambda t: t * t, (x,), (x,))
     assert (type(value), type(tangent)) == (Refusing, Refusing)
     assert type(pb.asarray(x)._array) is type(pb.tensor(x, requires_grad=True)._array) is Refusing
+
+
+def into_a_view(x):
+    y = x * 2
+    y[1:].mul_(x[1:])
+    return (y * y).sum()
+
+
+def into_a_row(x):
+    y = x * 2
+    v = y[0]
+    v.exp_()
+    return (y * v).sum()
+
+
+def into_the_base_of_a_view(x):
+    y = x * 2
+    v = y[1:]
+    y.mul_(x)
+    return (v * v).sum() + y.sum()
+
+
+def a_constant_into_a_view(x):
+    y = x * x
+    v = y[1:]
+    v.mul_(3)
+    y[0].zero_()
+    return (y * x).sum() + v.sum()
+
+
+def by_index(x):
+    y = x * x
+    y[0] = x[1] * 3
+    y[1:].copy_(x[:2] * 2)
+    return (y * y).sum()
+
+
+def into_two_views(x):
+    y = x * x
+    v, w = y[:2], y[1:].flip(0)
+    v.add_(x[1:])
+    y[1:].mul_(x[1:])
+    return (v * v).sum() + (w * y[1:]).sum()
+
+
+VALUE, DIRECTION = np.array([1.0, 2.0, 0.5]), np.array([1.0, -3.0, 10.0])
+
+
+def tangent_of(f, x, v):
+    return pb.func.jvp(f, (x,), (v,))[1]
+
+
+def by_make_dual(f, x, v):
+    with pb.autograd.forward_ad.dual_level():
+        dual = pb.autograd.forward_ad.make_dual(pb.asarray(x), pb.asarray(v))
+        return pb.autograd.forward_ad.unpack_dual(f(dual)).tangent
+
+
+FORWARD = {
+    "jvp": tangent_of,
+    "grad of jvp": lambda f, x, v: pb.func.grad(lambda x: tangent_of(f, x, v))(x),
+    "jvp of jvp": lambda f, x, v: tangent_of(lambda x: tangent_of(f, x, v), x, v),
+    "jvp of grad": lambda f, x, v: tangent_of(pb.func.grad(f), x, v),
+    "make_dual": by_make_dual,
+}
+PROGRAMS = (into_a_view, into_a_row, into_the_base_of_a_view, a_constant_into_a_view, by_index, into_two_views)
+
+
+@pytest.mark.parametrize("way", FORWARD)
+@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "in a Tensor"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_tangents_follow_writes_into_values_that_share_no_memory(program, wrapped, way):
+    expected = FORWARD[way](program, VALUE, DIRECTION)
+    assert np.abs(np.asarray(expected)).max() > 0, "a tangent that is lost must show"
+    x, v = Refusing(VALUE), Refusing(DIRECTION)
+    found = FORWARD[way](program, pb.tensor(x), pb.tensor(v)) if wrapped else FORWARD[way](program, x, v)
+    assert np.allclose(shown(found), expected, rtol=1e-12, atol=0)
+
+
+def test_a_tensor_around_an_array_of_ones_own_takes_a_tangent_and_gives_it_back():
+    fw = pb.autograd.forward_ad
+    x, v = (pb.tensor(Refusing(a), requires_grad=True) for a in (VALUE, DIRECTION))
+    with fw.dual_level():
+        d = fw.make_dual(x, v)
+        assert fw.unpack_dual(d).tangent is v
+        y = fw.unpack_dual(d.sin() * 3)
+        assert np.allclose(shown(y.primal), 3 * np.sin(VALUE))
+        assert np.allclose(shown(y.tangent), 3 * np.cos(VALUE) * DIRECTION)
+        (y.tangent * y.primal).sum().backward()
+    assert np.allclose(shown(x.grad), 9 * np.cos(2 * VALUE) * DIRECTION)
+    assert np.allclose(shown(v.grad), 9 * np.cos(VALUE) * np.sin(VALUE))
+    with fw.dual_level():  # beside an ndarray
+        for p, t in ((pb.tensor(VALUE), v.detach()), (x.detach(), pb.tensor(DIRECTION))):
+            y = fw.unpack_dual(fw.make_dual(p, t).sin())
+            assert np.allclose(shown(y.tangent), np.cos(VALUE) * DIRECTION)
+        view = (z := x.detach() * 1)[1:]
+        with pytest.raises(pb.extend.InplaceError, match="around a Refusing, which has views but no strides"):
+            z.mul_(fw.make_dual(x.detach(), v.detach()))
+        assert view.shape == (2,)
+
+
+def test_a_tangent_of_zeros_is_of_the_type_of_the_value():
+    x = Refusing(VALUE)
+    _, tangent = pb.func.jvp(pb.func.grad(lambda t: (t * 2).sum()), (x,), (x,))
+    assert np.array_equal(shown(tangent), np.zeros(3))
+    assert tangent.dtype == VALUE.dtype
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, c: t * c,
+        lambda t, c: c * t,
+        pb.maximum,
+        lambda t, c: pb.where(t > 0, t, c),
+        lambda t, c: pb.lerp(t, c, 0.5),
+        lambda t, c: t @ c,
+        lambda t, c: pb.cat([t, c]),
+    ],
+)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_array_of_ones_own_computes_beside_a_tensor_around_an_ndarray(call, requires_grad):
+    t = pb.tensor(VALUE, requires_grad=requires_grad)
+    found = call(t, Refusing(DIRECTION))
+    assert type(found._array) is Refusing
+    assert np.allclose(shown(found), call(t, pb.tensor(DIRECTION)).numpy(force=True))
+    if requires_grad:
+        (expected,) = pb.autograd.grad(call(t, pb.tensor(DIRECTION)).sum(), t)
+        assert np.allclose(shown(pb.autograd.grad(found.sum(), t)[0]), expected.numpy())
+
+
+class Bare(Arithmetic):
+    """An array type with two kernels."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+
+@pytest.fixture
+def bare():
+    def kernel(name):
+        return lambda *args: Bare(NUMPY.kernels[name](*(x.array if type(x) is Bare else x for x in args)))
+
+    register_array_type(Bare, ArrayType(MixedTable("bare", {name: kernel(name) for name in ("mul", "add")})))
+    yield Bare(np.ones(3))
+    del ARRAY_TYPES[Bare], REGISTERED[Bare]
+
+
+@pytest.mark.parametrize(
+    ("called", "kernel", "call"),
+    [
+        (r"sin\(input", "sin", lambda x: pb.tensor(x).sin()),
+        (r"sin\(", "sin", lambda x: np.sin(pb.tensor(x))),
+        (r"sin_\(", "sin", lambda x: pb.tensor(x).sin_()),
+        (r"__getitem__\(", "slice_view", lambda x: pb.tensor(x)[0]),
+        (r"sum\(", "sum", lambda x: pb.tensor(x).sum()),
+        ("", "sub", lambda x: x - 1),
+        (r"func.jvp\(", "cos|sin", lambda x: pb.func.jvp(pb.sin, (x,), (x,))),
+    ],
+)
+def test_a_kernel_that_is_missing_is_named_with_operator_and_type(bare, called, kernel, call):
+    text = rf"^{called}.*the array type Bare has no kernel '({kernel})': .* kernels\['\1'\]"
+    with pytest.raises(UnsupportedError, match=text):
+        call(bare)
+
+
+def test_the_docs_name_what_an_array_type_has():
+    text = (PACKAGE.parent / "docs/design/array_types.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
+    members = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    described = array_type(Refusing(0.0))
+    assert members, "the table is gone"
+    assert not [name for name in members if not hasattr(described, name)]
+    own = {name for name in vars(ArrayType) if not name.startswith("_")} | {"table", "kernels"}
+    assert members == own - {"call"}  # of dual arrays alone
+
+
+def test_a_constant_is_lifted_where_it_would_stand_beside_an_array(monkeypatch):
+    """A cotangent with which a backward starts, and the zeros for undefined ones."""
+    lifted = []
+
+    def lift_constant(self, x, constant):
+        lifted.append(constant.tolist())
+        return Refusing(constant)
+
+    monkeypatch.setattr(type(array_type(Refusing(0.0))), "lift_constant", lift_constant)
+    a, b, _ = pb.tensor(Refusing(VALUE), requires_grad=True).unbind()
+    (a * b).backward(pb.tensor(2.0))
+    assert lifted == [2.0, 0.0]
+
+
+class InMemory(Bare):
+    """An array whose memory views share: it is written into, and cannot hold the derivative of an outer transform."""
+
+
+class InMemoryType(ArrayType):
+    def memory(self, x):
+        return x.array
+
+    def assign(self, name, x, value):
+        x.array[...] = value.array
+        return x
+
+
+def test_memory_of_ones_own_refuses_the_derivative_of_an_outer_transform():
+    class Kernels(dict):
+        def __missing__(self, name):
+            def kernel(*args):
+                return InMemory(NUMPY.kernels[name](*(x.array if type(x) is InMemory else x for x in args)))
+
+            return kernel
+
+    register_array_type(InMemory, InMemoryType(MixedTable("in memory", Kernels())))
+    try:
+        x, v = InMemory(VALUE), InMemory(DIRECTION)
+
+        def written(t):
+            y = t * 2
+            y[1:].mul_(t[1:])
+            return y.sum()
+
+        assert np.isclose(tangent_of(written, x, v).array, tangent_of(written, VALUE, DIRECTION))
+        with pytest.raises(pb.extend.InplaceError, match="outer transform is differentiating into an array"):
+            pb.func.grad(lambda t: tangent_of(written, t, v))(x)
+    finally:
+        del ARRAY_TYPES[InMemory], REGISTERED[InMemory]

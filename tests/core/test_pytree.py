@@ -2,6 +2,8 @@
 
 import collections
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -52,6 +54,20 @@ def at(line, x=X):
 Point = collections.namedtuple("Point", ["x", "y"])
 
 
+class Powered(Point):
+    def __new__(cls, x, y, power=2):
+        made = super().__new__(cls, x, y)
+        made.power = power
+        return made
+
+
+class Doubled(Point):
+    __slots__ = ()
+
+    def __new__(cls, x, y):
+        return super().__new__(cls, 2 * x, 2 * y)
+
+
 class TestTrees:
     def test_leaves_and_back_in_the_same_classes(self):
         tree = {"b": [1.0, (2.0, None)], "a": Point(3.0, collections.OrderedDict(z=4.0, y=5.0)), "e": ()}
@@ -76,6 +92,30 @@ class TestTrees:
     def test_another_structure_is_refused(self, other):
         with pytest.raises(ValueError, match="built differently"):
             tree_map(lambda x, y: x, (1, 2), other)
+
+    def test_a_named_tuple_of_ones_own_keeps_what_it_holds_beside_its_items(self):
+        tree = Powered(X, 2 * X, 3)
+        assert tree_map(lambda x: x, tree).power == 3
+        found = grad(lambda tree: (tree.x**tree.power).sum() + tree.y.sum())(tree)
+        assert np.array_equal(found.x, 3 * X**2)
+        assert (type(found), found.power) == (Powered, 3)
+        assert np.isclose(jvp(lambda tree: (tree.x**tree.power).sum(), (tree,), (tree,))[1], (3 * X**3).sum())
+        x = pb.tensor(X, requires_grad=True)
+        checkpoint(lambda tree: (tree.x**tree.power).sum(), Powered(x, x, 3)).backward()
+        assert np.array_equal(x.grad.numpy(), 3 * X**2)
+
+    def test_a_named_tuple_is_not_made_again_by_its_class(self):
+        """Which may take other arguments, or change them."""
+        assert tuple(tree_map(lambda x: x, Doubled(1.0, 2.0))) == (2.0, 4.0)
+
+    def test_the_structure_of_a_tuple_keeps_no_leaf_alive(self):
+        array = np.ones(3)
+        seen = weakref.ref(array)
+        spec = tree_flatten(Powered(array, None))[1]
+        del array
+        gc.collect()
+        assert seen() is None
+        assert tree_unflatten([1.0], spec).power == 2
 
     def test_none_has_no_leaves(self):
         assert tree_flatten(None)[0] == []
@@ -180,6 +220,42 @@ class TestRegisteredClasses:
         with pytest.raises(TypeError, match="unflatten_fn must be callable"):
             register_pytree_node(SubLine, len, None)
         assert SubLine not in _REGISTERED
+
+
+class TestContexts:
+    """Two trees are built alike where the contexts of their classes are equal, arrays in these too."""
+
+    class Scaled:
+        def __init__(self, x, context):
+            self.x, self.context = x, context
+
+    @pytest.fixture(autouse=True)
+    def scaled(self, registered):
+        registered(
+            self.Scaled, lambda s: ((s.x,), s.context), lambda children, context: self.Scaled(*children, context)
+        )
+
+    @pytest.mark.parametrize(
+        "context",
+        [
+            lambda a: a,
+            lambda a: {"scale": [a, ("m", 2 * a)]},
+            lambda a: (pb.tensor(a), None),
+        ],
+    )
+    def test_arrays_in_them(self, context):
+        one, same = context(np.array([1.0, np.nan])), context(np.array([1.0, np.nan]))
+        value, tangent = jvp(lambda s: s.x.sum(), (self.Scaled(X, one),), (self.Scaled(X, same),))
+        assert value == tangent == X.sum()
+        for other in (np.array([2.0, np.nan]), np.ones(3), np.ones(2, np.float32)):
+            with pytest.raises(RuntimeError, match="different structures"):
+                jvp(lambda s: s.x.sum(), (self.Scaled(X, one),), (self.Scaled(X, context(other)),))
+
+    def test_what_cannot_be_compared_is_refused_by_name(self):
+        one, other = (dataclasses.make_dataclass("Scale", ["a"])(np.ones(2)) for _ in range(2))
+        other.__class__ = type(one)
+        with pytest.raises(TypeError, match=r"contexts of two Scaled cannot be compared .*truth value"):
+            tree_map(lambda x, y: x, self.Scaled(1.0, one), self.Scaled(2.0, other))
 
 
 class TestHostileFunctions:

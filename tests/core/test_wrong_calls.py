@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+import pullback.nn.functional as F
 from pullback.core.misuse import declared
 from pullback.dispatch.operator import OPERATORS
 from pullback.dispatch.pipeline import dispatch
@@ -42,6 +43,27 @@ def test_a_required_tensor_is_not_none(op):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
+        (lambda: pb.addmm(t(), pb.ones(3), pb.ones(3, 3)), RuntimeError, r"addmm\(.*\): mat1 must have 2 dimensions"),
+        (lambda: pb.addmm(t(), pb.ones(3, 3), pb.ones(3)), RuntimeError, r"addmm\(.*\): mat2 must have 2 dimensions"),
+        (lambda: pb.baddbmm(t(), t(), t()), RuntimeError, r"baddbmm\(.*\): batch1 must have 3 dimensions"),
+        (lambda: pb.addbmm(t(), t(), t()), RuntimeError, r"addbmm\(.*\): batch1 must have 3 dimensions"),
+        (lambda: pb.addmv(t(), pb.ones(2), pb.ones(2)), RuntimeError, r"addmv\(.*\): mat must have 2 dimensions"),
+        (lambda: pb.addr(t(), pb.ones(2), pb.ones(2, 2)), RuntimeError, r"addr\(.*\): vec2 must have 1 dimensions"),
+        (lambda: pb.mm(pb.ones(3), t()), RuntimeError, r"mm\(.*\): input must have 2 dimensions"),
+        (lambda: pb.linalg.cholesky(pb.ones(3)), RuntimeError, "cholesky: input must have at least 2 dimensions"),
+        (lambda: pb.linalg.matrix_norm(pb.ones(3)), RuntimeError, "two dimensions of input, got"),
+        (lambda: F.interpolate(pb.ones(2, 2)), NotImplementedError, "input must have 3 or 4 or 5 dimensions"),
+        (
+            lambda: pb.arange(5, bogus=1),
+            TypeError,
+            "it takes 'device', 'dtype', 'end', 'out', 'requires_grad', 'start', 'step'\\.\n",
+        ),
+        (
+            lambda: pb.std(t(), bogus=1),
+            TypeError,
+            "'axis', 'correction', 'dim', 'input', 'keepdim', 'keepdims', 'out', 'unbiased'\\.\n",
+        ),
+        (lambda: pb.arange(5, axis=1), TypeError, "unexpected keyword argument 'axis'"),
         (lambda: pb.where(t() > 2, t(), None), TypeError, r"where\(\): argument 'other'"),
         (lambda: pb.logical_or(t(), None), TypeError, r"logical_or\(\): argument 'other'"),
         (lambda: pb.fill(t(), None), TypeError, r"fill\(\): argument 'value'"),
@@ -74,6 +96,13 @@ def test_a_required_tensor_is_not_none(op):
 def test_a_call_without_meaning_is_refused_by_name(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize(("function", "name"), [(pb.special.gammaincinv, "special.gammaincinv"), (pb.igamma, "igamma")])
+def test_a_missing_derivative_is_named_as_it_was_called(function, name):
+    x = pb.tensor(1.0, requires_grad=True)
+    with pytest.raises(NotImplementedError, match=f"derivative for '{name}' with respect to 'input'"):
+        function(x, pb.tensor(0.5)).backward()
 
 
 def test_sizes_that_numpy_works_out_are_right():

@@ -8,6 +8,7 @@ import pytest
 import pullback as pb
 from pullback.arrays.dual import DualArray
 from pullback.autograd import forward_ad, functional
+from pullback.utils.checkpoint import checkpoint
 
 X, V, W = np.array([1.3, 0.7]), np.array([1.0, -2.0]), np.array([0.5, 3.0])
 # Functions of two inputs with second and third derivatives that mix them; `scale` is what an inner one captures.
@@ -195,3 +196,52 @@ def test_recording_may_be_switched_off_inside():
         return (slope * x).sum()  # the slope is a constant here
 
     np.testing.assert_allclose(pb.func.grad(g)(X), pb.func.grad(f)(X))
+
+
+@pytest.mark.parametrize(
+    ("cut", "slope"),
+    [(lambda t: t.detach(), 2), (lambda t: t.data, 6), (lambda t: (t * 1).detach_(), 6)],
+    ids=["detach", "data", "detach_"],
+)
+@pytest.mark.parametrize("inner", ["grad", "jvp"])
+@pytest.mark.parametrize("outer", ["grad", "jvp"])
+def test_detach_leaves_the_graphs_of_all_transforms(outer, inner, cut, slope):
+    """The second derivative of c x**2 with c = x**2, as in torch.func: 2 c where c is a constant for both transforms.
+
+    `.data` and `detach_` make it one for the inner transform alone: 6 x**2.
+    """
+    x, v = np.array([1.0, 2.0]), np.array([1.0, 0.5])
+    derivative = {
+        "grad": lambda f: lambda x: (pb.func.grad(f)(x) * v).sum(),
+        "jvp": lambda f: lambda x: pb.func.jvp(f, (x,), (v,))[1],
+    }
+    twice = derivative[outer](derivative[inner](lambda x: (cut(x * x) * x * x).sum()))
+    assert np.allclose(twice(x), (slope * x**2 * v**2).sum())
+
+
+def test_detach_of_a_value_of_a_lower_level_leaves_what_it_was_made_from():
+    """The copy is constant for both levels; x itself is still differentiated at its own."""
+    outer = pb.func.grad(lambda x: pb.func.grad(lambda y: (x * y).detach() * y * x)(x))
+    assert np.allclose(outer(3.0), 9.0)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpoint_keeps_the_levels_around_it(reentrant):
+    """It works on inputs outside the graph of its own level alone."""
+
+    def cubed(x):
+        y = pb.tensor(1.0, requires_grad=True) * x
+        return checkpoint(lambda y: y * y * y, y, use_reentrant=reentrant)
+
+    assert np.allclose(pb.func.grad(cubed)(2.0), 12.0)
+    assert np.allclose(pb.func.grad(pb.func.grad(lambda x: Alias.apply(x) ** 3))(2.0), 12.0)
+
+
+class Alias(pb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad

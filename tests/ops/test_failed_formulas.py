@@ -73,6 +73,12 @@ ERRORS = []
 
 def refusing(grad, x, *, ops):
     raise ERRORS.pop() if ERRORS else MineError(1, 2)
+
+def in_a_tuple(grad, *, ops):
+    return (grad,)
+
+def number_of(grad, *, ops):
+    return 3.0
 """
 
 
@@ -324,3 +330,65 @@ def test_each_line_of_a_node_that_computes_a_gradient_belongs_to_a_formula():
             assert set(names) <= {part.strip() for part in key.split(",")}, op.name
             seen += 1
     assert seen > 200
+
+
+REFUSED = """\
+namespace: refused
+kernels: failing_kernels
+helpers: failing_helpers
+native_functions:
+  - func: one(Tensor self, int dim=0) -> Tensor
+    kernel: one
+  - func: two(Tensor self, Tensor other) -> Tensor
+    kernel: two
+  - func: joined(Tensor[] tensors) -> Tensor
+    kernel: joined
+derivatives:
+  - name: one(Tensor self, int dim=0) -> Tensor
+    self: FORMULA
+  - name: two(Tensor self, Tensor other) -> Tensor
+    self: grad * other
+    other: FORMULA
+  - name: joined(Tensor[] tensors) -> Tensor
+    tensors: (grad, FORMULA)
+"""
+
+
+@pytest.fixture(params=["cat([grad, grad])", "in_a_tuple(grad)", "number_of(grad)"])
+def refused(request, ops):
+    return request.param, pb.ops.load(REFUSED.replace("FORMULA", request.param))
+
+
+def test_a_value_that_the_engine_refuses(refused):
+    formula, ops = refused
+    x, y = leaf(3), leaf(3)
+    one = f"In the formula of refused.one for the gradient of 'self' (<text>:13): `{formula}`"
+    gave = {"in_a_tuple(grad)": ", which gave (float64(3,),)", "number_of(grad)": ", which gave 3.0"}.get(formula, "")
+    assert told(lambda: ops.one(x).sum().backward()) == one + gave
+    assert told(lambda: ops.one(x * 2).sum().backward()) == one + gave
+    assert told(lambda: ops.one(pb.linalg.eigh(pb.eye(3) * x)[0]).sum().backward()) == one + gave  # several outputs
+    assert told(lambda: pb.autograd.grad(ops.one(x).sum(), x, create_graph=True)) == one + gave
+    assert told(lambda: pb.func.grad(lambda x: ops.one(x).sum())(np.ones(3))) == one + gave
+    assert told(lambda: ops.one(x).grad_fn(pb.ones(3))) == one + gave
+    two = f"In the formula of refused.two for the gradient of 'other' (<text>:16): `{formula}`"
+    assert told(lambda: ops.two(x, y).sum().backward()) == two + gave
+    assert told(lambda: ops.two(x.detach(), y).sum().backward()) == two + gave
+    assert told(lambda: ops.two(x, x).sum().backward()) == two + gave  # both edges lead to x
+    joined = f"In the formula of refused.joined for the gradient of 'tensors' (<text>:18): `(grad, {formula})`"
+    assert told(lambda: ops.joined([x, y]).sum().backward()) == joined + gave
+
+
+def test_the_node_that_made_a_wrong_gradient_is_named_not_the_one_that_would_receive_it(ops):
+    refused = pb.ops.load(REFUSED.replace("FORMULA", "cat([grad, grad])"))
+    y = refused.one(pb.linalg.eigh(pb.eye(3) * leaf(3))[0]).sum()
+    with pytest.raises(pb.extend.GradientError, match=r"^Function OneBackward0 returned an invalid gradient"):
+        y.backward()
+
+
+def test_hooks_that_fail_are_no_formulas(ops):
+    x = leaf(3)
+    y = ops.two(x, leaf(3))
+    y.register_hook(lambda g: g.no_such)
+    with pytest.raises(AttributeError) as raised:
+        y.sum().backward()
+    assert not hasattr(raised.value, "__notes__")

@@ -192,3 +192,23 @@ def test_a_module_that_cannot_be_imported_says_why_itself(tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.yaml"):
         pb.ops.load(tmp_path / "absent.yaml")
+
+
+@pytest.mark.parametrize("body", ["x", "x[:]", "np.asarray(x)", "x.T.T", "np.real(x)"])
+def test_a_kernel_that_returns_its_argument_gives_memory_of_its_own(tmp_path, monkeypatch, body):
+    (tmp_path / "returning_kernels.py").write_text(f"import numpy as np\ndef itself(x): return {body}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "returning_kernels", raising=False)
+    derivative = "derivatives:\n  - name: itself(Tensor self) -> Tensor\n    self: grad\n    result: self_t\n"
+    itself = pb.ops.load(
+        "namespace: returning\nkernels: returning_kernels\nnative_functions:\n  - func: itself(Tensor self) -> Tensor\n"
+        f"    kernel: itself\n{derivative}"
+    ).itself
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    z = x * 1
+    w, y = z * z, itself(z)
+    y.mul_(10)
+    assert z.tolist() == [1, 2]
+    w.sum().backward()
+    assert x.grad.tolist() == [2, 4]
+    extension._entered.pop("returning").withdraw()

@@ -5,6 +5,7 @@ import pytest
 
 import pullback as pb
 from pullback.autograd.gradcheck import GradcheckError
+from pullback.ops import extension
 from pullback.testing import Limit, OpInfo, Raises, Sample, Skip, check_operator
 from pullback.testing.opinfo.checks import (
     check_error,
@@ -121,6 +122,28 @@ class TestWhatIsFound:
     def test_unknown_name(self):
         with pytest.raises(AttributeError, match="sinn"):
             check_forward(OpInfo("sinn", np.sin, unary()), F64)
+
+    @pytest.mark.parametrize("tangent", ["7 * self_t", "self_t[100]", "zeros_like(result)"])
+    def test_a_wrong_tangent(self, tmp_path, monkeypatch, tangent):
+        (tmp_path / "wrong_tangent_kernels.py").write_text("from numpy import sin\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        sine = pb.ops.load(
+            "namespace: wrong_tangent\nkernels: wrong_tangent_kernels\nnative_functions:\n"
+            "  - func: sine(Tensor self) -> Tensor\n    kernel: sin\n    tags: pointwise\nderivatives:\n"
+            f"  - name: sine(Tensor self) -> Tensor\n    self: grad * cos(self)\n    result: {tangent}\n"
+        ).sine
+        try:
+            with pytest.raises((GradcheckError, IndexError)) as caught:
+                check_operator(OpInfo("wrong_tangent.sine", np.sin, unary(), call=sine))
+            assert "while checking" in "".join(caught.value.__notes__)
+        finally:
+            extension._entered.pop("wrong_tangent").withdraw()
+
+    def test_nothing_to_check(self):
+        with pytest.raises(ValueError, match="gives none"):
+            check_operator(OpInfo("sin", np.sin, lambda make: ()))
+        with pytest.raises(ValueError, match="order=3"):
+            check_operator(OpInfo("sin", np.sin, unary(), order=3))
 
 
 class TestRecords:

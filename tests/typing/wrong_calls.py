@@ -41,6 +41,16 @@ pb.cat([x, "y"])  # error: list-item
 pb.where(x > 0, x, "0")  # error: arg-type
 x.masked_fill(x > 0)  # error: call-arg
 x.reshape("2")  # error: arg-type
+x.permute()  # error: call-arg
+x.expand()  # error: call-arg
+x.repeat()  # error: call-arg
+x.view()  # error: call-overload
+pb.linspace("0", 1, 5)  # error: arg-type
+pb.nonzero(x, as_tuple=True).shape  # error: attr-defined
+pb.unique(x, return_counts=True).shape  # error: attr-defined
+pb.unique(x, return_count=True)  # error: call-overload
+x.size("0")  # error: call-overload
+x.stride(0).shape  # error: attr-defined
 x.transpose(0)  # error: call-arg
 x.transpose(0, "1")  # error: arg-type
 x.shape = (4,)  # error: misc
@@ -57,9 +67,15 @@ F.cross_entropy(x)  # error: call-arg
 F.cross_entropy(x, labels, reduction=1)  # error: arg-type
 F.conv2d(x, x, groups="2")  # error: arg-type
 F.layer_norm(x, 2)  # error: arg-type
-pb.no_grad(3)  # error: arg-type
-pb.autograd.grad(x, retain=True)  # error: call-arg
+pb.no_grad(3)  # error: call-overload
+pb.autograd.grad(x, retain=True)  # error: call-overload
+pb.autograd.gradd(x)  # error: attr-defined
+pb.autograd.functional.hessiann(x)  # error: attr-defined
+pb.autograd.grad(x, x).shape  # error: attr-defined
 gradcheck(pb.sin)  # error: call-arg
 pb.func.grad(3)  # error: arg-type
 pb.func.jvp(np.sin, (1.0,))  # error: call-arg
 pb.testing.assert_close(x)  # error: call-arg
+pb.testing.OpInfo("sin", np.sin)  # error: call-arg
+pb.testing.Skip("layout", "the name of the check is layouts")  # error: arg-type
+pb.testing.check_operator("sin")  # error: arg-type

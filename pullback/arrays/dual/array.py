@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 
 from pullback.arrays.dual.levels import ForwardLevel
-from pullback.core.array_type import memory_of
+from pullback.core.array_type import array_type, memory_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import version_of
 
 
 class Kin:
-    """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all."""
+    """State shared by dual arrays in the same memory: a write into one of them invalidates the masks of all.
 
-    __slots__ = ("given", "version", "was_written")
+    `parted` are those, while they live, whose tangents are not in the memory of the others' tangents.
+    """
+
+    __slots__ = ("given", "parted", "version", "was_written")
 
     def __init__(self, given: Tensor | None = None) -> None:
         self.was_written = False
+        self.parted: list[weakref.ref[DualArray]] = []
         self.given, self.version = given, 0 if given is None else version_of(given)
 
     def is_written(self) -> bool:
@@ -186,7 +191,7 @@ def duals_in(args: Any) -> Iterator[DualArray]:
 
 
 def _copied(x: Any) -> Any:
-    return x.clone() if isinstance(x, Tensor) else x.copy()
+    return x.copy() if type(x) is ndarray else array_type(x).copy(x)
 
 
 def _numbers(x: Any) -> str:

@@ -140,10 +140,15 @@ def _record_tangent(out: Tensor, dual: Any, level: ForwardLevel) -> None:
 
 # -- the operators: on Tensors, recorded, or on raw arrays -----------------------------------------------------------
 _PACK = Operator(
-    "make_dual", "_make_dual", ((0, "primal"), (1, "tangent")), record=record_pack, optional=("primal", "tangent")
+    "make_dual",
+    "_make_dual",
+    ((0, "primal"), (1, "tangent")),
+    record=record_pack,
+    optional=("primal", "tangent"),
+    holds=True,
 )
-_PRIMAL = Operator("primal_of", "_fw_primal", ((0, "dual"),), record=_record_primal)
-_TANGENT = Operator("tangent_of", "_fw_tangent", ((0, "dual"),), record=_record_tangent)
+_PRIMAL = Operator("primal_of", "_fw_primal", ((0, "dual"),), record=_record_primal, holds=True)
+_TANGENT = Operator("tangent_of", "_fw_tangent", ((0, "dual"),), record=_record_tangent, holds=True)
 OPERATORS = frozenset({_PACK, _PRIMAL, _TANGENT})
 
 

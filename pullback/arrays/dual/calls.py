@@ -20,7 +20,7 @@ from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
 from pullback.dispatch.steps import Prepared, note_cut, tie_views, wrap_result, wrapped
 from pullback.dispatch.steps import record as record_node
-from pullback.graph.view import make_view, shares_memory
+from pullback.graph.view import describe_view, make_view, shares_memory
 
 Call = Callable[..., Any]
 
@@ -59,6 +59,8 @@ def _of_one(op: Operator, kernel: Call) -> Call:
             record(out, x, *rest)
         if view and (shares_memory(made.primal, dual.primal) if type(made) is DualArray else shares_memory(made, dual)):
             make_view(out, x)
+            if type(dual.primal) is not ndarray:  # whose place in memory says which view it is
+                describe_view(out, x, op, (x, *rest), 0)
         return out
 
     return call

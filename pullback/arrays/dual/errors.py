@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pullback.core.errors import Portable
 
-class MixedCotangentsError(RuntimeError):
+
+class MixedCotangentsError(Portable, RuntimeError):
     """One backward came both from a dual tensor itself and from what `unpack_dual` gave of it."""
 
     def __init__(self) -> None:

@@ -21,7 +21,8 @@ from pullback.arrays.dual.usual import SUMS, usual
 from pullback.arrays.numpy.quiet import ignore_warnings, restore, warning_state
 from pullback.core import slots
 from pullback.core.arguments import spread_lists
-from pullback.core.array_type import OperatorTable, table_of
+from pullback.core.array_type import OperatorTable, kernel_for, memory_of, table_of
+from pullback.core.tensor import Tensor
 from pullback.dispatch.mixed import MixedTable
 from pullback.dispatch.operator import BY_KERNEL, FOUND
 from pullback.dispatch.tangent_rules import Rule, rule_for
@@ -79,7 +80,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
         raise MixedCotangentsError  # cotangents of different kinds: see `arrays.dual.boundary`
     primals, tangents = [primal_at(x, level) for x in args], [tangent_at(x, level) for x in args]
     given, moving = spread_lists(primals), [t for t in spread_lists(tangents) if t is not None]
-    result = table_of(given).kernels[name](*primals)
+    result = kernel_for(given, name)(*primals)
     if rule is None and (rule := rule_for(name, len(args))) is None:  # asked again: the call may have loaded its area
         return result
     if rule.function is None and moving:
@@ -105,7 +106,7 @@ def _run(name: str, rule: Rule | None, *args: Any) -> Any:
     finally:
         restore(before)
     if rule.mutates:
-        return _after_write(args[0], found[0])
+        return _after_write(args[0], result, found[0])
     return all_paired(rule, result, found, masks, duals, given, moving)
 
 
@@ -162,8 +163,10 @@ def _moves(tangent: Any) -> bool:
     return any(t is not None for t in tangent) if type(tangent) is list else tangent is not None
 
 
-def _after_write(target: DualArray, tangent: Any) -> DualArray:
-    """The target of a kernel that has written into its primal, with the tangent written too."""
+def _after_write(target: DualArray, result: Any, tangent: Any) -> DualArray:
+    """The target of a kernel that has written into its primal, with the tangent written too; or what replaces it."""
+    if memory_of(target) is None and not isinstance(target.primal, Tensor):
+        return DualArray(result, tangent, target.level, target.co)
     if target.tangent is not None:
         target.tangent[...] = tangent
     written(target, None)

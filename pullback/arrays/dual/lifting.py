@@ -13,11 +13,13 @@ from pullback.arrays.dual.kernels import DUAL, primal_at
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
+from pullback.core.array_type import innermost as values_of
 from pullback.core.errors import InplaceError, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.dispatch.mixed import ABOVE
 from pullback.dispatch.operator import Operator
+from pullback.graph.inplace_rules import refuse_overlap
 from pullback.graph.node import edge_to
 from pullback.graph.view import base_of, live_views
 
@@ -94,6 +96,7 @@ def prepare_target(name: str, target: Tensor, args: Sequence[Any], level: int) -
     top = innermost([without_closed_levels(x) if _is_dual(x, level) else x for x in _flat(args)], level)
     if top is None or target._array.dtype.kind not in "fc":
         return True
+    refuse_overlap(target, name)
     held = at_level(target, top)
     if held is not None and held.tangent is not None:
         return True
@@ -133,9 +136,10 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
     tangents = _Zeros(memory) if type(memory) is ndarray else None
     views = [(view, tangents.under(plain_part(view._array)) if tangents else None) for view in live_views(owner)]
     if tangents is None and views:
+        held = with_article(values_of(owner))
         raise InplaceError(
-            f"{name} would write a value with a tangent into a tensor around {with_article(memory)}, which has "
-            "views but no strides by which the tangent could be shared; use the out-of-place form."
+            f"{name} would write a value with a tangent into a tensor around {held}, which has views but no "
+            "strides by which the tangent could be shared; use the out-of-place form."
         )
     zeros = tangents.under(memory) if tangents else DUAL.zeros_like(owner._array)
     become(owner, _made_dual(before, zeros, level))

@@ -8,12 +8,12 @@ from typing import Any
 from pullback.arrays.dual.array import DualArray
 from pullback.arrays.dual.kernels import DUAL
 from pullback.arrays.dual.untouched import written
-from pullback.core.array_type import array_type, table_of
+from pullback.core.array_type import memory_of, table_of
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.mixed import on_wrapped
 from pullback.dispatch.outer_levels import constant_part
-from pullback.dispatch.targets import write_array
+from pullback.dispatch.targets import assigned, write_array
 
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul",
@@ -61,16 +61,22 @@ def _getitem(self: DualArray, index: Any) -> Any:
 
 
 def assign(self: DualArray, name: str, value: Any) -> DualArray:
-    """Write the result of the in-place operator of that name: its primal and its tangent, each into its memory."""
+    """Write the result of the in-place operator of that name: its primal and its tangent, each into its memory.
+
+    Where the primal has none, and is replaced, so is the dual array: then the views of its Tensor are given the rest.
+    """
     same = type(value) is DualArray and value.level.number == self.level.number
     primal, tangent = (value.primal, value.tangent) if same else (value, None)
-    if self.apart and self.tangent is not None:
+    kin = self.kin
+    if self.tangent is not None and (self.apart or (kin is not None and any(part() is not None for part in kin.parted))):
         raise InplaceError(
-            f"{name} cannot be followed by forward mode: this view shares the memory of its base, but its tangent does "
+            f"{name} cannot be followed by forward mode: a view shares the memory of its base, but its tangent does "
             "not share that of the base's tangent. Work on a clone(), or use the out-of-place form."
         )
+    now = _written(self.primal, name, primal)
+    if now is not self.primal or (isinstance(now, Tensor) and memory_of(now) is None):
+        return DualArray(now, tangent, self.level, self.co, False, value.untouched if same else None)
     written(self, value.untouched if same else None)
-    self.primal = _written(self.primal, name, primal)
     if self.tangent is not None:
         zeros = table_of((primal,)).zeros_like(primal) if tangent is None else tangent
         self.tangent = _written(self.tangent, name, zeros)
@@ -81,7 +87,7 @@ def _written(part: Any, name: str, value: Any) -> Any:
     if type(part) is ndarray:
         write_array(name, part, constant_part(value))
         return part
-    return part.copy_(value) if isinstance(part, Tensor) else array_type(part).assign(name, part, value)
+    return part.copy_(value) if isinstance(part, Tensor) else assigned(name, part, value)
 
 
 def _attach() -> None:

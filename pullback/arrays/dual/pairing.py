@@ -11,7 +11,7 @@ from pullback.arrays.dual.array import DualArray, plain_part
 from pullback.arrays.dual.levels import ForwardLevel
 from pullback.arrays.dual.untouched import relate
 from pullback.core.array_type import table_of
-from pullback.core.tensor import ndarray
+from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.tangent_rules import Rule
 
 
@@ -68,8 +68,9 @@ def paired(
     primal = _array(primal)
     if tangent is None:
         return DualArray(primal, None, level, co)
-    tangent, view, apart = _fitted(_array(tangent), primal, primals, tangents)
-    made = DualArray(primal, tangent, level, co, apart, mask)
+    tangent = _as_given(_array(tangent), (*primals, *tangents))
+    tangent, view, apart = _fitted(tangent, primal, primals, tangents)
+    made = DualArray(primal, tangent, level, co, apart or (view and any(x.apart for x in duals)), mask)
     if view:
         for x in duals:
             relate(made, x)
@@ -80,9 +81,16 @@ def paired_view(x: DualArray, primal: ndarray, tangent: ndarray, mask: Any) -> D
     """The same for what a view operator has made of the plain arrays of `x`, of one shape and dtype."""
     if not overlap(primal, x.primal):
         return paired(primal, tangent, mask, (x,), (x.primal,), (x.tangent,))  # type: ignore[no-any-return]
-    made = DualArray(primal, tangent, x.level, x.co, not overlap(tangent, x.tangent), mask)
+    made = DualArray(primal, tangent, x.level, x.co, x.apart or not overlap(tangent, x.tangent), mask)
     relate(made, x)
     return made
+
+
+def _as_given(tangent: Any, given: Iterable[Any]) -> Any:
+    """A tangent without the Tensor that a rule for Tensors has put around what it made of ndarrays alone."""
+    if type(tangent) is not Tensor or tangent._requires_grad:
+        return tangent
+    return tangent if any(isinstance(x, Tensor) and x._level == tangent._level for x in given) else tangent._array
 
 
 def _array(x: Any) -> Any:
@@ -102,7 +110,7 @@ def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequenc
     shared = _meets(tangent, tangents)
     plain = type(primal) is ndarray and type(tangent) is ndarray
     if _meets(primal, primals):
-        return tangent, True, plain and not shared
+        return tangent, True, not shared
     if plain and tangent.strides != primal.strides:
         return like(tangent, primal), False, False
     return (table_of((tangent, primal)).clone(tangent) if shared else tangent), False, False

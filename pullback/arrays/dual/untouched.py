@@ -14,6 +14,7 @@ zero that was computed is another matter: 0 * inf has no value then, and stays N
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -246,7 +247,9 @@ def _has_nan(x: Any) -> bool:
 # -- writing -----------------------------------------------------------------------------------------------------------
 def relate(a: DualArray, b: DualArray) -> None:
     """Note that two dual arrays lie in the same memory, so that a write into one makes the other's mask void."""
-    a.kin = b.kin = a.kin or b.kin or Kin()
+    a.kin = b.kin = kin = a.kin or b.kin or Kin()
+    if a.apart:
+        kin.parted.append(weakref.ref(a))
 
 
 def written(target: DualArray, mask: Mask) -> None:

@@ -79,7 +79,7 @@ def keep_freed_memory(bytes: SupportsIndex) -> None:
     >>> pb.keep_freed_memory(64 << 20)
     """
     try:
-        kept = operator.index(bytes)
+        kept = operator.index(None if isinstance(bytes, bool) else bytes)  # type: ignore[arg-type]  # refused
     except TypeError:
         raise TypeError(f"keep_freed_memory(): bytes must be an int, got {bytes!r}.") from None
     if not 0 <= kept <= _INT_MAX:

@@ -1,6 +1,6 @@
 """Argument checks that several composites share."""
 
-from pullback.core.errors import type_name
+from pullback.core.errors import DtypeError, type_name
 
 
 def require_arrays(name, **arguments):
@@ -11,3 +11,9 @@ def require_arrays(name, **arguments):
                 f"{name}(): argument {argument!r} must be a Tensor or an ndarray, got {type_name(value)}; "
                 "make one with pullback.tensor(...)."
             )
+
+
+def refuse_complex(name, input):
+    """Refuse complex input: a variance without conjugates is none."""
+    if input.dtype.kind == "c":
+        raise DtypeError(f"{name}(): input must be real, but the dtype is {input.dtype}; use view_as_real(input).")

@@ -12,12 +12,17 @@ import numpy as np
 
 from pullback.core.array_type import innermost, parts_of, table_of
 
-__all__ = ["any_of", "is_known", "plain_of", "sizes_of"]
+__all__ = ["any_of", "is_known", "plain_of", "sizes_of", "widened"]
 
 
 def plain_of(x):
     """The innermost array of values."""
     return innermost(x)
+
+
+def widened(x, *, ops):
+    """A float16 array in float32, which can count beyond 65504; any other as it is."""
+    return ops.to(x, np.dtype(np.float32)) if x.dtype.char == "e" else x
 
 
 def is_known(x):

@@ -10,6 +10,7 @@ from pullback.core.arguments import (
     an_int,
     missing_argument,
     number_type,
+    renamed,
     some_ints,
     tensor_list,
 )
@@ -279,7 +280,7 @@ class LinalgLdlSolveBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_LD = grad_of_B = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "linalg_ldl_solve", "LD")
+            raise derivative_not_implemented(self, "linalg.ldl_solve", "LD")
         if self._next1 is not None:
             LD = unpack(self.saved_LD, self.version_LD, self)
             pivots = unpack(self.saved_pivots, self.version_pivots, self)
@@ -1117,17 +1118,17 @@ like_linalg_matrix_rank = lambda run: lambda input, tol=None, hermitian=False, *
     input, tol, hermitian if hermitian is False or hermitian is True else a_flag(run.__name__, "hermitian", hermitian), atol=atol, rtol=rtol, out=out)
 like_linalg_cond = lambda run: lambda input, p=None, *, out=None: run(input, p, out=out)
 like_linalg_vector_norm = lambda run: lambda input, ord=2, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, ord if type(ord) in A_NUMBER else a_number(run.__name__, "ord", ord), dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, ord if type(ord) in A_NUMBER else a_number(run.__name__, "ord", ord), dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype), out=out)
 like_linalg_matrix_norm = lambda run: lambda input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, ord, dim if type((dim := axis if axis is not UNSET else dim)) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), dtype=None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, ord, dim if type((dim := renamed(run.__name__, "dim", dim, (-2, -1), "axis", axis) if axis is not UNSET else dim)) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), dtype=None if dtype is None else number_type(run.__name__, dtype), out=out)
 like_linalg_norm = lambda run: lambda input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, ord, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), dtype=None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, ord, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), dtype=None if dtype is None else number_type(run.__name__, dtype), out=out)
 like_norm = lambda run: lambda input, p='fro', dim=None, keepdim=False, dtype=None, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, p, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, p, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype), out=out)
 like_dist = lambda run: lambda input, other, p=2: run(
     input, other, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p))
 like_renorm = lambda run: lambda input, p, dim=UNSET, maxnorm=UNSET, *, axis=UNSET, out=None: run(
-    input, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), maxnorm if type((maxnorm := maxnorm if maxnorm is not UNSET else missing_argument(run.__name__, "maxnorm"))) in A_NUMBER else a_number(run.__name__, "maxnorm", maxnorm), out=out)
+    input, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), maxnorm if type((maxnorm := maxnorm if maxnorm is not UNSET else missing_argument(run.__name__, "maxnorm"))) in A_NUMBER else a_number(run.__name__, "maxnorm", maxnorm), out=out)
 like_cdist_rows = lambda run: lambda x1, x2, p=2.0: run(x1, x2, p)
 like_cdist = lambda run: lambda x1, x2, p=2.0, compute_mode=None: run(
     x1, x2, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), compute_mode)
@@ -1137,9 +1138,9 @@ like_linalg_multi_dot = lambda run: lambda tensors, *, out=None: run(tensors, ou
 like_chain_matmul = lambda run: lambda *matrices_, matrices=UNSET: run(
     tensor_list(run.__name__, "matrices", matrices_, matrices, UNSET))
 like_linalg_vecdot = lambda run: lambda x, y, *, dim=-1, axis=UNSET, out=None: run(
-    x, y, dim=dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
+    x, y, dim=dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
 like_linalg_cross = lambda run: lambda input, other, *, dim=-1, axis=UNSET, out=None: run(
-    input, other, dim=dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
+    input, other, dim=dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
 like_linalg_diagonal = lambda run: lambda A, *, offset=0, dim1=-2, dim2=-1: run(
     A, offset=offset if type(offset) in AN_INT else an_int(run.__name__, "offset", offset), dim1=dim1 if type(dim1) in AN_INT else an_int(run.__name__, "dim1", dim1), dim2=dim2 if type(dim2) in AN_INT else an_int(run.__name__, "dim2", dim2))
 like_linalg_vander = lambda run: lambda x, *, N=None: run(

@@ -10,6 +10,7 @@ from pullback.core.arguments import (
     an_int,
     missing_argument,
     number_type,
+    renamed,
     some_ints,
 )
 from pullback.core.array_type import attribute
@@ -455,7 +456,7 @@ class NllLossBackward0(Node):
                 grad, self.self_shape, target, weight, reduction=self.arg_reduction, ignore_index=self.arg_ignore_index
             )
         if self._next1 is not None:
-            raise derivative_not_implemented(self, "nll_loss", "weight")
+            raise derivative_not_implemented(self, "nn.functional.nll_loss", "weight")
         return grad_of_self, grad_of_weight
 
     def release(self):
@@ -826,7 +827,7 @@ like__layer_norm_backward = lambda run: lambda grad_output, input, weight, mean,
 like_group_norm = lambda run: lambda input, num_groups, weight=None, bias=None, eps=1e-05: run(
     input, num_groups if type(num_groups) in AN_INT else an_int(run.__name__, "num_groups", num_groups), weight, bias, eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps))
 like_cosine_similarity = lambda run: lambda x1, x2, dim=1, eps=1e-08, *, axis=UNSET: run(
-    x1, x2, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps))
+    x1, x2, dim if type((dim := renamed(run.__name__, "dim", dim, 1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps))
 like_one_hot = lambda run: lambda input, num_classes=-1: run(
     input, num_classes if type(num_classes) in AN_INT else an_int(run.__name__, "num_classes", num_classes))
 like_gelu = lambda run: lambda input, *, approximate='none', out=None: run(input, approximate, out=out)
@@ -851,7 +852,7 @@ like_softshrink = lambda run: lambda input, lambd=0.5, *, out=None: run(
 like_threshold = lambda run: lambda input, threshold, value, inplace=False: run(
     input, threshold if type(threshold) in A_NUMBER else a_number(run.__name__, "threshold", threshold), value if type(value) in A_NUMBER else a_number(run.__name__, "value", value), inplace if inplace is False or inplace is True else a_flag(run.__name__, "inplace", inplace))
 like_glu = lambda run: lambda input, dim=-1, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_celu_ = lambda run: lambda input, alpha=1.0: run(
     input, alpha if type(alpha) in A_NUMBER else a_number(run.__name__, "alpha", alpha))
 like_hardtanh_ = lambda run: lambda input, min_val=-1.0, max_val=1.0: run(
@@ -863,10 +864,10 @@ like_rrelu_ = lambda run: lambda input, lower=0.125, upper=0.3333333333333333, t
 like_threshold_ = lambda run: lambda input, threshold, value: run(
     input, threshold if type(threshold) in A_NUMBER else a_number(run.__name__, "threshold", threshold), value if type(value) in A_NUMBER else a_number(run.__name__, "value", value))
 like_softmax = lambda run: lambda input, dim=UNSET, dtype=None, *, axis=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), None if dtype is None else number_type(run.__name__, dtype), out=out)
 like_softmax_backward = lambda run: lambda grad_output, output, dim: run(grad_output, output, dim)
 like_softmin = lambda run: lambda input, dim=UNSET, dtype=None, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), None if dtype is None else number_type(run.__name__, dtype))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), None if dtype is None else number_type(run.__name__, dtype))
 like_mse_loss = lambda run: lambda input, target, *, reduction='mean': run(input, target, reduction)
 like_l1_loss = lambda run: lambda input, target, *, reduction='mean': run(input, target, reduction=reduction)
 like_smooth_l1_loss = lambda run: lambda input, target, *, reduction='mean', beta=1.0: run(
@@ -905,13 +906,13 @@ like_native_group_norm = lambda run: lambda input, weight, bias, N, C, HxW, grou
 like_local_response_norm = lambda run: lambda input, size, alpha=0.0001, beta=0.75, k=1.0: run(
     input, size if type(size) in AN_INT else an_int(run.__name__, "size", size), alpha if type(alpha) in A_NUMBER else a_number(run.__name__, "alpha", alpha), beta if type(beta) in A_NUMBER else a_number(run.__name__, "beta", beta), k if type(k) in A_NUMBER else a_number(run.__name__, "k", k))
 like_normalize = lambda run: lambda input, p=2.0, dim=1, eps=1e-12, *, axis=UNSET, out=None: run(
-    input, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), out=out)
+    input, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), dim if type((dim := renamed(run.__name__, "dim", dim, 1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), out=out)
 like_alpha_dropout = lambda run: lambda input, p=0.5, training=False, inplace=False: run(
     input, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), training if training is False or training is True else a_flag(run.__name__, "training", training), inplace if inplace is False or inplace is True else a_flag(run.__name__, "inplace", inplace))
 like_rrelu = lambda run: lambda input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False: run(
     input, lower if type(lower) in A_NUMBER else a_number(run.__name__, "lower", lower), upper if type(upper) in A_NUMBER else a_number(run.__name__, "upper", upper), training if training is False or training is True else a_flag(run.__name__, "training", training), inplace if inplace is False or inplace is True else a_flag(run.__name__, "inplace", inplace))
 like_gumbel_softmax = lambda run: lambda logits, tau=1.0, hard=False, eps=1e-10, dim=-1, *, axis=UNSET: run(
-    logits, tau if type(tau) in A_NUMBER else a_number(run.__name__, "tau", tau), hard if hard is False or hard is True else a_flag(run.__name__, "hard", hard), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    logits, tau if type(tau) in A_NUMBER else a_number(run.__name__, "tau", tau), hard if hard is False or hard is True else a_flag(run.__name__, "hard", hard), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_scaled_dot_product_attention = lambda run: lambda query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False: run(
     query, key, value, attn_mask, dropout_p if type(dropout_p) in A_NUMBER else a_number(run.__name__, "dropout_p", dropout_p), is_causal if is_causal is False or is_causal is True else a_flag(run.__name__, "is_causal", is_causal), scale=scale if scale is None or type(scale) in A_NUMBER else a_number(run.__name__, "scale", scale), enable_gqa=enable_gqa if enable_gqa is False or enable_gqa is True else a_flag(run.__name__, "enable_gqa", enable_gqa))
 like_multi_head_attention_forward = lambda run: lambda query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False: run(
@@ -921,7 +922,7 @@ like_bag_argmax = lambda run: lambda rows, bag, bags: run(rows, bag, bags)
 like_embedding_bag = lambda run: lambda input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None: run(
     input, weight, offsets, max_norm if max_norm is None or type(max_norm) in A_NUMBER else a_number(run.__name__, "max_norm", max_norm), norm_type if type(norm_type) in A_NUMBER else a_number(run.__name__, "norm_type", norm_type), scale_grad_by_freq if scale_grad_by_freq is False or scale_grad_by_freq is True else a_flag(run.__name__, "scale_grad_by_freq", scale_grad_by_freq), mode, sparse if sparse is False or sparse is True else a_flag(run.__name__, "sparse", sparse), per_sample_weights, include_last_offset if include_last_offset is False or include_last_offset is True else a_flag(run.__name__, "include_last_offset", include_last_offset), padding_idx if padding_idx is None or type(padding_idx) in AN_INT else an_int(run.__name__, "padding_idx", padding_idx))
 like_pairwise_distance = lambda run: lambda x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=UNSET: run(
-    x1, x2, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
+    x1, x2, p if type(p) in A_NUMBER else a_number(run.__name__, "p", p), eps if type(eps) in A_NUMBER else a_number(run.__name__, "eps", eps), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
 like_hinge_embedding_loss = lambda run: lambda input, target, *, margin=1.0, reduction='mean': run(
     input, target, margin=margin if type(margin) in A_NUMBER else a_number(run.__name__, "margin", margin), reduction=reduction)
 like_cosine_embedding_loss = lambda run: lambda input1, input2, target, *, margin=0.0, reduction='mean': run(

@@ -13,6 +13,7 @@ from pullback.core.arguments import (
     is_int,
     missing_argument,
     number_type,
+    renamed,
     some_ints,
 )
 from pullback.graph.node import MultiNode, Node
@@ -670,9 +671,9 @@ class BincountBackward0(Node):
 def choose_max(form0, form1, form2, otherwise):
     def max(input, dim=UNSET, keepdim=UNSET, *, other=UNSET, axis=UNSET, keepdims=UNSET, out=None):
         if axis is not UNSET:
-            dim = axis
+            dim = renamed("max", "dim", dim, UNSET, "axis", axis)
         if keepdims is not UNSET:
-            keepdim = keepdims
+            keepdim = renamed("max", "keepdim", keepdim, UNSET, "keepdims", keepdims)
         if dim is UNSET and keepdim is UNSET and other is UNSET:
             return form0(input, out=out)
         if dim is not UNSET and is_int(dim) and other is UNSET:
@@ -691,9 +692,9 @@ def choose_max(form0, form1, form2, otherwise):
 def choose_min(form0, form1, form2, otherwise):
     def min(input, dim=UNSET, keepdim=UNSET, *, other=UNSET, axis=UNSET, keepdims=UNSET, out=None):
         if axis is not UNSET:
-            dim = axis
+            dim = renamed("min", "dim", dim, UNSET, "axis", axis)
         if keepdims is not UNSET:
-            keepdim = keepdims
+            keepdim = renamed("min", "keepdim", keepdim, UNSET, "keepdims", keepdims)
         if dim is UNSET and keepdim is UNSET and other is UNSET:
             return form0(input, out=out)
         if dim is not UNSET and is_int(dim) and other is UNSET:
@@ -712,9 +713,9 @@ def choose_min(form0, form1, form2, otherwise):
 def choose_median(form0, form1, otherwise):
     def median(input, dim=UNSET, keepdim=UNSET, *, axis=UNSET, keepdims=UNSET):
         if axis is not UNSET:
-            dim = axis
+            dim = renamed("median", "dim", dim, UNSET, "axis", axis)
         if keepdims is not UNSET:
-            keepdim = keepdims
+            keepdim = renamed("median", "keepdim", keepdim, UNSET, "keepdims", keepdims)
         if dim is UNSET and keepdim is UNSET:
             return form0(input)
         if dim is not UNSET:
@@ -726,9 +727,9 @@ def choose_median(form0, form1, otherwise):
 def choose_nanmedian(form0, form1, otherwise):
     def nanmedian(input, dim=UNSET, keepdim=UNSET, *, axis=UNSET, keepdims=UNSET):
         if axis is not UNSET:
-            dim = axis
+            dim = renamed("nanmedian", "dim", dim, UNSET, "axis", axis)
         if keepdims is not UNSET:
-            keepdim = keepdims
+            keepdim = renamed("nanmedian", "keepdim", keepdim, UNSET, "keepdims", keepdims)
         if dim is UNSET and keepdim is UNSET:
             return form0(input)
         if dim is not UNSET:
@@ -739,62 +740,62 @@ def choose_nanmedian(form0, form1, otherwise):
 
 # fmt: off
 like_sum = lambda run: lambda input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype))
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype))
 like_nansum = lambda run: lambda input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), None if dtype is None else number_type(run.__name__, dtype), out=out)
 like_nanmean = lambda run: lambda input, dim=None, keepdim=False, *, dtype=None, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), dtype=None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), dtype=None if dtype is None else number_type(run.__name__, dtype), out=out)
 like__products_of_others = lambda run: lambda input, dim: run(input, dim)
 like_var_unbiased = lambda run: lambda input, unbiased, *, out=None: run(
     input, unbiased if unbiased is False or unbiased is True else a_flag(run.__name__, "unbiased", unbiased), out=out)
 like_var_dim = lambda run: lambda input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if (dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim")) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), unbiased if (unbiased := unbiased if unbiased is not UNSET else missing_argument(run.__name__, "unbiased")) is False or unbiased is True else a_flag(run.__name__, "unbiased", unbiased), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim")) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), unbiased if (unbiased := unbiased if unbiased is not UNSET else missing_argument(run.__name__, "unbiased")) is False or unbiased is True else a_flag(run.__name__, "unbiased", unbiased), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_var_correction = lambda run: lambda input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), correction if correction is None or type(correction) in A_NUMBER else a_number(run.__name__, "correction", correction), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), correction if correction is None or type(correction) in A_NUMBER else a_number(run.__name__, "correction", correction), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_var_mean_unbiased = lambda run: lambda input, unbiased: run(
     input, unbiased if unbiased is False or unbiased is True else a_flag(run.__name__, "unbiased", unbiased))
 like_var_mean_dim = lambda run: lambda input, dim=UNSET, unbiased=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET: run(
-    input, dim if (dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim")) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), unbiased if (unbiased := unbiased if unbiased is not UNSET else missing_argument(run.__name__, "unbiased")) is False or unbiased is True else a_flag(run.__name__, "unbiased", unbiased), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
+    input, dim if (dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim")) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), unbiased if (unbiased := unbiased if unbiased is not UNSET else missing_argument(run.__name__, "unbiased")) is False or unbiased is True else a_flag(run.__name__, "unbiased", unbiased), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
 like_var_mean_correction = lambda run: lambda input, dim=None, *, correction=None, keepdim=False, axis=UNSET, keepdims=UNSET: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), correction=correction if correction is None or type(correction) in A_NUMBER else a_number(run.__name__, "correction", correction), keepdim=keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), correction=correction if correction is None or type(correction) in A_NUMBER else a_number(run.__name__, "correction", correction), keepdim=keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
 like_amax = lambda run: lambda input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_aminmax = lambda run: lambda input, *, dim=None, keepdim=False, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim=dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim=keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim=dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim=keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_max_dim = lambda run: lambda input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_max_other = lambda run: lambda input, other, *, out=None: run(input, other, out=out)
 like_value_selecting_reduction_backward = lambda run: lambda grad_output, dim, indices, sizes, keepdim: run(
     grad_output, dim, indices, sizes, keepdim)
 like_argmax = lambda run: lambda input, dim=None, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_count_nonzero = lambda run: lambda input, dim=None, *, axis=UNSET: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim))
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim))
 like_logsumexp = lambda run: lambda input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_logsumexp_slope = lambda run: lambda input, norm, dim: run(input, norm, dim)
 like_cumsum = lambda run: lambda input, dim=UNSET, *, dtype=None, axis=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), None if dtype is None else number_type(run.__name__, dtype), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), None if dtype is None else number_type(run.__name__, dtype), out=out)
 like_cumsum_backward = lambda run: lambda grad_output, dim: run(grad_output, dim)
 like_logcumsumexp = lambda run: lambda input, dim=UNSET, *, axis=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
 like_linear_recurrence = lambda run: lambda input, coefficients, dim, reverse=False: run(
     input, coefficients, dim, reverse)
 like_kthvalue = lambda run: lambda input, k, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, k if type(k) in AN_INT else an_int(run.__name__, "k", k), dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, k if type(k) in AN_INT else an_int(run.__name__, "k", k), dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_median = lambda run: lambda input: run(input)
 like_median_dim = lambda run: lambda input, dim=UNSET, keepdim=False, *, axis=UNSET, keepdims=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim))
 like_mode = lambda run: lambda input, dim=-1, keepdim=False, *, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), out=out)
 like_quantile = lambda run: lambda input, q, dim=None, keepdim=False, *, interpolation='linear', axis=UNSET, keepdims=UNSET, out=None: run(
-    input, q, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), interpolation=interpolation, out=out)
+    input, q, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in AN_INT else an_int(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), interpolation=interpolation, out=out)
 like_trapezoid = lambda run: lambda y, x=None, *, dx=1, dim=-1, axis=UNSET: run(
-    y, x, dx=dx if type(dx) in A_NUMBER else a_number(run.__name__, "dx", dx), dim=dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    y, x, dx=dx if type(dx) in A_NUMBER else a_number(run.__name__, "dx", dx), dim=dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_diff = lambda run: lambda input, n=1, dim=-1, prepend=None, append=None, *, axis=UNSET, out=None: run(
-    input, n if type(n) in AN_INT else an_int(run.__name__, "n", n), dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), prepend, append, out=out)
+    input, n if type(n) in AN_INT else an_int(run.__name__, "n", n), dim if type((dim := renamed(run.__name__, "dim", dim, -1, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), prepend, append, out=out)
 like_gradient = lambda run: lambda input, *, spacing=None, dim=None, edge_order=1, axis=UNSET: run(
-    input, spacing=spacing, dim=axis if axis is not UNSET else dim, edge_order=edge_order if type(edge_order) in AN_INT else an_int(run.__name__, "edge_order", edge_order))
+    input, spacing=spacing, dim=renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim, edge_order=edge_order if type(edge_order) in AN_INT else an_int(run.__name__, "edge_order", edge_order))
 like_bincount = lambda run: lambda input, weights=None, minlength=0: run(
     input, weights, minlength if type(minlength) in AN_INT else an_int(run.__name__, "minlength", minlength))
 like_histc = lambda run: lambda input, bins=100, min=0, max=0, *, out=None: run(
@@ -806,7 +807,7 @@ like_histogramdd = lambda run: lambda input, bins, range=None, weight=None, dens
 like__bin_edges = lambda run: lambda input, bins, range: run(input, bins, range)
 like__histogram_boxes = lambda run: lambda input, edges: run(input, edges)
 like_hash_tensor = lambda run: lambda input, dim=(), *, keepdim=False, mode=0, axis=UNSET, keepdims=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim)) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else keepdims) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), mode if type(mode) in AN_INT else an_int(run.__name__, "mode", mode), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, (), "axis", axis) if axis is not UNSET else dim)) in SOME_INTS else some_ints(run.__name__, "dim", dim), keepdim if (keepdim := keepdim if keepdims is UNSET else renamed(run.__name__, "keepdim", keepdim, False, "keepdims", keepdims)) is False or keepdim is True else a_flag(run.__name__, "keepdim", keepdim), mode if type(mode) in AN_INT else an_int(run.__name__, "mode", mode), out=out)
 
 OPERATORS = [
     primitive("sum", kernels.sum, SumBackward0, one_tensor_3, like_sum, takes_dtype=True, tags="combines structural",

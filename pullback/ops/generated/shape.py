@@ -11,6 +11,7 @@ from pullback.core.arguments import (
     is_array,
     is_list,
     missing_argument,
+    renamed,
     some_ints,
     tensor_list,
 )
@@ -515,32 +516,32 @@ like_expand = lambda run: lambda input, *size_, implicit=False, size=UNSET: run(
 like_broadcast_tensors = lambda run: lambda *tensors_, tensors=UNSET: run(
     tensor_list(run.__name__, "tensors", tensors_, tensors, UNSET))
 like_squeeze = lambda run: lambda input, dim=None, *, axis=UNSET: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim))
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim))
 like_unsqueeze = lambda run: lambda input, dim=UNSET, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim))
 like_flatten = lambda run: lambda input, start_dim=0, end_dim=-1: run(
     input, start_dim if type(start_dim) in AN_INT else an_int(run.__name__, "start_dim", start_dim), end_dim if type(end_dim) in AN_INT else an_int(run.__name__, "end_dim", end_dim))
 like_unflatten = lambda run: lambda input, dim=UNSET, sizes=UNSET, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), sizes if type((sizes := sizes if sizes is not UNSET else missing_argument(run.__name__, "sizes"))) in SOME_INTS else some_ints(run.__name__, "sizes", sizes))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), sizes if type((sizes := sizes if sizes is not UNSET else missing_argument(run.__name__, "sizes"))) in SOME_INTS else some_ints(run.__name__, "sizes", sizes))
 like_contiguous = lambda run: lambda input, *, memory_format='contiguous_format': run(
     input, memory_format=memory_format)
 like_narrow = lambda run: lambda input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), start if start is not UNSET else missing_argument(run.__name__, "start"), length if type((length := length if length is not UNSET else missing_argument(run.__name__, "length"))) in AN_INT else an_int(run.__name__, "length", length))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), start if start is not UNSET else missing_argument(run.__name__, "start"), length if type((length := length if length is not UNSET else missing_argument(run.__name__, "length"))) in AN_INT else an_int(run.__name__, "length", length))
 like_select = lambda run: lambda input, dim=UNSET, index=UNSET, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), index if type((index := index if index is not UNSET else missing_argument(run.__name__, "index"))) in AN_INT else an_int(run.__name__, "index", index))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), index if type((index := index if index is not UNSET else missing_argument(run.__name__, "index"))) in AN_INT else an_int(run.__name__, "index", index))
 like_diagonal = lambda run: lambda input, offset=0, dim1=0, dim2=1: run(
     input, offset if type(offset) in AN_INT else an_int(run.__name__, "offset", offset), dim1 if type(dim1) in AN_INT else an_int(run.__name__, "dim1", dim1), dim2 if type(dim2) in AN_INT else an_int(run.__name__, "dim2", dim2))
 like_diagonal_backward = lambda run: lambda input, shape, offset, dim1, dim2: run(input, shape, offset, dim1, dim2)
 like_split = lambda run: lambda input, split_size, dim=0, *, axis=UNSET: run(
-    input, split_size, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    input, split_size, dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_split_with_sizes = lambda run: lambda input, split_sizes, dim=0, *, axis=UNSET: run(
-    input, split_sizes if type(split_sizes) in SOME_INTS else some_ints(run.__name__, "split_sizes", split_sizes), dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    input, split_sizes if type(split_sizes) in SOME_INTS else some_ints(run.__name__, "split_sizes", split_sizes), dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_chunk = lambda run: lambda input, chunks, dim=0, *, axis=UNSET: run(
-    input, chunks if type(chunks) in AN_INT else an_int(run.__name__, "chunks", chunks), dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    input, chunks if type(chunks) in AN_INT else an_int(run.__name__, "chunks", chunks), dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_tensor_split = lambda run: lambda input, indices_or_sections, dim=0, *, axis=UNSET: run(
-    input, indices_or_sections, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    input, indices_or_sections, dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_unbind = lambda run: lambda input, dim=0, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim))
 like_unfold = lambda run: lambda input, dimension, size, step: run(
     input, dimension if type(dimension) in AN_INT else an_int(run.__name__, "dimension", dimension), size if type(size) in AN_INT else an_int(run.__name__, "size", size), step if type(step) in AN_INT else an_int(run.__name__, "step", step))
 like_unfold_backward = lambda run: lambda input, shape, dim, size, step: run(input, shape, dim, size, step)
@@ -567,23 +568,23 @@ like_diagonal_copy = lambda run: lambda input, offset=0, dim1=0, dim2=1, *, out=
 like_expand_copy = lambda run: lambda input, *size_, implicit=False, size=UNSET, out=None: run(
     input, size if type((size := int_list(run.__name__, "size", size_, size, UNSET))) in SOME_INTS else some_ints(run.__name__, "size", size), implicit=implicit if implicit is False or implicit is True else a_flag(run.__name__, "implicit", implicit), out=out)
 like_narrow_copy = lambda run: lambda input, dim=UNSET, start=UNSET, length=UNSET, *, axis=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), start if start is not UNSET else missing_argument(run.__name__, "start"), length if type((length := length if length is not UNSET else missing_argument(run.__name__, "length"))) in AN_INT else an_int(run.__name__, "length", length), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), start if start is not UNSET else missing_argument(run.__name__, "start"), length if type((length := length if length is not UNSET else missing_argument(run.__name__, "length"))) in AN_INT else an_int(run.__name__, "length", length), out=out)
 like_permute_copy = lambda run: lambda input, *dims_, dims=UNSET, out=None: run(
     input, dims if type((dims := int_list(run.__name__, "dims", dims_, dims, UNSET))) in SOME_INTS else some_ints(run.__name__, "dims", dims), out=out)
 like_slice_copy = lambda run: lambda input, dim=0, start=None, end=None, step=1, *, axis=UNSET: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), start if start is None or type(start) in AN_INT else an_int(run.__name__, "start", start), end if end is None or type(end) in AN_INT else an_int(run.__name__, "end", end), step if type(step) in AN_INT else an_int(run.__name__, "step", step))
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), start if start is None or type(start) in AN_INT else an_int(run.__name__, "start", start), end if end is None or type(end) in AN_INT else an_int(run.__name__, "end", end), step if type(step) in AN_INT else an_int(run.__name__, "step", step))
 like_split_with_sizes_copy = lambda run: lambda input, split_sizes, dim=0, *, axis=UNSET, out=None: run(
-    input, split_sizes if type(split_sizes) in SOME_INTS else some_ints(run.__name__, "split_sizes", split_sizes), dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
+    input, split_sizes if type(split_sizes) in SOME_INTS else some_ints(run.__name__, "split_sizes", split_sizes), dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
 like_squeeze_copy = lambda run: lambda input, dim=None, *, axis=UNSET, out=None: run(
-    input, dim if (dim := axis if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), out=out)
+    input, dim if (dim := renamed(run.__name__, "dim", dim, None, "axis", axis) if axis is not UNSET else dim) is None or type(dim) in SOME_INTS else some_ints(run.__name__, "dim", dim), out=out)
 like_transpose_copy = lambda run: lambda input, dim0, dim1, *, out=None: run(
     input, dim0 if type(dim0) in AN_INT else an_int(run.__name__, "dim0", dim0), dim1 if type(dim1) in AN_INT else an_int(run.__name__, "dim1", dim1), out=out)
 like_unbind_copy = lambda run: lambda input, dim=0, *, axis=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, 0, "axis", axis) if axis is not UNSET else dim)) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
 like_unfold_copy = lambda run: lambda input, dimension, size, step, *, out=None: run(
     input, dimension if type(dimension) in AN_INT else an_int(run.__name__, "dimension", dimension), size if type(size) in AN_INT else an_int(run.__name__, "size", size), step if type(step) in AN_INT else an_int(run.__name__, "step", step), out=out)
 like_unsqueeze_copy = lambda run: lambda input, dim=UNSET, *, axis=UNSET, out=None: run(
-    input, dim if type((dim := axis if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
+    input, dim if type((dim := renamed(run.__name__, "dim", dim, UNSET, "axis", axis) if axis is not UNSET else dim if dim is not UNSET else missing_argument(run.__name__, "dim"))) in AN_INT else an_int(run.__name__, "dim", dim), out=out)
 like_view_copy = lambda run: lambda input, *size_, size=UNSET, out=None: run(
     input, size if type((size := int_list(run.__name__, "size", size_, size, UNSET))) in SOME_INTS else some_ints(run.__name__, "size", size), out=out)
 

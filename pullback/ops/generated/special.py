@@ -89,7 +89,7 @@ class IgammaBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "igamma", "self")
+            raise derivative_not_implemented(self, "igamma", "input")
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             other = unpack(self.saved_other, self.version_other, self)
@@ -116,7 +116,7 @@ class IgammacBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "igammac", "self")
+            raise derivative_not_implemented(self, "igammac", "input")
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             other = unpack(self.saved_other, self.version_other, self)
@@ -174,7 +174,7 @@ class SpecialGammaincinvBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "special_gammaincinv", "self")
+            raise derivative_not_implemented(self, "special.gammaincinv", "input")
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             result_ = unpack(self.saved_result, self.version_result, self)
@@ -202,7 +202,7 @@ class SpecialGammainccinvBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "special_gammainccinv", "self")
+            raise derivative_not_implemented(self, "special.gammainccinv", "input")
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             result_ = unpack(self.saved_result, self.version_result, self)
@@ -230,9 +230,9 @@ class SpecialBetaincBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_alpha = grad_of_beta = grad_of_x = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "special_betainc", "alpha")
+            raise derivative_not_implemented(self, "special.betainc", "alpha")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "special_betainc", "beta")
+            raise derivative_not_implemented(self, "special.betainc", "beta")
         if self._nexts[2] is not None:
             alpha = unpack(self.saved_alpha, self.version_alpha, self)
             beta = unpack(self.saved_beta, self.version_beta, self)
@@ -263,9 +263,9 @@ class SpecialBetaincinvBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_alpha = grad_of_beta = grad_of_y = None
         if self._nexts[0] is not None:
-            raise derivative_not_implemented(self, "special_betaincinv", "alpha")
+            raise derivative_not_implemented(self, "special.betaincinv", "alpha")
         if self._nexts[1] is not None:
-            raise derivative_not_implemented(self, "special_betaincinv", "beta")
+            raise derivative_not_implemented(self, "special.betaincinv", "beta")
         if self._nexts[2] is not None:
             alpha = unpack(self.saved_alpha, self.version_alpha, self)
             beta = unpack(self.saved_beta, self.version_beta, self)
@@ -340,7 +340,7 @@ class SpecialZetaBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_self = grad_of_other = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "special_zeta", "self")
+            raise derivative_not_implemented(self, "special.zeta", "input")
         if self._next1 is not None:
             self_ = unpack(self.saved_self, self.version_self, self)
             other = unpack(self.saved_other, self.version_other, self)
@@ -667,7 +667,7 @@ class SpecialJvBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "special_jv", "v")
+            raise derivative_not_implemented(self, "special.jv", "v")
         if self._next1 is not None:
             v = unpack(self.saved_v, self.version_v, self)
             z = unpack(self.saved_z, self.version_z, self)
@@ -694,7 +694,7 @@ class SpecialYvBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "special_yv", "v")
+            raise derivative_not_implemented(self, "special.yv", "v")
         if self._next1 is not None:
             v = unpack(self.saved_v, self.version_v, self)
             z = unpack(self.saved_z, self.version_z, self)
@@ -721,7 +721,7 @@ class SpecialIvBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "special_iv", "v")
+            raise derivative_not_implemented(self, "special.iv", "v")
         if self._next1 is not None:
             v = unpack(self.saved_v, self.version_v, self)
             z = unpack(self.saved_z, self.version_z, self)
@@ -748,7 +748,7 @@ class SpecialKvBackward0(Node):
     def apply(self, ops, grad, unpack):
         grad_of_v = grad_of_z = None
         if self._next0 is not None:
-            raise derivative_not_implemented(self, "special_kv", "v")
+            raise derivative_not_implemented(self, "special.kv", "v")
         if self._next1 is not None:
             v = unpack(self.saved_v, self.version_v, self)
             z = unpack(self.saved_z, self.version_z, self)

@@ -93,6 +93,7 @@ from pullback.ops.formulas.reductions.reductions import (
     std_jvp,
     var_jvp,
 )
+from pullback.ops.formulas.shape.views import strided_tangent
 from pullback.ops.formulas.spatial.windows import convolution_jvp, pooled_tangent
 from pullback.ops.formulas.special.slopes import beta_density_slope, degree, log1p_argument, log1p_divisor, mills_decay
 
@@ -749,7 +750,7 @@ def unfold_backward_tangent(self_p, self_t, shape_p, dim_p, size_p, step_p, resu
     return (ops.unfold_backward(self_t, shape_p, dim_p, size_p, step_p),)
 
 def _strided_view_tangent(self_p, self_t, size_p, stride_p, storage_offset_p, geometry_p, result, *, ops):
-    return (ops._restride(self_t, geometry_p, (size_p, stride_p, storage_offset_p), geometry_p),)
+    return (strided_tangent(self_t, size_p, stride_p, storage_offset_p, geometry_p, ops=ops),)
 
 def _restride_tangent(self_p, self_t, source_p, target_p, counted_p, result, *, ops):
     return (ops._restride(self_t, source_p, target_p, counted_p),)

@@ -1,19 +1,22 @@
 """Calls of an operator under test: samples to tensors and ndarrays, results to ndarrays, layouts of memory."""
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypedDict
 
 import numpy as np
 
 from pullback.arrays.numpy.random.draws import manual_seed
 from pullback.autograd.api import grad
+from pullback.core.annotations import DTypeLike
 from pullback.core.array_type import TENSOR
 from pullback.core.factory import from_numpy
 from pullback.core.pytree import tree_leaves, tree_map
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS
 from pullback.testing.close import default_tolerance
@@ -25,6 +28,7 @@ __all__ = [
     "accepted",
     "flat_tensors",
     "function_of",
+    "headed",
     "inplace_method",
     "must_refuse",
     "reference_result",
@@ -46,27 +50,35 @@ load_all()  # the operators are taken from the tables, where late ones would not
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError)  # what a user may expect for bad input
 
 
-def function_of(info: OpInfo) -> Callable:
+class Tolerance(TypedDict):
+    """The two numbers of a comparison, as `assert_close` takes them."""
+
+    rtol: float
+    atol: float
+
+
+def function_of(info: OpInfo) -> Callable[..., Any]:
     """What a user calls: the public function of that name, or else the Tensor method; results are `observe`d."""
     function = info.call or _public(info.name)
-    if info.observe is None:
+    observe = info.observe
+    if observe is None:
         return function
-    return lambda *args, **kwargs: info.observe(function(*args, **kwargs))
+    return lambda *args, **kwargs: observe(function(*args, **kwargs))
 
 
-def _public(name: str) -> Callable:
+def _public(name: str) -> Callable[..., Any]:
     """pullback.<name>, or Tensor.<name>, or an internal operator."""
     *modules, leaf = name.split(".")
     # The public face is on a floor above this one, so it is looked up by name, as an outsider would.
     module = importlib.import_module(".".join(["pullback", *modules]))
     for home in (module, Tensor, TENSOR):
-        found = getattr(home, leaf, None)
+        found: Callable[..., Any] | None = getattr(home, leaf, None)
         if callable(found):  # Tensor.mT is a property
             return found
     raise AttributeError(f"OpInfo {name!r}: neither pullback.{name} nor Tensor.{leaf} exists, nor such an operator.")
 
 
-def inplace_method(info: OpInfo) -> Callable | None:
+def inplace_method(info: OpInfo) -> Callable[..., Any] | None:
     """The method `name_` of Tensor (or in-place form of an internal operator), when the operator has one."""
     found = getattr(Tensor, info.name.split(".")[-1] + "_", None)
     if found is None and info.name in OPERATORS:
@@ -91,7 +103,7 @@ def takes_out(info: OpInfo) -> bool:
 
 
 @contextlib.contextmanager
-def sampling(info: OpInfo, sample: Any, dtype: Any = "") -> Iterator[None]:
+def sampling(info: OpInfo, sample: Any, dtype: DTypeLike = "") -> Iterator[None]:
     """Any error inside says for which operator, dtype and sample; NumPy's floating-point warnings are off."""
     try:
         with np.errstate(all="ignore"):
@@ -113,10 +125,15 @@ def require(condition: bool, message: str) -> None:
         raise AssertionError(message)
 
 
+def headed(words: str) -> Callable[[str], str]:
+    """What makes a message from a report of `assert_close`: the words, then the report."""
+    return lambda report: f"{words}: {report}"
+
+
 def to_tensors(tree: Any, requires_grad: bool = False) -> Any:
     """Every ndarray as a Tensor over the same memory; with `requires_grad`, inputs require grad where they can."""
 
-    def convert(x: np.ndarray | Plain) -> Any:
+    def convert(x: ndarray | Plain) -> ndarray | Tensor:
         if isinstance(x, Plain):
             return x.array
         tensor = from_numpy(x.view(np.ndarray))
@@ -144,28 +161,28 @@ def flat_tensors(result: Any) -> list[Tensor]:
     return [x for x in tree_leaves(result) if isinstance(x, Tensor)]
 
 
-def replaced(tree: Any, old: list[Tensor], new: tuple) -> Any:
+def replaced(tree: Any, old: list[Tensor], new: Sequence[Any]) -> Any:
     """`tree` with each of the tensors `old` replaced by its counterpart in `new`."""
     return tree_map(lambda x: next((n for o, n in zip(old, new, strict=True) if o is x), x), tree)
 
 
-def _every_second(array: np.ndarray) -> np.ndarray:
+def _every_second(array: ndarray) -> ndarray:
     wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
     wide[..., ::2] = array
     return wide[..., ::2]
 
 
-def _backwards(array: np.ndarray) -> np.ndarray:
+def _backwards(array: ndarray) -> ndarray:
     return np.flip(np.ascontiguousarray(np.flip(array)))
 
 
-def _misplaced(array: np.ndarray) -> np.ndarray:
+def _misplaced(array: ndarray) -> ndarray:
     memory = np.zeros(array.size + 1, array.dtype)
     memory[1:] = array.ravel()
     return memory[1:].reshape(array.shape)
 
 
-LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+LAYOUTS: dict[str, Callable[[ndarray], ndarray]] = {
     "every_second": _every_second,
     "fortran": np.asfortranarray,
     "backwards": _backwards,
@@ -173,30 +190,33 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def relayout(sample: Sample, how: Callable[[np.ndarray], np.ndarray]) -> tuple[tuple, dict]:
+def relayout(sample: Sample, how: Callable[[ndarray], ndarray]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a sample with the same numbers in another layout; 0-d arrays stay."""
 
-    def convert(x: np.ndarray | Plain) -> Any:
+    def convert(x: ndarray | Plain) -> ndarray | Plain:
         if isinstance(x, Plain) or x.ndim == 0:
             return x
         moved = how(x.view(np.ndarray))
         return moved.view(Input) if isinstance(x, Input) else moved
 
-    return map_arrays(convert, (sample.args, sample.kwargs))
+    args, kwargs = map_arrays(convert, (sample.args, sample.kwargs))
+    return args, kwargs
 
 
-def twins(info: OpInfo, dtype: Any) -> list[tuple[Sample, Sample]]:
+def twins(info: OpInfo, dtype: DTypeLike) -> list[tuple[Sample, Sample]]:
     """Each sample twice, in memory of its own."""
     return list(zip(info.samples_for(dtype), info.samples_for(dtype), strict=True))
 
 
-def tolerance_of(info: OpInfo, dtype: Any) -> dict[str, float]:
+def tolerance_of(info: OpInfo, dtype: DTypeLike) -> Tolerance:
     """rtol and atol of a comparison in that dtype."""
     rtol, atol = info.numbers or default_tolerance(dtype if np.dtype(dtype).kind in "fc" else np.float64)
     return {"rtol": rtol, "atol": atol}
 
 
-def result_and_grads(function: Any, args: tuple, kwargs: dict, differentiable: bool) -> tuple:
+def result_and_grads(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], differentiable: bool
+) -> tuple[Any, ...]:
     """The result, and the gradients of a random functional of it, as ndarrays."""
     args, kwargs = to_tensors((args, kwargs), requires_grad=differentiable)
     inputs = [t for t in flat_tensors((args, kwargs)) if t.requires_grad]
@@ -211,7 +231,7 @@ def result_and_grads(function: Any, args: tuple, kwargs: dict, differentiable: b
     return to_arrays(results), *(zero if g is None else to_arrays(g) for g, zero in zip(grads, zeros, strict=True))
 
 
-def must_refuse(function: Any, args: tuple, kwargs: dict, why: str) -> None:
+def must_refuse(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], why: str) -> None:
     """Raise unless the call raises one of the errors that a user may expect."""
     with contextlib.suppress(*REFUSALS):
         result = function(*args, **kwargs)
@@ -229,7 +249,7 @@ def reference_result(info: OpInfo, sample: Sample) -> tuple[Any, str | None]:
         return None, f"the reference refuses it: {error}"
 
 
-def accepted(info: OpInfo, dtype: Any) -> list[Sample]:
+def accepted(info: OpInfo, dtype: DTypeLike) -> list[Sample]:
     """The samples that the reference does not refuse."""
     with np.errstate(all="ignore"):
         return [s for s, twin in twins(info, dtype) if reference_result(info, twin)[1] is None]

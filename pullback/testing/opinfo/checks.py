@@ -3,8 +3,9 @@
 `check_operator` runs them all, for authors of operators elsewhere; `tests/ops/` runs them one by one.
 """
 
+from pullback.testing.opinfo.calls import accepted
 from pullback.testing.opinfo.core import OpInfo
-from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second
+from pullback.testing.opinfo.derivative_checks import check_gradient, check_limit, check_second, check_tangent
 from pullback.testing.opinfo.value_checks import check_error, check_forward, check_inplace, check_layouts, check_out
 
 __all__ = [
@@ -17,17 +18,24 @@ __all__ = [
     "check_operator",
     "check_out",
     "check_second",
+    "check_tangent",
 ]
 
 
 def check_operator(info: OpInfo) -> None:
-    """Run every check of a record: forward, layouts, in-place, out=, first and second derivatives, limits, errors.
+    """Run every check of a record: values, layouts, writes, gradients, tangents, second derivatives, limits, errors.
 
     Raises
     ------
     AssertionError, GradcheckError
         The operator is wrong; a note on the error names the sample.
+    ValueError
+        The record has no samples, or an `order` that is not 0, 1 or 2.
     """
+    if info.order not in (0, 1, 2):
+        raise ValueError(f"{info.name}: order={info.order!r} must be 0, 1 or 2: the derivatives that are checked.")
+    if not any(True for dtype in info.dtypes for _ in accepted(info, dtype)):
+        raise ValueError(f"{info.name}: `samples` gives none, so nothing would be checked.")
     for dtype in info.dtypes:
         for check, name in (
             (check_forward, "forward"),
@@ -37,9 +45,11 @@ def check_operator(info: OpInfo) -> None:
         ):
             if info.skip(name, dtype) is None:
                 check(info, dtype)
-    for dtype in info.grad_dtypes:
+    for dtype in info.grad_dtypes or ():
         if info.order >= 1 and info.skip("gradient", dtype) is None:
             check_gradient(info, dtype)
+        if info.order >= 1 and info.skip("tangent", dtype) is None:
+            check_tangent(info, dtype)
         if info.order >= 2 and info.skip("second", dtype) is None:
             check_second(info, dtype)
     for limit in info.limits:

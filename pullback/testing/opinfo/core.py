@@ -25,19 +25,24 @@ Rules for samples:
 The sample makers (`unary`, `broadcasting_pairs`, `reductions`, `cases` with `on`) are in `samples.py`.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
 from pullback.arrays.numpy.dtypes import in_common
+from pullback.core.annotations import DTypeLike, IntOrInts
 from pullback.core.pytree import tree_map
+from pullback.core.tensor import ndarray
 from pullback.testing.arrays import random_array
 
 __all__ = [
     "FLOATS",
+    "How",
     "Input",
     "Limit",
     "Make",
@@ -45,7 +50,9 @@ __all__ = [
     "Plain",
     "Raises",
     "Sample",
+    "Samples",
     "Skip",
+    "Values",
     "by_axis",
     "map_arrays",
     "weakly",
@@ -53,9 +60,27 @@ __all__ = [
 
 FLOATS = (np.float64, np.float32)
 DEFAULT_DTYPES = (np.float64, np.float32, np.int64)
+CheckName: TypeAlias = Literal["forward", "gradient", "second", "tangent", "inplace", "out", "layouts"]
 
 
-class Input(np.ndarray):
+class Values(TypedDict, total=False):
+    """Which values an input has: the arguments of `random_array` that say it."""
+
+    low: float | None
+    high: float | None
+    away_from: float | Sequence[float]
+    distance: float
+    exclude_zero: bool
+    distinct: bool
+
+
+class How(Values, total=False):
+    """How an input is drawn: its values, and their layout in memory."""
+
+    noncontiguous: bool
+
+
+class Input(np.ndarray[Any, Any]):
     """An ndarray that is an input of the operator under test; arithmetic and views keep the mark."""
 
 
@@ -63,21 +88,30 @@ class Input(np.ndarray):
 class Plain:
     """An ndarray that the operator gets as it is, not as a Tensor."""
 
-    array: np.ndarray
+    array: ndarray
 
 
 class Sample:
-    """The arguments of one call: `Sample(x, 1, keepdim=True)`; `.named("...")` gives it a name for reports."""
+    """The arguments of one call: `Sample(x, 1, keepdim=True)`; `.named("...")` gives it a name for reports.
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    Attributes
+    ----------
+    args : tuple
+    kwargs : dict
+        The operator's arguments, by position and by name.
+    name : str
+        What is special about the call, for reports; "" where nothing is.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args, self.kwargs, self.name = args, kwargs, ""
 
-    def named(self, name: str) -> "Sample":
+    def named(self, name: str) -> Self:
         """Itself, with a name."""
         self.name = name
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [brief(a) for a in self.args] + [f"{k}={brief(v)}" for k, v in self.kwargs.items()]
         return f"{self.name or 'sample'}({', '.join(parts)})"
 
@@ -86,76 +120,122 @@ class Sample:
 class Limit:
     """What value and gradient must be at a delicate point, to the last digits.
 
-    `at` holds the arguments (numbers become 0-d float64 or complex128 Tensors, lists and arrays Tensors; `Plain` and
-    `kwargs` are passed on). `value` is the result; `grad` the gradient of its sum: one entry for each argument of
-    `at` (an array, or a number for all of it), or one for each single number in the arguments that take a gradient;
-    None where it is not to be looked at. `second` is the gradient of the sum of the first gradients, likewise.
+    Parameters
+    ----------
+    at : tuple
+        The arguments: numbers become 0-d float64 or complex128 Tensors, lists and arrays Tensors; the array in a
+        `Plain`, str, bool and None are passed on.
+    grad : tuple, optional
+        The gradient of the sum of the result: one entry for each argument in `at` (an array, or a number for all of
+        it), or one for each single number in the arguments that take a gradient; None where it is not to be looked at.
+    value : number, array, or tuple of these for several results; optional
+    second : tuple, optional
+        The gradient of the sum of the first gradients, given as `grad` is.
+    because : str
+        The reason why this is the right limit. It must be given.
+    kwargs : dict
+        Further arguments, by name; ndarrays become Tensors that do not require grad.
+    rtol, atol : float
+        The tolerance of all these comparisons.
     """
 
-    at: tuple
-    grad: tuple | None = None
+    at: tuple[Any, ...]
+    grad: tuple[Any, ...] | None = None
     value: Any = None
-    second: tuple | None = None
+    second: tuple[Any, ...] | None = None
     because: str = ""
-    kwargs: dict = dataclasses.field(default_factory=dict)
+    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
     rtol: float = 1e-12
     atol: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.because:
             raise ValueError(f"Limit(at={self.at}) needs because=: the reason why this is the right limit.")
 
 
 @dataclasses.dataclass(frozen=True)
 class Raises:
-    """A call that must be refused with `error`, in words that contain each string of `naming`."""
+    """A call that must be refused in words that help.
+
+    Parameters
+    ----------
+    error : class of exception, or tuple of these
+        What must be raised.
+    naming : sequence of str
+        What the message must contain: the operator, the argument, what was found.
+    args : tuple
+    kwargs : dict
+        The arguments of the call; ndarrays become Tensors.
+    """
 
     error: type[Exception] | tuple[type[Exception], ...]
     naming: Sequence[str] = ()
-    args: tuple = ()
-    kwargs: dict = dataclasses.field(default_factory=dict)
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def refused(error, naming, *args, **kwargs):
+def refused(
+    error: type[Exception] | tuple[type[Exception], ...], naming: Sequence[str], *args: Any, **kwargs: Any
+) -> Raises:
     """The refusal of one call."""
     return Raises(error, naming, args, kwargs)
 
 
 @dataclasses.dataclass(frozen=True)
 class Skip:
-    """A check that is left out (forward, gradient, second, tangent, inplace, out, layouts), and why."""
+    """A check that is left out, and why.
 
-    check: str
+    Parameters
+    ----------
+    check : {"forward", "gradient", "second", "tangent", "inplace", "out", "layouts"}
+    because : str
+        The reason, which reports show.
+    dtypes : sequence of dtype
+        The dtypes for which it is left out; none (default) means all.
+    """
+
+    check: CheckName
     because: str
-    dtypes: tuple = ()  # empty: all
+    dtypes: Sequence[DTypeLike] = ()
 
 
 class Make:
-    """`make(shape, **how)` draws an input of the dtype under test; `how` is that of `random_array`."""
+    """`make(shape, **how)` draws an input of the dtype under test; `how` is that of `random_array`.
 
-    def __init__(self, dtype, seed: int = 0):
-        self.dtype = np.dtype(dtype)
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        The dtype under test.
+    rng : numpy.random.Generator
+        The source of all that is drawn.
+    """
+
+    def __init__(self, dtype: DTypeLike, seed: int = 0) -> None:
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.rng = np.random.default_rng(seed)
 
-    def __call__(self, shape, dtype=None, **how) -> Input:
+    def __call__(self, shape: IntOrInts, dtype: DTypeLike | None = None, **how: Unpack[How]) -> Input:
         """A random input (marked); low=, high=, away_from=, distinct=, exclude_zero=, noncontiguous=."""
         return random_array(shape, dtype or self.dtype, rng=self.rng, **how).view(Input)
 
-    def constant(self, shape, dtype=None, **how) -> np.ndarray:
+    def constant(self, shape: IntOrInts, dtype: DTypeLike | None = None, **how: Unpack[How]) -> ndarray:
         """The same, not marked: never requires grad."""
         return random_array(shape, dtype or self.dtype, rng=self.rng, **how)
 
-    def index(self, shape, size: int) -> np.ndarray:
+    def index(self, shape: IntOrInts, size: int) -> ndarray:
         """Random int64 indices of a dimension of `size`."""
         return self.rng.integers(0, size, shape)
 
-    def mask(self, shape) -> np.ndarray:
+    def mask(self, shape: IntOrInts) -> ndarray:
         """A random bool array."""
         return self.constant(shape, bool)
 
-    def of(self, values) -> Input:
+    def of(self, values: Any) -> Input:
         """The given values as an input of the dtype under test."""
         return np.array(values).astype(self.dtype).view(Input)
+
+
+Samples: TypeAlias = Callable[[Make], Iterable[Sample]]  # what draws the samples of a record
 
 
 @dataclasses.dataclass
@@ -171,13 +251,25 @@ class OpInfo:
         The same function on ndarrays, called with the sample's arguments (`by_axis` translates dim and keepdim). None
         needs `because`.
     samples : callable(Make) -> iterable of Sample
-    dtypes : dtypes of the forward check; default float64, float32, int64; `complex=True` adds complex128.
-    grad_dtypes : dtypes of the gradient checks; default those of float64 and complex128 that are in `dtypes`.
-    order : highest derivative that is checked against differences: 0 (not differentiable), 1 or 2.
+        Draws the calls that are checked, in the dtype of the Make; a sample maker gives one.
+    dtypes : sequence of dtype
+        Those of the forward check; default float64, float32, int64. A tuple of numpy.dtype afterwards.
+    grad_dtypes : sequence of dtype or None
+        Those of the gradient checks; None (default): float64 and complex128, where they are in `dtypes`, and none if
+        `order` is 0. A tuple of numpy.dtype afterwards.
+    complex : bool
+        True adds complex128 to `dtypes`. Afterwards it says whether it is there.
+    order : int
+        Highest derivative that is checked against differences: 0 (not differentiable), 1 or 2.
     inplace, out : bool or None
         Whether `x.name_(...)` and `out=` exist; None (default): as native_functions.yaml says. `inplace="view"`: the
         in-place form writes nothing, but makes x itself that view.
-    limits, errors, skips : lists of Limit, Raises, Skip
+    limits : sequence of Limit
+        Delicate points, where value and derivatives are known.
+    errors : sequence of Raises
+        Calls that must be refused.
+    skips : sequence of Skip
+        Checks that are left out.
     call : callable, optional
         What to call instead of the public name, for operators with a call form of their own.
     observe : callable, optional
@@ -186,7 +278,7 @@ class OpInfo:
         Results are random: forward checks look at shape and dtype only, gradient checks run under a fixed seed.
     repeatable : bool, default True
         Of a random operator: whether one seed gives the same values twice. (Uninitialised memory does not.)
-    numbers : tuple
+    numbers : tuple of two floats, optional
         rtol, atol of the comparison with the reference, by default as the dtype suggests.
     check_dtype : bool, default True
         Whether result and reference must agree in dtype.
@@ -194,14 +286,16 @@ class OpInfo:
         Further arguments for gradcheck and gradgradcheck (atol, eps, nondet_tol, ...).
     variant : str
         Tells several records of one operator apart.
+    because : str
+        Why there is no reference.
     """
 
     name: str
-    reference: Callable | None
-    samples: Callable[[Make], Iterable[Sample]]
+    reference: Callable[..., Any] | None
+    samples: Samples
     _: dataclasses.KW_ONLY
-    dtypes: tuple = DEFAULT_DTYPES
-    grad_dtypes: tuple | None = None
+    dtypes: Sequence[DTypeLike] = DEFAULT_DTYPES
+    grad_dtypes: Sequence[DTypeLike] | None = None
     complex: bool = False
     order: int = 2
     inplace: bool | Literal["view"] | None = None
@@ -209,17 +303,17 @@ class OpInfo:
     limits: Sequence[Limit] = ()
     errors: Sequence[Raises] = ()
     skips: Sequence[Skip] = ()
-    call: Callable | None = None
-    observe: Callable | None = None
+    call: Callable[..., Any] | None = None
+    observe: Callable[[Any], Any] | None = None
     random: bool = False
     repeatable: bool = True
     numbers: tuple[float, float] | None = None
     check_dtype: bool = True
-    gradcheck: dict = dataclasses.field(default_factory=dict)
+    gradcheck: dict[str, Any] = dataclasses.field(default_factory=dict)
     variant: str = ""
     because: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.reference is None and not self.because:
             raise ValueError(f"OpInfo({self.name!r}) has no reference; say why with because=.")
         if self.complex and np.complex128 not in self.dtypes:
@@ -235,25 +329,29 @@ class OpInfo:
         """The name that tests show."""
         return f"{self.name}.{self.variant}" if self.variant else self.name
 
-    def samples_for(self, dtype) -> list[Sample]:
+    def samples_for(self, dtype: DTypeLike) -> list[Sample]:
         """The samples in that dtype: the same ones in every run."""
         seed = zlib.crc32(f"{self.full_name} {np.dtype(dtype).name}".encode())
         return list(self.samples(Make(dtype, seed)))
 
-    def skip(self, check: str, dtype=None) -> Skip | None:
+    def differentiable(self, dtype: DTypeLike) -> bool:
+        """Whether gradients in that dtype are checked."""
+        return self.order >= 1 and np.dtype(dtype) in (self.grad_dtypes or ())
+
+    def skip(self, check: str, dtype: DTypeLike | None = None) -> Skip | None:
         """The reason not to run that check, if there is one."""
         for skip in self.skips:
             if skip.check == check and (
-                not skip.dtypes or dtype is None or np.dtype(dtype) in map(np.dtype, skip.dtypes)
+                not skip.dtypes or dtype is None or np.dtype(dtype) in [np.dtype(d) for d in skip.dtypes]
             ):
                 return skip
         return None
 
 
-def by_axis(function: Callable) -> Callable:
+def by_axis(function: Callable[..., Any]) -> Callable[..., Any]:
     """A NumPy function that takes dim, keepdim, by position or name, where NumPy says axis, keepdims."""
 
-    def reference(x, *args, **kwargs):
+    def reference(x: Any, *args: Any, **kwargs: Any) -> Any:
         names = {"dim": "axis", "keepdim": "keepdims", "dims": "axis"}
         kwargs |= dict(zip(("dim", "keepdim"), args, strict=False))
         kwargs = {names.get(k, k): tuple(v) if isinstance(v, list) else v for k, v in kwargs.items()}
@@ -262,12 +360,12 @@ def by_axis(function: Callable) -> Callable:
     return reference
 
 
-def weakly(function: Callable) -> Callable:
+def weakly(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of SciPy, for which Python's numbers are not weak beside arrays as they are for NumPy."""
     return lambda *args: function(*in_common(*args))
 
 
-def map_arrays(function: Callable, tree: Any) -> Any:
+def map_arrays(function: Callable[[Any], Any], tree: Any) -> Any:
     """`tree` with `function` applied to every ndarray and Plain in it."""
     return tree_map(lambda x: function(x) if isinstance(x, (np.ndarray, Plain)) else x, tree)
 

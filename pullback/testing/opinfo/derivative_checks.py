@@ -1,18 +1,25 @@
 """Checks of derivatives: against differences, and against known limits at delicate points."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pullback.autograd.api import grad
 from pullback.autograd.gradcheck import gradcheck, gradgradcheck
+from pullback.core.annotations import DTypeLike
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
+from pullback.graph.undifferentiable import DerivativeNotImplementedError
 from pullback.testing.close import assert_close
 from pullback.testing.opinfo.calls import (
     accepted,
     flat_tensors,
     function_of,
+    headed,
     replaced,
     sampling,
     seeded,
@@ -21,12 +28,12 @@ from pullback.testing.opinfo.calls import (
 )
 from pullback.testing.opinfo.core import Limit, OpInfo, Plain, Sample
 
-__all__ = ["check_gradient", "check_limit", "check_second"]
+__all__ = ["check_gradient", "check_limit", "check_second", "check_tangent"]
 
 FULL_JACOBIAN_UP_TO = 14  # numbers in the inputs; random projections beyond
 
 
-def check_gradient(info: OpInfo, dtype: Any) -> None:
+def check_gradient(info: OpInfo, dtype: DTypeLike) -> None:
     """First derivatives agree with differences."""
     for sample in accepted(info, dtype):
         with sampling(info, sample, dtype):
@@ -36,7 +43,21 @@ def check_gradient(info: OpInfo, dtype: Any) -> None:
                 gradcheck(function, inputs, fast_mode=fast, **info.gradcheck)
 
 
-def check_second(info: OpInfo, dtype: Any) -> None:
+def check_tangent(info: OpInfo, dtype: DTypeLike) -> None:
+    """Tangents of forward mode agree with differences; what is declared `not_implemented` says so and has none."""
+    options = info.gradcheck | {"check_forward_ad": True, "check_backward_ad": False}
+    for sample in accepted(info, dtype):
+        with sampling(info, sample, dtype):
+            function, inputs = _of_inputs(info, sample)
+            if inputs:
+                fast = sum(t.numel() for t in inputs) > FULL_JACOBIAN_UP_TO
+                try:
+                    gradcheck(function, inputs, fast_mode=fast, **options)
+                except DerivativeNotImplementedError:
+                    return
+
+
+def check_second(info: OpInfo, dtype: DTypeLike) -> None:
     """Second derivatives agree with differences of first ones."""
     for sample in accepted(info, dtype):
         with sampling(info, sample, dtype):
@@ -53,10 +74,10 @@ def check_limit(info: OpInfo, limit: Limit) -> None:
         inputs = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
         seeded(info)
         results = flat_tensors(function(*args, **to_tensors(limit.kwargs)))
-        tolerance = {"rtol": limit.rtol, "atol": limit.atol, "equal_nan": True, "check_dtype": False}
+        compare = partial(assert_close, rtol=limit.rtol, atol=limit.atol, equal_nan=True, check_dtype=False)
         if limit.value is not None:
             value = to_arrays(results[0]) if len(results) == 1 else to_arrays(results)
-            assert_close(value, limit.value, **tolerance, msg=lambda m: f"value: {m}")
+            compare(value, limit.value, msg=headed("value"))
         for wanted, name in ((limit.grad, "gradient"), (limit.second, "second derivative")):
             roots = [r for r in results if r.requires_grad]
             if not roots or (wanted is None and limit.second is None):
@@ -66,11 +87,13 @@ def check_limit(info: OpInfo, limit: Limit) -> None:
             grads = grad(roots, inputs, ones, create_graph=more, retain_graph=True, allow_unused=True)
             if wanted is not None:
                 got, expected = _numbers(limit, wanted, args, grads)
-                assert_close(got, expected, **tolerance, msg=lambda m, n=name: f"{n}: {m}")
+                compare(got, expected, msg=headed(name))
             results = [g for g in grads if g is not None]
 
 
-def _numbers(limit: Limit, wanted: tuple, args: tuple, grads: Any) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(
+    limit: Limit, wanted: tuple[Any, ...], args: tuple[Any, ...], grads: Iterable[Tensor | None]
+) -> tuple[ndarray, ndarray]:
     """Gradients and what they must be as two vectors, without those that are not to be looked at."""
     grads = iter(grads)
     got = []  # for each argument, the gradients of its numbers; nothing for those that take none
@@ -90,12 +113,12 @@ def _numbers(limit: Limit, wanted: tuple, args: tuple, grads: Any) -> tuple[np.n
     return numbers[looked_at], np.array([expected[k] for k in looked_at])
 
 
-def _spread(wanted: Any, size: int) -> list:
+def _spread(wanted: Any, size: int) -> list[Any]:
     """What is wanted of each number of one argument."""
     return [wanted] * size if wanted is None else list(np.broadcast_to(np.ravel(wanted), (size,)))
 
 
-def _of_inputs(info: OpInfo, sample: Sample) -> tuple[Any, tuple[Tensor, ...]]:
+def _of_inputs(info: OpInfo, sample: Sample) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Tensor, ...]]:
     """The operator as a function of its differentiable inputs alone, and these."""
     function = function_of(info)
     args, kwargs = to_tensors((sample.args, sample.kwargs), requires_grad=True)

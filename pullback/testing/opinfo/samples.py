@@ -1,23 +1,38 @@
 """Sample makers: callables that give an OpInfo its samples: 0-d, empty, non-contiguous and broadcast inputs."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from pullback.testing.opinfo.core import Make, Sample
+from pullback.core.tensor import ndarray
+from pullback.testing.opinfo.core import How, Make, Sample, Samples, Values
 
 __all__ = ["T", "broadcasting", "broadcasting_pairs", "cases", "matrices", "on", "reductions", "unary"]
+
+Shape: TypeAlias = int | tuple[int, ...]
+MatrixKind: TypeAlias = Literal["square", "well_conditioned", "symmetric", "positive_definite", "any"]
 
 SHAPES = ((), (3,), (2, 3), (0,), (2, 0))
 PAIRS = (((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((2, 2), ()), ((), (2,)), ((2, 0), (1,)))
 
 
-def unary(*args, shapes=SHAPES, low=None, high=None, away_from=(), distinct=False, **kwargs):
+def unary(
+    *args: Any,
+    shapes: Sequence[Shape] = SHAPES,
+    low: float | None = None,
+    high: float | None = None,
+    away_from: float | Sequence[float] = (),
+    distinct: bool = False,
+    **kwargs: Any,
+) -> Samples:
     """One input in several shapes; further arguments are the operator's: `unary(3, low=0.1)` calls op(x, 3)."""
-    how = {"low": low, "high": high, "away_from": away_from, "distinct": distinct}
+    how: Values = {"low": low, "high": high, "away_from": away_from, "distinct": distinct}
 
-    def samples(make: Make):
+    def samples(make: Make) -> Iterator[Sample]:
         for shape in shapes:
             yield Sample(make(shape, **how), *args, **kwargs)
         yield Sample(make((2, 3), noncontiguous=True, **how), *args, **kwargs).named("every_second")
@@ -26,16 +41,25 @@ def unary(*args, shapes=SHAPES, low=None, high=None, away_from=(), distinct=Fals
     return samples
 
 
-def broadcasting(count, *args, low=None, high=None, away_from=(), each=None, numbers=True, **kwargs):
+def broadcasting(
+    count: int,
+    *args: Any,
+    low: float | None = None,
+    high: float | None = None,
+    away_from: float | Sequence[float] = (),
+    each: Sequence[Values] | None = None,
+    numbers: bool = True,
+    **kwargs: Any,
+) -> Samples:
     """`count` inputs whose shapes broadcast; the operator's further arguments follow.
 
     `each` is a list with a dict of range settings for each input (over low, high, away_from); `numbers` adds calls in
     which the last, and the first, input is a Python number.
     """
-    common = {"low": low, "high": high, "away_from": away_from}
-    ways = [common | (each[i] if each else {}) for i in range(count)]
+    common: Values = {"low": low, "high": high, "away_from": away_from}
+    ways: list[Values] = [common | (each[i] if each else {}) for i in range(count)]
 
-    def samples(make: Make):
+    def samples(make: Make) -> Iterator[Sample]:
         for left, right in PAIRS:
             shapes = (left, right, (1,))[:count] if count <= 3 else (left, right) * ((count + 1) // 2)
             inputs = [make(s, **way) for s, way in zip(shapes[:count], ways, strict=True)]
@@ -52,23 +76,40 @@ def broadcasting(count, *args, low=None, high=None, away_from=(), each=None, num
     return samples
 
 
-def broadcasting_pairs(*args, low=None, high=None, away_from=(), left=None, right=None, numbers=True, **kwargs):
+def broadcasting_pairs(
+    *args: Any,
+    low: float | None = None,
+    high: float | None = None,
+    away_from: float | Sequence[float] = (),
+    left: Values | None = None,
+    right: Values | None = None,
+    numbers: bool = True,
+    **kwargs: Any,
+) -> Samples:
     """Two inputs whose shapes broadcast; `left` and `right` are dicts of range settings for one of them."""
     each = [left or {}, right or {}]
     return broadcasting(2, *args, low=low, high=high, away_from=away_from, each=each, numbers=numbers, **kwargs)
 
 
 def reductions(
-    *args, low=None, high=None, away_from=(), distinct=False, full=True, many_dims=True, empty=True, **kwargs
-):
+    *args: Any,
+    low: float | None = None,
+    high: float | None = None,
+    away_from: float | Sequence[float] = (),
+    distinct: bool = False,
+    full: bool = True,
+    many_dims: bool = True,
+    empty: bool = True,
+    **kwargs: Any,
+) -> Samples:
     """One input reduced over all, one, or several dimensions, with and without keepdim.
 
     `full=False`: the operator must have a dim. `many_dims=False`: it takes one int only. `empty=False`: it has no value
     over an empty dimension (empty ones that are kept are still given).
     """
-    how = {"low": low, "high": high, "away_from": away_from, "distinct": distinct}
+    how: Values = {"low": low, "high": high, "away_from": away_from, "distinct": distinct}
 
-    def samples(make: Make):
+    def samples(make: Make) -> Iterator[Sample]:
         if full:
             yield Sample(make((), **how), *args, **kwargs)
             yield Sample(make((2, 3), **how), *args, **kwargs)
@@ -88,48 +129,63 @@ def reductions(
 
 @dataclasses.dataclass(frozen=True)
 class T:
-    """Stands in `on(...)` for an input of that shape: T((2, 3), low=0)."""
+    """Stands in `on(...)` for an input of that shape: T((2, 3), low=0).
 
-    shape: tuple
-    how: dict
+    Attributes
+    ----------
+    shape : tuple of int, or int
+    how : dict
+        How its values are drawn, over what `cases` says for every input.
+    """
 
-    def __init__(self, shape=(), **how):
+    shape: Shape
+    how: How
+
+    def __init__(self, shape: Shape = (), **how: Unpack[How]) -> None:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "how", how)
 
 
-def on(shape, *args, name="", **kwargs):
+def on(shape: Shape | list[tuple[int, ...]] | None, *args: Any, name: str = "", **kwargs: Any) -> Sample:
     """One call for `cases`: an input of `shape` (a tuple), a list of inputs (list of tuples), or no input (None).
 
     `T(shape, low=...)` anywhere in the arguments stands for a further input.
     """
-    first = () if shape is None else ([T(s) for s in shape],) if isinstance(shape, list) else (T(shape),)
-    return Sample(*first, *args, **kwargs).named(name)
+    if shape is None:
+        return Sample(*args, **kwargs).named(name)
+    first = [T(s) for s in shape] if isinstance(shape, list) else T(shape)
+    return Sample(first, *args, **kwargs).named(name)
 
 
-def cases(*calls: Sample, noncontiguous=False, **how):
+def cases(*calls: Sample, noncontiguous: bool = False, **how: Unpack[Values]) -> Samples:
     """The calls listed, each written with `on`; `how` (low=, high=, ...) holds for every input.
 
     `noncontiguous=True` adds each call again with strided inputs.
     """
 
-    def samples(make: Make):
+    def samples(make: Make) -> Iterator[Sample]:
         for call in calls:
             for strided in (False, True) if noncontiguous else (False,):
-                extra = how | ({"noncontiguous": True} if strided else {})
+                extra: How = {**how, "noncontiguous": strided}
                 args, kwargs = _fill((call.args, call.kwargs), make, extra)
                 yield Sample(*args, **kwargs).named(call.name + ("_strided" if strided else ""))
 
     return samples
 
 
-def matrices(*args, kind="square", sizes=((2, 2), (3, 3)), batches=((), (2,), (0,)), **kwargs):
+def matrices(
+    *args: Any,
+    kind: MatrixKind = "square",
+    sizes: Sequence[tuple[int, int]] = ((2, 2), (3, 3)),
+    batches: Sequence[tuple[int, ...]] = ((), (2,), (0,)),
+    **kwargs: Any,
+) -> Samples:
     """Matrices, single and batched. `kind`: square, well_conditioned, symmetric (Hermitian), positive_definite, any.
 
     With kind="any", `sizes` are taken as they stand and may be oblong.
     """
 
-    def samples(make: Make):
+    def samples(make: Make) -> Iterator[Sample]:
         for batch in batches:
             for rows, columns in sizes:
                 a = make((*batch, rows, columns), low=-1, high=1)
@@ -138,22 +194,27 @@ def matrices(*args, kind="square", sizes=((2, 2), (3, 3)), batches=((), (2,), (0
     return samples
 
 
-def _shaped_as(kind: str, a):
+def _shaped_as(kind: MatrixKind, a: ndarray) -> ndarray:
     """`a` made symmetric, positive definite, ..."""
     if kind in ("any", "square"):
         return a
     eye = np.eye(a.shape[-1], dtype=a.dtype)
-    if kind == "well_conditioned":
-        return a + 3 * eye
     adjoint = a.conj().swapaxes(-1, -2)
-    if kind == "symmetric":
-        return a + adjoint + np.diag(np.arange(a.shape[-1])).astype(a.dtype)  # eigenvalues apart
-    if kind == "positive_definite":
-        return a @ adjoint + eye
-    raise ValueError(f"matrices(kind={kind!r}): choose any, square, well_conditioned, symmetric, positive_definite.")
+    shaped: ndarray
+    if kind == "well_conditioned":
+        shaped = a + 3 * eye
+    elif kind == "symmetric":
+        shaped = a + adjoint + np.diag(np.arange(a.shape[-1])).astype(a.dtype)  # eigenvalues apart
+    elif kind == "positive_definite":
+        shaped = a @ adjoint + eye
+    else:
+        raise ValueError(
+            f"matrices(kind={kind!r}): choose any, square, well_conditioned, symmetric, positive_definite."
+        )
+    return shaped
 
 
-def _fill(tree: Any, make: Make, how: dict):
+def _fill(tree: Any, make: Make, how: How) -> Any:
     """`tree` with every T replaced by an input, and every list, tuple and dict copied."""
     if isinstance(tree, T):
         return make(tree.shape, **(how | tree.how))

@@ -1,18 +1,23 @@
 """Checks of values: against the reference, over memory layouts, in place, with out=, and refusals."""
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pullback.core.annotations import DTypeLike
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.testing.close import assert_close
 from pullback.testing.opinfo.calls import (
     LAYOUTS,
     REFUSALS,
     flat_tensors,
     function_of,
+    headed,
     inplace_method,
     must_refuse,
     reference_result,
@@ -33,7 +38,7 @@ from pullback.testing.opinfo.core import OpInfo, Raises, Sample, map_arrays
 __all__ = ["check_error", "check_forward", "check_inplace", "check_layouts", "check_out"]
 
 
-def check_forward(info: OpInfo, dtype: Any) -> None:
+def check_forward(info: OpInfo, dtype: DTypeLike) -> None:
     """Values, shape and dtype are the reference's, and no argument is changed."""
     function = function_of(info)
     for sample, twin in twins(info, dtype):
@@ -49,7 +54,7 @@ def check_forward(info: OpInfo, dtype: Any) -> None:
                 got = map_arrays(np.copy, got)
                 seeded(info)
                 again = to_arrays(function(*args, **kwargs))
-                assert_close(again, got, rtol=0, atol=0, equal_nan=True, msg=lambda m: f"under one seed: {m}")
+                assert_close(again, got, rtol=0, atol=0, equal_nan=True, msg=headed("under one seed"))
             if info.reference is not None and info.random:
                 _assert_same_kind(got, expected)
             elif info.reference is not None:
@@ -60,12 +65,12 @@ def check_forward(info: OpInfo, dtype: Any) -> None:
             _assert_unchanged(before, after)
 
 
-def check_layouts(info: OpInfo, dtype: Any) -> None:
+def check_layouts(info: OpInfo, dtype: DTypeLike) -> None:
     """Strided, reversed, Fortran-ordered and offset inputs give what contiguous ones give, gradients included."""
     if info.random:
         return
     function = function_of(info)
-    differentiable = info.order >= 1 and np.dtype(dtype) in info.grad_dtypes
+    differentiable = info.differentiable(dtype)
     for sample in info.samples_for(dtype):
         with sampling(info, sample, dtype):
             try:
@@ -75,10 +80,10 @@ def check_layouts(info: OpInfo, dtype: Any) -> None:
             for name, how in LAYOUTS.items():
                 got = result_and_grads(function, *relayout(sample, how), differentiable)
                 tolerance = tolerance_of(info, dtype)
-                assert_close(got, expected, **tolerance, equal_nan=True, msg=lambda m, n=name: f"layout {n}: {m}")
+                assert_close(got, expected, **tolerance, equal_nan=True, msg=headed(f"layout {name}"))
 
 
-def check_inplace(info: OpInfo, dtype: Any) -> None:
+def check_inplace(info: OpInfo, dtype: DTypeLike) -> None:
     """`x.name_(...)` gives x the values of `name(x, ...)`, on a view its base too, and the same gradients."""
     method = inplace_method(info)
     if method is None or info.random:
@@ -106,11 +111,13 @@ def check_inplace(info: OpInfo, dtype: Any) -> None:
             require(method(target, *rest, **kwargs) is target, "an in-place method must return its tensor")
             require(target._version > version, "the version counter did not move")
             assert_close(target, expected.astype(x.dtype), **tolerance_of(info, dtype), equal_nan=True)
-            if expected.dtype == x.dtype and info.order >= 1 and x.dtype in info.grad_dtypes:
+            if expected.dtype == x.dtype and info.differentiable(x.dtype):
                 _check_inplace_gradient(info, function, method, sample)
 
 
-def _check_inplace_gradient(info: OpInfo, function: Any, method: Any, sample: Sample) -> None:
+def _check_inplace_gradient(
+    info: OpInfo, function: Callable[..., Any], method: Callable[..., Tensor], sample: Sample
+) -> None:
     """The gradient through `x.clone().name_()`, and through a view of a clone, is that of `name(x)`."""
 
     def on_clone(x: Tensor, *rest: Any, **kwargs: Any) -> Tensor:
@@ -126,12 +133,10 @@ def _check_inplace_gradient(info: OpInfo, function: Any, method: Any, sample: Sa
     expected = result_and_grads(function, *args, True)
     for way in (on_clone, on_view):
         got = result_and_grads(way, *args, True)
-        assert_close(
-            got, expected, **tolerance_of(info, np.float64), equal_nan=True, msg=lambda m, w=way: f"{w.__name__}: {m}"
-        )
+        assert_close(got, expected, **tolerance_of(info, np.float64), equal_nan=True, msg=headed(way.__name__))
 
 
-def check_out(info: OpInfo, dtype: Any) -> None:
+def check_out(info: OpInfo, dtype: DTypeLike) -> None:
     """`out=` receives the result and is returned; it is refused when a gradient would be lost."""
     if not takes_out(info) or info.random:
         return
@@ -160,12 +165,12 @@ def check_error(info: OpInfo, refusal: Raises) -> None:
     """The call is refused with the right error, in words that name what is wrong."""
     args, kwargs = to_tensors((refusal.args, refusal.kwargs))
     with sampling(info, refusal):
-        message = None
         try:
             function_of(info)(*args, **kwargs)
         except refusal.error as error:
             message = str(error)
-        require(message is not None, f"accepted, but {refusal.error} is due")
+        else:
+            raise AssertionError(f"accepted, but {refusal.error} is due")
         missing = [text for text in refusal.naming if text not in message]
         require(not missing, f"the message lacks {missing}: {message}")
 
@@ -180,8 +185,8 @@ def _assert_same_kind(got: Any, expected: Any) -> None:
 
 def _assert_unchanged(before: Any, after: Any) -> None:
     """The arguments are what they were."""
-    arrays: tuple[list, list] = ([], [])
+    arrays: tuple[list[ndarray], list[ndarray]] = ([], [])
     map_arrays(arrays[0].append, before)
     map_arrays(arrays[1].append, after)
     for a, b in zip(*arrays, strict=True):
-        assert_close(b, a, rtol=0, atol=0, equal_nan=True, msg=lambda m: f"an argument was changed: {m}")
+        assert_close(b, a, rtol=0, atol=0, equal_nan=True, msg=headed("an argument was changed"))

@@ -13,7 +13,7 @@ from pullback.core.errors import OperatorError
 
 def linalg_cholesky_ex(self, upper=False, check_errors=False):
     """L with L L^H = self (or upper R with R^H R), and 0 or the order of a leading minor that is not positive."""
-    require_matrices("linalg.cholesky", square=True, self=self)
+    require_matrices("linalg.cholesky", square=True, input=self)
     try:
         return np.linalg.cholesky(self, upper=upper), np.zeros(self.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
@@ -95,7 +95,7 @@ def linalg_qr(A, mode="reduced"):
 
 def geqrf(self):
     """R in the upper triangle, below it the vectors of Householder's reflections; and their factors tau."""
-    require_matrices("geqrf", self=self)
+    require_matrices("geqrf", input=self)
     if self.size == 0:
         return self.copy(), np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype)
     h, tau = np.linalg.qr(self, "raw")
@@ -105,7 +105,7 @@ def geqrf(self):
 @loops("matrices")
 def linalg_ldl_factor_ex(self, hermitian=False, check_errors=False):
     """L and D of self = L D L^T (or L D L^H) in one matrix, LAPACK's pivots, and 0 or the place of a zero in D."""
-    require_matrices("linalg.ldl_factor", square=True, self=self)
+    require_matrices("linalg.ldl_factor", square=True, input=self)
     (factor,) = get_lapack_funcs(("hetrf" if hermitian and self.dtype.kind == "c" else "sytrf",), (self,))
     batch, (stack,) = matrices_of(self)
     n = self.shape[-1]

@@ -19,7 +19,7 @@ def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, dtype=None):
     if not isinstance(ord, (int, float, np.number)):
         raise OperatorError(f"linalg.vector_norm: ord must be a number, got {ord!r}")
     if x.dtype.kind not in "fc":
-        raise OperatorError(f"linalg.vector_norm: self must be floating point or complex, got {x.dtype}; pass dtype")
+        raise OperatorError(f"linalg.vector_norm: input must be floating point or complex, got {x.dtype}; pass dtype")
     axes = _axes(x, dim)
     if ord < 0 or math.isinf(ord):
         _require_elements(x, axes, ord)
@@ -104,7 +104,7 @@ def renorm(self, p, dim, maxnorm):
     if maxnorm < 0:
         raise OperatorError(f"renorm: maxnorm must not be negative, got {maxnorm}")
     if self.ndim < 2:
-        raise OperatorError(f"renorm: self must have at least 2 dimensions, got shape {self.shape}")
+        raise OperatorError(f"renorm: input must have at least 2 dimensions, got shape {self.shape}")
     kept = wrap_dim(dim, self.ndim, "renorm")
     norms = linalg_vector_norm(self, p, [d for d in range(self.ndim) if d != kept], True)
     # The summand is PyTorch's; it is seen in the last digits.

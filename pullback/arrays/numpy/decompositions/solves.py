@@ -90,7 +90,7 @@ def _triangular(trsm, a, b, upper, left, unitriangular):
 
 def linalg_pinv_matrices(self, atol=None, rtol=None, hermitian=False):
     """The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as 0."""
-    require_matrices("linalg.pinv", square=hermitian, self=self)
+    require_matrices("linalg.pinv", square=hermitian, input=self)
     m, n = self.shape[-2:]
     if self.size == 0:
         return np.zeros((*self.shape[:-2], n, m), self.dtype)
@@ -124,7 +124,7 @@ def linalg_lstsq_matrices(self, b, rcond=None, driver=None):
 
     By the singular value decomposition for every driver: NumPy has it for batches, and it never fails for want of rank.
     """
-    require_matrices("linalg.lstsq", self=self, b=b)
+    require_matrices("linalg.lstsq", input=self, b=b)
     require_floating("linalg.lstsq", b=b)
     m, n = self.shape[-2:]
     rcond = max(m, n) * np.finfo(self.dtype).eps if rcond is None else rcond

@@ -16,13 +16,13 @@ def _converged(function, name, *args, **kwargs):
 
 def linalg_eigh(self, UPLO="L"):
     """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
-    require_matrices("linalg.eigh", square=True, self=self)
+    require_matrices("linalg.eigh", square=True, input=self)
     return tuple(_converged(np.linalg.eigh, "linalg.eigh", self, _triangle("eigh", UPLO)))
 
 
 def linalg_eigvalsh(self, UPLO="L"):
     """Ascending eigenvalues of Hermitian matrices."""
-    require_matrices("linalg.eigvalsh", square=True, self=self)
+    require_matrices("linalg.eigvalsh", square=True, input=self)
     return _converged(np.linalg.eigvalsh, "linalg.eigvalsh", self, _triangle("eigvalsh", UPLO))
 
 
@@ -34,7 +34,7 @@ def _triangle(name, UPLO):
 
 def linalg_eig(self):
     """Eigenvalues and eigenvectors, complex."""
-    require_matrices("linalg.eig", square=True, self=self)
+    require_matrices("linalg.eig", square=True, input=self)
     values, vectors = _converged(np.linalg.eig, "linalg.eig", self)
     dtype = np.result_type(self.dtype, np.complex64)
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
@@ -42,7 +42,7 @@ def linalg_eig(self):
 
 def linalg_eigvals(self):
     """Eigenvalues, complex."""
-    require_matrices("linalg.eigvals", square=True, self=self)
+    require_matrices("linalg.eigvals", square=True, input=self)
     values = _converged(np.linalg.eigvals, "linalg.eigvals", self)
     return values.astype(np.result_type(self.dtype, np.complex64), copy=False)
 
@@ -86,7 +86,7 @@ def linalg_matrix_exp(self):
     norm alone would be faster, but loses the digits of matrices far from normal (Al-Mohy and Higham 2009), such as the
     block triangular ones by which `matrix_exp_slope` differentiates.
     """
-    require_matrices("linalg.matrix_exp", square=True, self=self)
+    require_matrices("linalg.matrix_exp", square=True, input=self)
     return scipy.linalg.expm(self) if self.size else self.copy()
 
 

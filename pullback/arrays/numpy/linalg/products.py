@@ -50,13 +50,13 @@ def small_in_order(tall, small):
 def mm(self, mat2):
     """The product of two matrices."""
     if self.ndim != 2 or mat2.ndim != 2:
-        check_ndim("mm", self=(self, 2), mat2=(mat2, 2))
+        check_ndim("mm", input=(self, 2), mat2=(mat2, 2))
     return np.matmul(self, mat2)
 
 
 def bmm(self, mat2):
     """The products of two batches of matrices; the batches do not broadcast."""
-    check_ndim("bmm", self=(self, 3), mat2=(mat2, 3))
+    check_ndim("bmm", input=(self, 3), mat2=(mat2, 3))
     if self.shape[0] != mat2.shape[0]:
         raise RuntimeError(f"bmm: the batches must be of equal size, got {self.shape} and {mat2.shape}")
     return np.matmul(self, small_in_order(self, mat2))
@@ -64,31 +64,31 @@ def bmm(self, mat2):
 
 def mv(self, vec):
     """The product of a matrix and a vector."""
-    check_ndim("mv", self=(self, 2), vec=(vec, 1))
+    check_ndim("mv", input=(self, 2), vec=(vec, 1))
     return np.matmul(self, vec)
 
 
 def dot(self, tensor):
     """The sum of products of two vectors, without conjugation."""
-    check_ndim("dot", self=(self, 1), tensor=(tensor, 1))
+    check_ndim("dot", input=(self, 1), tensor=(tensor, 1))
     return np.dot(self, tensor)
 
 
 def vdot(self, other):
     """The sum of products of two vectors, the first conjugated."""
-    check_ndim("vdot", self=(self, 1), other=(other, 1))
+    check_ndim("vdot", input=(self, 1), other=(other, 1))
     return np.vdot(self, other)
 
 
 def outer(self, vec2):
     """The matrix of all products of two vectors' elements."""
-    check_ndim("outer", self=(self, 1), vec2=(vec2, 1))
+    check_ndim("outer", input=(self, 1), vec2=(vec2, 1))
     return np.multiply.outer(self, vec2)
 
 
 def trace(self):
     """The sum of the diagonal of a matrix."""
-    check_ndim("trace", self=(self, 2))
+    check_ndim("trace", input=(self, 2))
     return self.trace()
 
 
@@ -109,7 +109,7 @@ def add_product(self, product, beta, alpha):
         return np.add(addend, product, out=product)  # refuses a self that is larger than the product
     total = addend + product
     if total.shape != product.shape:
-        raise ValueError(f"self of shape {self.shape} does not broadcast to the product's shape {product.shape}")
+        raise ValueError(f"input of shape {self.shape} does not broadcast to the product's shape {product.shape}")
     return total
 
 
@@ -123,11 +123,14 @@ def scale(product, alpha):
 
 def addmm(self, mat1, mat2, beta=1, alpha=1):
     """beta * self + alpha * (mat1 @ mat2)."""
-    return add_product(self, mm(mat1, mat2), beta, alpha)
+    if mat1.ndim != 2 or mat2.ndim != 2:
+        check_ndim("addmm", mat1=(mat1, 2), mat2=(mat2, 2))
+    return add_product(self, np.matmul(mat1, mat2), beta, alpha)
 
 
 def baddbmm(self, batch1, batch2, beta=1, alpha=1):
     """beta * self + alpha * (batch1 @ batch2) for batches of matrices."""
+    check_ndim("baddbmm", batch1=(batch1, 3), batch2=(batch2, 3))
     return add_product(self, bmm(batch1, batch2), beta, alpha)
 
 

@@ -27,8 +27,11 @@ def mse_loss(input, target, reduction="mean"):
     if reduction == "none":
         return np.square(error)
     flat = error.ravel()
+    if error.dtype == np.float16:  # whose sum may overflow where the mean does not
+        flat = flat.astype(np.float32)
     total = np.dot(flat, flat)
-    return total if reduction == "sum" else np.true_divide(total, error.size, dtype=error.dtype)
+    result = total if reduction == "sum" else np.true_divide(total, error.size, dtype=flat.dtype)
+    return result if flat.dtype == error.dtype else result.astype(error.dtype)
 
 
 def binary_cross_entropy_logit_elements(input, target):

@@ -64,7 +64,7 @@ def complex_sigmoid(z):
 def xlogy(self, other):
     """self * log(other), 0 where self is 0."""
     if is_complex(self) or is_complex(other):
-        raise ValueError("not defined for complex tensors, as in PyTorch; write self * log(other).")
+        raise ValueError("not defined for complex tensors, as in PyTorch; write input * log(other).")
     return scipy_special().xlogy(*in_common(self, other))
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
 
 def bincount(self, weights=None, minlength=0):
@@ -25,6 +26,7 @@ def bincount(self, weights=None, minlength=0):
 
 def histc(self, bins=100, min=0, max=0):
     """Counts in bins of one width from min to max, or between the extremes where both are 0; a dtype as self's."""
+    refuse_unordered(self)
     if bins < 1:
         raise RuntimeError(f"histc(): bins must be at least 1, got {bins}.")
     low, high = float(min), float(max)
@@ -45,6 +47,7 @@ def limits(name, low, high):
 @loops("arguments")
 def bin_edges(self, bins, range=None):
     """For each column of the matrix self, its number of bins as edges that divide the range, or all that occurs."""
+    refuse_unordered(self)
     if self.ndim < 2 or len(bins) != self.shape[-1]:
         raise RuntimeError(f"histogramdd(): bins must have one entry for each column of {self.shape}, got {len(bins)}.")
     if range is not None and len(range) != 2 * len(bins):
@@ -70,6 +73,7 @@ def bin_edges(self, bins, range=None):
 @loops("arguments")
 def histogram_boxes(self, edges):
     """The number of the box in which each row of self falls, and that of all boxes for what is in none."""
+    refuse_unordered(self, *edges)
     points = self.reshape(-1, self.shape[-1])
     inside, box = np.ones(len(points), bool), np.zeros(len(points), np.int64)
     for i, edge in enumerate(edges):

@@ -91,6 +91,8 @@ def prod(self, dim=None, keepdim=False, dtype=None):
 def var(self, dim=None, correction=None, keepdim=False):
     """sum |x - mean|**2 / (n - correction), in two passes; real for complex input."""
     inexact_only("var", self.dtype)
+    if self.dtype == np.float16:  # which can neither count far nor hold the squares
+        return var(self.astype(np.float32), dim, correction, keepdim).astype(self.dtype)
     axis = _axis(dim, self)
     total = sum(self, axis, True)
     count = _count(self.shape, axis)
@@ -120,6 +122,8 @@ def _is_constant(x, axis, keepdim):
 def std(self, dim=None, correction=None, keepdim=False):
     """Square root of the variance, also where that overflows or vanishes."""
     inexact_only("std", self.dtype)
+    if self.dtype == np.float16:
+        return std(self.astype(np.float32), dim, correction, keepdim).astype(self.dtype)
     with np.errstate(over="ignore"):
         variance = var(self, dim, correction, keepdim)
     limits = np.finfo(self.dtype)

@@ -3,11 +3,13 @@
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 
 
 @loops("arguments")
 def fractional_max_indices(self, kernel_size, output_size, samples):
     """Flat places of the maxima. `samples` (N, C, dims) are numbers of [0, 1), of two dimensions the last one first."""
+    refuse_unordered(self)
     dims = len(kernel_size)
     lead, size = self.shape[: self.ndim - dims], self.shape[self.ndim - dims :]
     draws = samples.reshape(-1, dims)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
+from pullback.arrays.numpy.pointwise.comparisons import refuse_unordered
 from pullback.arrays.numpy.spatial.resampling import even_bounds
 
 _FEW = 16  # places in a window, of which more are sooner read dimension by dimension
@@ -20,6 +21,7 @@ def windowed_max(self, windows):
     (n, m) for those that cover all places and overlap as little as they can. A place outside of it is none; a window
     without any gets any number. The first of equal numbers counts, as read row by row, and the last NaN.
     """
+    refuse_unordered(self)
     values, indices, step = self, None, 1
     has_nan = self.dtype.kind == "f" and self.size > 0 and bool(np.isnan(self.max()))
     if not has_nan and (found := _max_at_once(self, windows)) is not None:

@@ -12,7 +12,7 @@ def linalg_norm(self, ord=None, dim=None, keepdim=False, *, dtype=None, ops):
         raise OperatorError(f"linalg.norm: dim must name one or two dimensions, got {dim}")
     if ord is not None and dims is None and self.ndim not in (1, 2):
         raise OperatorError(
-            f"linalg.norm: with ord={ord!r} and no dim, self must have 1 or 2 dimensions, got shape {tuple(self.shape)}"
+            f"linalg.norm: with ord={ord!r}, no dim, input must have 1 or 2 dimensions, got shape {tuple(self.shape)}"
         )
     if ord is not None and (len(dims) == 2 if dims is not None else self.ndim == 2):
         return linalg_matrix_norm(self, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype, ops=ops)
@@ -27,7 +27,7 @@ def linalg_matrix_norm(self, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     if self.ndim < 2 or len(dims) != 2 or not all(-self.ndim <= d < self.ndim for d in dims):
         error = OperatorError if self.ndim < 2 or len(dims) != 2 else IndexError
         raise error(
-            f"linalg.matrix_norm: dim must name two dimensions of self, got {dim} for shape {tuple(self.shape)}"
+            f"linalg.matrix_norm: dim must name two dimensions of input, got {dim} for shape {tuple(self.shape)}"
         )
     first, second = (d % self.ndim for d in dims)
     if first == second:
@@ -37,7 +37,7 @@ def linalg_matrix_norm(self, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     if not isinstance(ord, str) and abs(ord) not in (1, 2, math.inf):
         raise OperatorError(f"linalg.matrix_norm: ord must be 1, -1, 2, -2, inf or -inf, got {ord}")
     if self.dtype.kind not in "fc":
-        raise OperatorError(f"linalg.matrix_norm: self must be floating point or complex, got {self.dtype}")
+        raise OperatorError(f"linalg.matrix_norm: input must be floating point or complex, got {self.dtype}")
     if ord == "fro":
         return ops.linalg_vector_norm(self, 2, [first, second], keepdim, dtype=dtype)
     self = self if dtype is None else ops.to(self, dtype)
@@ -104,7 +104,7 @@ def cdist(x1, x2, p=2.0, compute_mode=None, *, ops):
 def pdist(self, p=2.0, *, ops):
     """Distances of row i to row j for i < j."""
     if self.ndim != 2 or self.dtype.kind != "f":
-        raise OperatorError(f"pdist: self must be a real matrix, got {self.dtype}{list(self.shape)}")
+        raise OperatorError(f"pdist: input must be a real matrix, got {self.dtype}{list(self.shape)}")
     if p < 0:
         raise OperatorError(f"pdist: p must not be negative, got {p}")
     pairs = ops.triu_indices(len(self), len(self), 1)

@@ -135,7 +135,7 @@ def block_diag(tensors, *, ops):
 def cov(self, *, correction=1, fweights=None, aweights=None, ops):
     """The covariance of variables in rows, observations in columns, weighted."""
     if self.ndim > 2:
-        raise OperatorError(f"cov: self must have at most 2 dimensions, got shape {tuple(self.shape)}")
+        raise OperatorError(f"cov: input must have at most 2 dimensions, got shape {tuple(self.shape)}")
     x = ops.reshape(self, (1, -1)) if self.ndim < 2 else self
     x = floating(x, ops)
     count = x.shape[1]
@@ -177,7 +177,7 @@ def _weights(fweights, aweights, count, dtype, ops):
 def corrcoef(self, *, ops):
     """The covariance over both standard deviations; within [-1, 1]."""
     if self.ndim > 2:
-        raise OperatorError(f"corrcoef: self must have at most 2 dimensions, got shape {tuple(self.shape)}")
+        raise OperatorError(f"corrcoef: input must have at most 2 dimensions, got shape {tuple(self.shape)}")
     c = cov(self, ops=ops)
     if c.ndim == 0:
         return c / c

@@ -1,14 +1,14 @@
 """The named tuples that composites of several results give."""
 
-from collections import namedtuple
+from pullback.dispatch.call_errors import results_class
 
-EigenPairs = namedtuple("lobpcg", ["eigenvalues", "eigenvectors"])
-LdlFactor = namedtuple("linalg_ldl_factor", ["LD", "pivots"])
-LstSq = namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
-LuFactor = namedtuple("linalg_lu_factor", ["LU", "pivots"])
-Lu = namedtuple("linalg_lu", ["P", "L", "U"])
-Qr = namedtuple("qr", ["Q", "R"])
-SlogDet = namedtuple("slogdet", ["sign", "logabsdet"])
-SolveEx = namedtuple("linalg_solve_ex", ["result", "info"])
-Svd = namedtuple("svd", ["U", "S", "V"])
-TriangularSolve = namedtuple("triangular_solve", ["solution", "cloned_coefficient"])
+EigenPairs = results_class("lobpcg", ["eigenvalues", "eigenvectors"])
+LdlFactor = results_class("linalg_ldl_factor", ["LD", "pivots"])
+LstSq = results_class("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
+LuFactor = results_class("linalg_lu_factor", ["LU", "pivots"])
+Lu = results_class("linalg_lu", ["P", "L", "U"])
+Qr = results_class("qr", ["Q", "R"])
+SlogDet = results_class("slogdet", ["sign", "logabsdet"])
+SolveEx = results_class("linalg_solve_ex", ["result", "info"])
+Svd = results_class("svd", ["U", "S", "V"])
+TriangularSolve = results_class("triangular_solve", ["solution", "cloned_coefficient"])

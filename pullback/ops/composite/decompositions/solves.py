@@ -47,15 +47,15 @@ def linalg_lstsq(self, b, rcond=None, *, driver=None, ops):
         raise OperatorError(f"linalg.lstsq: driver must be one of {_DRIVERS}, got {driver!r}")
     if self.ndim < 2 or b.ndim < 1 or not 0 <= self.ndim - b.ndim <= 1:
         raise OperatorError(
-            "linalg.lstsq: self must have at least 2 dimensions and b as many or one less, "
+            "linalg.lstsq: input must have at least 2 dimensions and b as many or one less, "
             f"got shapes {tuple(self.shape)} and {tuple(b.shape)}"
         )
     vector = _is_vector(self, b)
     if self.dtype != b.dtype:
-        raise OperatorError(f"linalg.lstsq: self and b must have the same dtype, got {self.dtype} and {b.dtype}")
+        raise OperatorError(f"linalg.lstsq: input and b must have the same dtype, got {self.dtype} and {b.dtype}")
     if self.shape[-2] != b.shape[-1 if vector else -2]:
         raise OperatorError(
-            f"linalg.lstsq: self and b must have the same number of rows, got shapes {tuple(self.shape)} and "
+            f"linalg.lstsq: input and b must have the same number of rows, got shapes {tuple(self.shape)} and "
             f"{tuple(b.shape)}"
         )
     found = ops.linalg_lstsq_matrices(self, ops.unsqueeze(b, -1) if vector else b, rcond, driver)
@@ -96,7 +96,9 @@ def cholesky_solve(self, input2, upper=False, *, ops):
 def cholesky_inverse(self, upper=False, *, ops):
     """(L L^H)^-1 = L^-H L^-1."""
     if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
-        raise OperatorError(f"cholesky_inverse: self must be batches of square matrices, got shape {tuple(self.shape)}")
+        raise OperatorError(
+            f"cholesky_inverse: input must be batches of square matrices, got shape {tuple(self.shape)}"
+        )
     lower = adjoint_of(self, ops=ops) if upper else self
     root = ops.linalg_solve_triangular(lower, ops.eye(self.shape[-1], dtype=self.dtype), upper=False)
     return ops.matmul(adjoint_of(root, ops=ops), root)

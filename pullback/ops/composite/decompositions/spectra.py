@@ -41,7 +41,7 @@ def linalg_matrix_power(self, n, *, ops):
     """A power of matrices, by repeated squaring; a negative power is a power of the inverse."""
     if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
         raise OperatorError(
-            f"linalg.matrix_power: self must be batches of square matrices, got shape {tuple(self.shape)}"
+            f"linalg.matrix_power: input must be batches of square matrices, got shape {tuple(self.shape)}"
         )
     if n == 0:
         return ops.clone(ops.expand(ops.eye(self.shape[-1], dtype=self.dtype), self.shape))
@@ -81,7 +81,7 @@ def _no_rank():
 def linalg_cond(self, p=None, *, ops):
     """|A| |A^-1|; infinite for singular matrices."""
     if self.ndim < 2:
-        raise OperatorError(f"linalg.cond: self must have at least 2 dimensions, got shape {tuple(self.shape)}")
+        raise OperatorError(f"linalg.cond: input must have at least 2 dimensions, got shape {tuple(self.shape)}")
     if p is None or p in (2, -2):
         values = ops.linalg_svdvals(self)
         if not values.shape[-1]:

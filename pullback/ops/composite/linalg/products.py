@@ -69,11 +69,13 @@ def kron(self, other, *, ops):
 
 def addmv(self, mat, vec, *, beta=1, alpha=1, ops):
     """beta * self + alpha * (mat @ vec)."""
+    _require_ndim("addmv", mat=(mat, 2), vec=(vec, 1))
     return blend(self, ops.mv(mat, vec), beta, alpha, "addmv")
 
 
 def addr(self, vec1, vec2, *, beta=1, alpha=1, ops):
     """beta * self + alpha * outer(vec1, vec2)."""
+    _require_ndim("addr", vec1=(vec1, 1), vec2=(vec2, 1))
     product = ops.outer(vec1, vec2)
     if product.dtype.kind in "iu" and (isinstance(beta, float) or isinstance(alpha, float)):
         raise RuntimeError(f"addr: beta and alpha must be integers for integer inputs, got {beta} and {alpha}")
@@ -82,7 +84,15 @@ def addr(self, vec1, vec2, *, beta=1, alpha=1, ops):
 
 def addbmm(self, batch1, batch2, *, beta=1, alpha=1, ops):
     """beta * self + alpha * (the sum of the matrix products of two batches)."""
+    _require_ndim("addbmm", batch1=(batch1, 3), batch2=(batch2, 3))
     return blend(self, ops.sum(ops.bmm(batch1, batch2), 0), beta, alpha, "addbmm")
+
+
+def _require_ndim(name, **operands):
+    """Refuse operands of another number of dimensions by the names of this call: the product has others for them."""
+    for argument, (x, ndim) in operands.items():
+        if x.ndim != ndim:
+            raise RuntimeError(f"{name}: {argument} must have {ndim} dimensions, got shape {tuple(x.shape)}")
 
 
 def blend(self, product, beta, alpha, name):
@@ -97,7 +107,7 @@ def blend(self, product, beta, alpha, name):
     total = product + (self if beta == 1 else self * beta)
     if tuple(total.shape) != tuple(product.shape):
         raise RuntimeError(
-            f"{name}: self of shape {tuple(self.shape)} does not broadcast to the product's {tuple(product.shape)}"
+            f"{name}: input of shape {tuple(self.shape)} does not broadcast to the product's {tuple(product.shape)}"
         )
     return total
 

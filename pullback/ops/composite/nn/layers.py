@@ -1,7 +1,9 @@
 """The layers of `nn.functional` made of other operators: dropout, embedding, layer_norm, group_norm."""
 
+import numpy as np
+
 from pullback.core.modes import no_grad
-from pullback.ops.composite.checks import require_arrays
+from pullback.ops.composite.checks import refuse_complex, require_arrays
 
 
 def dropout(input, p=0.5, training=True, inplace=False, *, ops):
@@ -31,10 +33,13 @@ def embedding(
     return ops.embedding_rows(input, weight, padding_idx, scale_grad_by_freq)
 
 
-def standardised(x, dims, eps, ops):
+def standardised(name, x, dims, eps, ops):
     """x less its mean over the last `dims` dimensions, over its standard deviation."""
     if x.dtype.char in "fd":
         return ops._layer_norm(x, None, None, dims, eps)[0]
+    if x.dtype.char == "e":
+        return ops.to(standardised(name, ops.to(x, np.dtype(np.float32)), dims, eps, ops), x.dtype)
+    refuse_complex(name, x)
     last = tuple(range(-dims, 0))
     centred = x - ops.mean(x, last, True)
     return centred * ops.rsqrt(ops.mean(centred * centred, last, True) + eps)
@@ -53,7 +58,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, ops
             raise RuntimeError(f"layer_norm(): {name} must have shape {shape}, but has {given.shape}.")
     if all(x is None or (x.dtype.char in "fd" and x.dtype == input.dtype) for x in (input, weight, bias)):
         return ops._layer_norm(input, weight, bias, len(shape), eps)[0]
-    out = standardised(input, len(shape), eps, ops)
+    out = standardised("layer_norm", input, len(shape), eps, ops)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
 
@@ -88,7 +93,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, *, ops):
         if given is not None and tuple(given.shape) != (channels,):
             raise RuntimeError(f"group_norm(): {name} must have shape {(channels,)}, but has {given.shape}.")
     each = input.size // max(rows * num_groups, 1)
-    out = standardised(ops.reshape(input, (rows, num_groups, each)), 1, eps, ops)
+    out = standardised("group_norm", ops.reshape(input, (rows, num_groups, each)), 1, eps, ops)
     out = ops.reshape(out, input.shape)
     per_channel = (channels,) + (1,) * (input.ndim - 2)
     out = out if weight is None else out * ops.reshape(weight, per_channel)

@@ -1,11 +1,12 @@
 """The normalisations of `nn.functional` over batches, instances, roots of mean squares, norms and neighbours."""
 
+import functools
 import math
 
 import numpy as np
 
 from pullback.core.modes import no_grad
-from pullback.ops.composite.checks import require_arrays
+from pullback.ops.composite.checks import refuse_complex, require_arrays
 
 
 def by_channel(x, ndim, ops):
@@ -37,6 +38,22 @@ def scaled(centred, inverse, weight, bias, ops):
     factor = inverse if weight is None else inverse * weight
     out = centred * factor
     return out if bias is None else out + bias
+
+
+def over_real_numbers(function):
+    """A normalisation that refuses complex input, and computes on float16 in float32, as its variances need."""
+
+    @functools.wraps(function)
+    def called(input, *args, ops, **kwargs):
+        code = input.dtype.char if hasattr(input, "dtype") else ""
+        if code != "e":
+            if code in "FDG":
+                refuse_complex(function.__name__, input)
+            return function(input, *args, ops=ops, **kwargs)
+        found = function(ops.to(input, np.dtype(np.float32)), *args, ops=ops, **kwargs)
+        return tuple([ops.to(x, input.dtype) for x in found]) if type(found) is tuple else ops.to(found, input.dtype)
+
+    return called
 
 
 def move_towards(running, latest, momentum, ops):
@@ -74,6 +91,7 @@ def check_batch(name, input, running_mean, running_var, weight, bias):
     check_channels(name, input.shape[1], **vectors)
 
 
+@over_real_numbers
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, *, ops
 ):
@@ -90,6 +108,7 @@ def batch_norm(
     return scaled(centred, ops.rsqrt(variance + eps), weight, bias, ops)
 
 
+@over_real_numbers
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, ops):
     """batch_norm, and the mean and 1 / sqrt(variance + eps) of the batch while training, for whoever wants them."""
     check_batch("native_batch_norm", input, running_mean, running_var, weight, bias)
@@ -106,6 +125,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     return out, ops.reshape(mean, channels), ops.reshape(inverse, channels)
 
 
+@over_real_numbers
 def instance_norm(
     input,
     running_mean=None,
@@ -158,10 +178,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, ops):
     require_arrays("rms_norm", input=input, weight=weight)
     shape = trailing("rms_norm", input, normalized_shape, weight=weight)
     eps = float(np.finfo(input.dtype).eps) if eps is None else eps
+    if input.dtype == np.float16:
+        return ops.to(rms_norm(ops.to(input, np.dtype(np.float32)), shape, weight, eps, ops=ops), input.dtype)
     out = input * ops.rsqrt(ops.mean(input * input, tuple(range(-len(shape), 0)), True) + eps)
     return out if weight is None else out * weight
 
 
+@over_real_numbers
 def native_layer_norm(input, normalized_shape, weight, bias, eps, *, ops):
     """layer_norm, and the mean and 1 / sqrt(variance + eps) of each input."""
     require_arrays("native_layer_norm", input=input, weight=weight, bias=bias)
@@ -173,6 +196,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps, *, ops):
     return out if bias is None else out + bias, mean, inverse
 
 
+@over_real_numbers
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps, *, ops):
     """group_norm of N inputs of C channels with HxW elements each; the mean and 1 / sqrt(variance + eps) of each."""
     require_arrays("native_group_norm", input=input, weight=weight, bias=bias)

@@ -1,5 +1,7 @@
 """Reductions made of other operators."""
 
+import numpy as np
+
 from pullback.ops.composite.checks import require_arrays
 from pullback.ops.formulas.reductions.reductions import neighbour
 
@@ -15,6 +17,8 @@ def _products_of_others(self, dim, *, ops):
 
 def nanmean(self, dim=None, keepdim=False, *, dtype=None, ops):
     """The sum of what is not NaN over its number."""
+    if self.dtype == np.float16 and dtype is None:  # which cannot count far
+        return ops.to(nanmean(ops.to(self, np.dtype(np.float32)), dim, keepdim, ops=ops), self.dtype)
     # Counted in the input's dtype: an integer would make float64 of float32.
     counted = ops.sum(ops.logical_not(ops.isnan(self)), dim, keepdim, dtype=self.dtype if dtype is None else dtype)
     return ops.nansum(self, dim, keepdim, dtype=dtype) / counted

@@ -48,7 +48,10 @@ def _check(name, mode, dims, align_corners, antialias, shape):
     if mode not in MODES:
         raise NotImplementedError(f"{name}(): mode must be one of {', '.join(MODES)}, but got {mode!r}.")
     if dims not in DIMS.get(mode, (1, 2, 3)):
-        raise NotImplementedError(f"{name}(): the mode {mode!r} is not for an input of shape {tuple(shape)}.")
+        wanted = " or ".join(str(2 + n) for n in DIMS.get(mode, (1, 2, 3)))
+        raise NotImplementedError(
+            f"{name}(): for mode {mode!r} input must have {wanted} dimensions, (N, C, ...), got shape {tuple(shape)}."
+        )
     if align_corners is not None and mode not in DIMS:
         raise ValueError(f"{name}(): align_corners is for linear, bilinear, bicubic and trilinear, not for {mode!r}.")
     if antialias and mode not in ("bilinear", "bicubic"):

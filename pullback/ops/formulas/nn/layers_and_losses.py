@@ -2,6 +2,8 @@
 
 import math
 
+from pullback.ops.formulas.plain_values import widened
+
 __all__ = [
     "bce_input_slope",
     "bce_logit_slope",
@@ -102,6 +104,7 @@ def softsign_product(movement, x, *, ops):
 def mse_loss_backward(grad, input, target, reduction, *, ops):
     """2 (input - target) grad, over n for a mean."""
     error = ops.sub(input, target)
+    grad = widened(grad, ops=ops)
     return error * (grad * (2.0 / error.size if reduction == "mean" and error.size else 2.0))
 
 

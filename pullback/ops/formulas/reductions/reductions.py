@@ -5,6 +5,8 @@
 
 import math
 
+from pullback.ops.formulas.plain_values import widened
+
 __all__ = [
     "cummax_backward",
     "cumprod_backward",
@@ -60,7 +62,7 @@ def reduced_count(shape, dim):
 # -- means and variances ---------------------------------------------------------------------------------------------
 def mean_backward(grad, shape, dim, keepdim, *, ops):
     """grad / n, broadcast; divided before it grows."""
-    count = reduced_count(shape, dim)
+    count, grad = reduced_count(shape, dim), widened(grad, ops=ops)
     return expand_reduced(grad / count if count else grad, shape, dim, keepdim, ops=ops)
 
 
@@ -72,12 +74,13 @@ def var_scale(shape, dim, correction):
 
 def var_backward(grad, x, dim, correction, keepdim, *, ops):
     """grad * 2 (x - mean) / (n - correction). The mean's own dependence on x cancels."""
-    grad = restore_reduced(grad, x.ndim, dim, keepdim, ops=ops)
+    grad = widened(restore_reduced(grad, x.ndim, dim, keepdim, ops=ops), ops=ops)
     return (grad * var_scale(x.shape, dim, correction)) * (x - ops.mean(x, dim, True))
 
 
 def var_jvp(x, tangent, dim, correction, keepdim, *, ops):
     """The tangent of the variance; real, also where x is complex."""
+    x = widened(x, ops=ops)
     centred = x - ops.mean(x, dim, True)
     part = ops.real(ops.conjugate(centred) * tangent) if x.dtype.kind == "c" else centred * tangent
     return ops.sum(part, dim, keepdim) * var_scale(x.shape, dim, correction)

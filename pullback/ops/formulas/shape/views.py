@@ -1,6 +1,17 @@
 """Helpers of the derivatives of operators that change shape."""
 
-__all__ = ["inverse_permute", "narrow_backward", "repeat_backward", "roll_backward", "select_backward"]
+import numpy as np
+
+from pullback.graph.strides import storage_positions
+
+__all__ = [
+    "inverse_permute",
+    "narrow_backward",
+    "repeat_backward",
+    "roll_backward",
+    "select_backward",
+    "strided_tangent",
+]
 
 
 def inverse_permute(grad, dims, *, ops):
@@ -39,3 +50,17 @@ def roll_backward(grad, shifts, dims, *, ops):
     """grad rolled back."""
     back = tuple(-n for n in shifts) if isinstance(shifts, (tuple, list)) else -shifts
     return ops.roll(grad, back, dims)
+
+
+def strided_tangent(tangent, size, stride, storage_offset, geometry, *, ops):
+    """The same view of a tangent that lies in memory as the input does, so that writes reach both; else a copy.
+
+    A copy too where the view shows more than the input has: what lies around the tangent is not its business.
+    """
+    shape, strides, start = ops._storage_geometry(tangent)
+    target = (size, stride, storage_offset)
+    same = (shape, strides) == (tuple(geometry[0]), tuple(geometry[1]))
+    if same and np.isin(storage_positions(target), storage_positions(geometry)).all():
+        own = storage_offset - geometry[2] + start
+        return ops._strided_view(tangent, size, stride, own, (shape, strides, start))
+    return ops._restride(tangent, geometry, target, geometry)
