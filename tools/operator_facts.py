@@ -81,7 +81,7 @@ class Facts:
         return calls
 
     def _probes(self, call):
-        """The call as no record has it: less precision in the first tensor, small whole numbers, a shorter first tensor.
+        """The call as no record has it: a first tensor of less precision or shorter, small whole numbers.
 
         What they give counts where the dtype of the result is told.
         """
