@@ -1,5 +1,6 @@
 """What help() says of operators: every example runs, and what is said of shapes, dtypes and memory is so."""
 
+import builtins
 import doctest
 import importlib
 import inspect
@@ -16,6 +17,7 @@ import yaml
 
 import pullback as pb
 from pullback.codegen.generate import OPS, own_registry
+from pullback.codegen.whitelist import CONSTANTS
 from pullback.core.text_signature import TextSignature
 from pullback.ops.late import load_all
 from pullback.ops.tables import OPERATORS, PUBLIC
@@ -158,22 +160,39 @@ MEMORY = {
 
 def dtype_said(text, given):
     """The dtype that the text says the result has, as far as it says one."""
-    if "dtype" in given and given["dtype"] is not None:
+    if given.get("dtype") is not None or "complex for real" in text:
         return None
     if (constant := re.search(r"\bdtype (bool|int64|int32|uint64)\b", text)) is not None:
         return np.dtype(constant[1])
-    if (
-        "of the dtype of `input`" in text.lower()
-        or "of `input` and its dtype" in text
-        or "and the dtype of `input`" in text
-    ):
+    if "to which theirs promote" in text:
+        tensors = tensors_in(given)
+        floating = [t.dtype for t in tensors if t.dtype.kind in "fc"]
+        dtype = np.result_type(*(floating or [t.dtype for t in tensors]))
+    elif re.search(r"(?i)the dtype of `input`|of `input` and (its )?dtype", text):
         dtype = given["input"].dtype
-        if "float64 for whole numbers" in text and dtype.kind in "iu":
-            return np.dtype("f8")
-        if "real for complex numbers" in text and dtype.kind == "c":
-            return np.dtype(f"f{dtype.itemsize // 2}")
-        return None if "complex for real" in text else dtype
-    return None
+    else:
+        return None
+    if dtype.kind not in "fc" and "where that is floating" in text:
+        return None
+    if dtype.kind in "iub" and "float64 for whole numbers" in text:
+        return np.dtype("f8")
+    if dtype.kind == "b" and "int8 for bools" in text:
+        return np.dtype("i1")
+    if (dtype.kind == "b" and "int64 for bools" in text) or (dtype == np.int8 and "small whole numbers" in text):
+        return np.dtype("i8")
+    if "real for complex numbers" in text and dtype.kind == "c":
+        return np.dtype(f"f{dtype.itemsize // 2}")
+    return dtype
+
+
+def in_other_dtypes(given):
+    """The arguments as they are, with a first tensor of less precision, and with small whole numbers."""
+    yield given
+    first = given.get("input")
+    if isinstance(first, pb.Tensor) and first.dtype == np.float64:
+        yield given | {"input": first.to(np.float32)}
+    if isinstance(first, pb.Tensor) and first.dtype == np.int64:
+        yield {k: x.to(np.int8) if isinstance(x, pb.Tensor) and x.dtype == np.int64 else x for k, x in given.items()}
 
 
 def cases():
@@ -195,17 +214,105 @@ def test_what_is_said_of_the_result_is_so(info):
             args, kwargs = map_arrays(
                 lambda a: a.array if isinstance(a, Plain) else pb.tensor(np.asarray(a)), (sample.args, sample.kwargs)
             )
-            given = dict(zip(names, args, strict=False)) | kwargs
-            try:
-                with np.errstate(all="ignore"):
-                    out = function_of(info)(*args, **kwargs)
-            except (RuntimeError, ValueError, TypeError):
-                continue  # a sample for other dtypes
-            for claim, holds in (SHAPES | MEMORY).items():
-                if claim.lower() in text.lower():
-                    assert holds(out, given), (claim, sample)
-            if isinstance(given.get("input"), pb.Tensor) and (said := dtype_said(text, given)) is not None:
-                assert out.dtype == said, (text, sample)
+            if any(len(args) > len(names) or name.startswith("*") for name in names):
+                continue
+            for given in in_other_dtypes(dict(zip(names, args, strict=False)) | kwargs):
+                try:
+                    with np.errstate(all="ignore"):
+                        out = function_of(info)(**given)
+                except (RuntimeError, ValueError, TypeError):
+                    continue  # a sample for other dtypes
+                for claim, holds in (SHAPES | MEMORY).items():
+                    if claim.lower() in text.lower():
+                        assert holds(out, given), (claim, sample)
+                if isinstance(given.get("input"), pb.Tensor) and (said := dtype_said(text, given)) is not None:
+                    assert out.dtype == said, (text, sample, [t.dtype for t in tensors_in(given)])
+
+
+DIM = re.compile(r"^(\w+)\n(?:    .*\n)*?    `dim` is out of range\.", re.MULTILINE)
+
+
+@pytest.mark.parametrize("info", [case for case in cases() if DIM.search(DOCUMENTED[case.values[0].name].__doc__)])
+def test_a_dim_out_of_range_raises_what_is_said(info):
+    function = DOCUMENTED[info.name]
+    error = getattr(builtins, DIM.search(function.__doc__)[1])
+    names = list(inspect.signature(function).parameters)
+    for sample in info.samples_for(np.dtype("f8")):
+        args, kwargs = map_arrays(lambda a: pb.tensor(np.asarray(a)), (sample.args, sample.kwargs))
+        given = dict(zip(names, args, strict=False)) | kwargs
+        default = inspect.signature(function).parameters["dim"].default
+        usual = given.get("dim", default)
+        many = isinstance(usual, (list, tuple)) and len(usual) > 0
+        first = next(iter(tensors_in(given)), None)
+        if first is not None and first.ndim and (many or usual is None or isinstance(usual, int)):
+            with pytest.raises(error):
+                function_of(info)(**given | {"dim": tuple(range(97, 97 + len(usual))) if many else 97})
+            return
+
+
+REGISTRY = own_registry()
+POINT = re.compile(r"^- (.+?): (?:value (.+?))?(?:, )?(?:gradient (.+?))?\. ")
+
+
+def special_points():
+    for name, function in DOCUMENTED.items():
+        _, _, points = sections(function.__doc__).get("Notes", "").partition("At special points:\n\n")
+        for point in re.split(r"\n(?=- )", points.partition("\n\n")[0]):
+            if point and any(info.name == name and info.call is None for info in OPINFOS):
+                yield pytest.param(name, " ".join(point.split()), id=f"{name}: {point[:40]}")
+
+
+@pytest.mark.parametrize(("name", "point"), list(special_points()))
+def test_special_points_are_so(name, point):
+    """As they are written, with as many digits."""
+    at, value, gradient = POINT.match(point).groups()
+    numbers = {"inf": np.inf, "nan": np.nan}
+    given = eval(f"dict({at})", numbers)
+    forms = [n for n in REGISTRY.natives if name in (n.name, f"{n.python_module}.{n.name}", _dotted(n))]
+    kinds = {("input" if a.name == "self" else a.name): a.type for n in reversed(forms) for a in n.schema.args}
+    leaves = {}
+    for key, x in given.items():
+        if kinds[key].is_tensor and x is not None:
+            array = np.asarray(x)
+            whole = name in ("ldexp", "nn.functional.embedding") and key != "weight" and array.dtype.kind == "i"
+            if array.dtype.kind == "i" and not whole and not any(w in key for w in ("ind", "target", "lengths")):
+                array = array.astype(float)
+            given[key] = leaves[key] = pb.tensor(array, requires_grad=array.dtype.kind in "fc")
+    with np.errstate(all="ignore"):
+        out = DOCUMENTED[name](**given)
+        if isinstance(out, tuple):
+            return
+        if value is not None:
+            np.testing.assert_allclose(out.detach().numpy(), eval(value, numbers), rtol=1e-11)
+        if gradient is None or not out.requires_grad:
+            return
+        wanted = eval(gradient, numbers)
+        if name == "special.gammaincinv" or (isinstance(wanted, tuple) and any(map(np.ndim, wanted))):
+            return  # not all have a derivative; lists of several lengths
+        inputs = [x for x in leaves.values() if x.requires_grad]
+        grads = pb.autograd.grad(out, inputs, pb.ones_like(out), allow_unused=True)
+    flat = np.concatenate([g.numpy().ravel() for g in grads if g is not None])
+    if np.size(wanted) == flat.size:
+        np.testing.assert_allclose(flat, np.ravel(wanted), rtol=1e-11)
+
+
+def _dotted(native):
+    home = native.python_module or ""
+    return f"{home}.{native.name.removeprefix(home.replace('.', '_') + '_')}" if home else native.name
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_names_in_formulas_are_explained_or_public(name):
+    notes = sections(DOCUMENTED[name].__doc__).get("Notes", "")
+    formulas = re.findall(r"^    .+", notes, flags=re.MULTILINE)
+    explained = set(re.findall(r"^- `(\w+)", notes, flags=re.MULTILINE))
+    for called in {call for line in formulas for call in re.findall(r"([A-Za-z_][\w.]*)\(", line)}:
+        thing = pb
+        for part in called.split("."):
+            thing = getattr(thing, part, None)
+        assert called in explained or callable(thing) or hasattr(pb.Tensor, called), (called, notes)
+    words = {word for line in formulas for word in re.findall(r"\w+", line)}
+    assert words & set(CONSTANTS) - {"e", "pi", "inf", "nan"} <= explained
 
 
 def test_claims_are_made():
@@ -214,6 +321,9 @@ def test_claims_are_made():
     for claim in (*SHAPES, *MEMORY):
         assert any(claim.lower() in text.lower() for text in texts), claim
     assert sum("and its dtype" in text for text in texts) > 100
+    assert sum("to which theirs promote" in text for text in texts) > 100
+    assert sum(bool(DIM.search(f.__doc__)) for f in DOCUMENTED.values()) > 50
+    assert len(list(special_points())) > 100
 
 
 # -- where it is shown -------------------------------------------------------------------------------------------
@@ -231,6 +341,28 @@ def test_help_shows_it_everywhere():
         assert words in shown
         assert "\n    " in shown
         assert len(inspect.getdoc(thing)) > 200
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_dir_shows_what_is_public(home):
+    module = importlib.import_module(f"pullback.{home}" if home else "pullback")
+    program = f"import {module.__name__} as m; assert set(m.__all__) <= set(dir(m))"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_methods_and_functions_can_be_pickled():
+    things = [getattr(pb.Tensor, name) for name in dir(pb.Tensor) if not name.startswith("_")]
+    things = [*filter(inspect.isfunction, things), pb.linalg.matrix_function]
+    assert len(things) > 400
+    for thing in things:
+        assert pickle.loads(pickle.dumps(thing)) is thing
+
+
+def test_factories_show_what_they_take():
+    assert str(inspect.signature(pb.tensor)) == "(data, *, dtype=None, device='cpu', requires_grad=False)"
+    for factory in (pb.tensor, pb.asarray, pb.as_tensor):
+        documented = re.findall(r"^(\w+) : ", inspect.getdoc(factory), flags=re.MULTILINE)
+        assert documented == list(inspect.signature(factory).parameters)
 
 
 def test_late_methods_are_documented_before_they_are_loaded():

@@ -17,7 +17,7 @@ from pullback.testing.opinfo.calls import REFUSALS, function_of
 from pullback.testing.opinfo.core import Input, Plain, map_arrays
 from tests.opinfo.records import OPINFOS
 
-F8, F4, I8, C16 = (np.dtype(code) for code in ("f8", "f4", "i8", "c16"))
+F8, F4, I8, I1, B1, C16, C8 = (np.dtype(code) for code in ("f8", "f4", "i8", "i1", "?", "c16", "c8"))
 MANY = 14  # samples of a record and dtype that are tried
 LONG = 100  # characters of a line of an example
 
@@ -54,6 +54,7 @@ class Facts:
         tensors = [parameter(arg.name) for arg in self.schema.args if arg.type.is_tensor]
         self.main = "input" if "input" in tensors else next(iter(tensors), "")
         self.calls = [call for info in self.infos for call in self._calls(info)]
+        self.probes = [probe for call in self.calls for probe in self._probes(call)]
 
     def found(self):
         """Everything."""
@@ -79,11 +80,44 @@ class Facts:
                 calls.append(Call(given, dtype, tensors, result))
         return calls
 
+    def _probes(self, call):
+        """The call as no record has it: a first tensor of less precision or shorter, small whole numbers.
+
+        What they give counts where the dtype of the result is told.
+        """
+        main = call.given.get(self.main)
+        if not isinstance(main, Tensor) or main.dtype not in (F8, I8) or main.dtype != call.dtype:
+            return
+        if main.dtype == F8:
+            changes = [{self.main: F4}] if len(call.tensors) > 1 else []
+            dtypes = {np.dtype(dtype) for info in self.infos for dtype in info.dtypes}
+            changes += [dict.fromkeys(call.given, dtype) for dtype in (F4, I8) if dtype not in dtypes]
+        else:
+            changes = [dict.fromkeys(call.given, I1)]
+            if not any(type(x) in (int, float) for x in call.given.values()):  # with which a bool promotes
+                changes.append(dict.fromkeys(call.given, B1))
+        several = call.dtype == F8 and main.ndim and sum(t.shape == main.shape for t in call.tensors) > 1
+        trials = [call.given | {self.main: main[:1]}] if several else []  # does it broadcast?
+        for change in changes:
+            given = {
+                k: x.to(change[k]) if k in change and isinstance(x, Tensor) and x.dtype == call.dtype else x
+                for k, x in call.given.items()
+            }
+            trials.append(given)
+        for given in trials:
+            try:
+                with np.errstate(all="ignore"):
+                    result = self._function()(**given)
+            except REFUSALS:
+                continue
+            yield Call(given, given[self.main].dtype, [t for t in _flat(given) if isinstance(t, Tensor)], result)
+
     # -- dtypes, shapes --------------------------------------------------------------------------------------
     def _dtypes(self):
         if not self.calls or not any(call.tensors for call in self.calls):
             return ""
-        tensors = [call.given.get(self.main) for call in self.calls if isinstance(call.given.get(self.main), Tensor)]
+        tried = [*self.calls, *(probe for probe in self.probes if probe.dtype == I8)]
+        tensors = [call.given.get(self.main) for call in tried if isinstance(call.given.get(self.main), Tensor)]
         first = {t.dtype for t in tensors or [call.tensors[0] for call in self.calls if call.tensors]}
         if not first & {F8, C16}:
             return "whole numbers or bools" if first <= {I8, np.dtype(bool)} else ""
@@ -92,16 +126,17 @@ class Facts:
         return "floating or complex" if C16 in first else "floating"
 
     def _returns(self):
-        results = [call.result for call in self.calls]
+        calls = [*self.calls, *self.probes]
+        results = [call.result for call in calls]
         if not results:
             return {}
         if all(isinstance(result, Tensor) for result in results):
-            pairs = [(call, call.result) for call in self.calls]
+            pairs = [(call, call.result) for call in calls]
             return {"": self._said(pairs, shapes=len(self.overloads) == 1 or "pointwise" in self.overloads[0].tags)}
         if all(isinstance(result, tuple) and not hasattr(result, "_fields") for result in results):
-            pairs = [(call, out) for call in self.calls for out in call.result if isinstance(out, Tensor)]
+            pairs = [(call, out) for call in calls for out in call.result if isinstance(out, Tensor)]
             return {"": self._said(pairs, shapes=False).replace("It is a view: it shares", "Views: they share")}
-        named = [call for call in self.calls if hasattr(call.result, "_fields")]
+        named = [call for call in calls if hasattr(call.result, "_fields")]
         if named:
             fields = named[0].result._fields
             return {f: self._said([(call, getattr(call.result, f)) for call in named]) for f in fields}
@@ -111,6 +146,9 @@ class Facts:
         """Shape, dtype and memory of a result, as far as one sentence is true of all calls."""
         shape = self._shape(pairs) if shapes else ""
         dtype = _dtype_text(pairs, self.main)
+        floating = _dtype_text([pair for pair in pairs if pair[0].dtype.kind in "fc"], self.main)
+        if not dtype and floating.startswith("the dtype"):
+            dtype = f"{floating} where that is floating"
         own = f"the dtype of `{self.main}`"
         if shape == f"the shape of `{self.main}`" and dtype.startswith(own):
             text = f"Of {shape} and its dtype{dtype.removeprefix(own)}."
@@ -177,7 +215,9 @@ class Facts:
         dim = self.schema.arg("dim")
         call = next((call for call in self.calls if call.tensors and call.tensors[0].ndim), None)
         if call is not None and dim is not None and "int" in str(dim.type) and not self.schema.returns_list:
-            error = _error(self._function(), call.given | {"dim": 97})
+            usual = call.given.get("dim", dim.default)
+            outside = tuple(range(97, 97 + len(usual))) if isinstance(usual, (list, tuple)) and usual else 97
+            error = _error(self._function(), call.given | {"dim": outside})
             if error in ("IndexError", "ValueError", "RuntimeError"):
                 found.append((error, "`dim` is out of range."))
         found += self._refused_dtypes()
@@ -217,8 +257,9 @@ class Facts:
             at += "".join(f", {n} = {_brief(x)}" for n, x in limit.kwargs.items())
             said = [f"value {_brief(limit.value)}"] if limit.value is not None else []
             said += [f"gradient {_brief(limit.grad[0] if len(limit.grad) == 1 else limit.grad)}"] if limit.grad else []
-            text = f"{at}: {', '.join(said)}. {_capital(limit.because).rstrip('.')}."
-            if said and len(text) <= 180 and limit.because not in reasons and len(texts) < 5:
+            text = f"{at}: {', '.join(said)}. {_capital(limit.because)}"
+            text += "" if text.endswith(".") else "."
+            if said and len(text) <= 240 and limit.because not in reasons and len(texts) < 5:
                 reasons.add(limit.because)
                 texts.append(re.sub(r"\bself\b", "input", text))
         return texts
@@ -373,7 +414,12 @@ def _dtype_text(pairs, main):
 _CHANGES = {
     (I8, F8): "float64 for whole numbers", (C16, F8): "real for complex numbers", (F8, C16): "complex for real numbers",
     (I8, C16): "complex for real numbers",
+    (I1, F8): "float64 for whole numbers", (B1, F8): "float64 for whole numbers",
+    (I1, C16): "complex for real numbers", (B1, C16): "complex for real numbers",
+    (I1, I8): "int64 for bools and small whole numbers", (B1, I8): "int64 for bools",
+    (B1, I1): "int8 for bools",
 }  # fmt: skip
+_SMALLER = frozenset({(F4, C8)})  # what goes with such a change
 
 
 def _changes(pairs):
@@ -384,7 +430,9 @@ def _changes(pairs):
             return None
     if not becomes.keys() & {F8, C16}:
         return None
-    other = {pair for pair in becomes.items() if pair[0] != pair[1] and pair[0].itemsize >= 8}
+    other = {pair for pair in becomes.items() if pair[0] != pair[1]} - _SMALLER
+    if (I1, I8) in other:
+        other -= {(B1, I8)}
     if not other <= _CHANGES.keys():
         return None
     return "".join(dict.fromkeys(f"; {text}" for pair, text in _CHANGES.items() if pair in other))
@@ -392,7 +440,8 @@ def _changes(pairs):
 
 def _promoted(call):
     """The dtype that the floating tensors given promote to; the kinds of others do not tell."""
-    tensors = [t for t in call.tensors if t.dtype.kind in "iufc"]
+    by_kind = [[t for t in call.tensors if t.dtype.kind in kinds] for kinds in ("fc", "iu", "b")]
+    tensors = next(filter(None, by_kind), [])
     found = tensors[0].dtype if tensors else None
     for t in tensors[1:]:
         found = promote_types(found, t.dtype)
@@ -437,16 +486,18 @@ def _literal(value):
 
 def _capital(text):
     """The text with a capital, unless it begins with a name."""
-    return text[:1].upper() + text[1:] if re.match(r"[a-z]+[ ,.]", text) else text
+    word = re.match(r"(?:a|[a-z]{2,})(?![\w(*])", text)
+    is_name = word is None or word[0] == "nan" or isinstance(getattr(np, word[0].replace("equal", ""), None), np.ufunc)
+    return text if is_name else text[:1].upper() + text[1:]
 
 
 def _brief(value):
-    """A value of a limit, short."""
+    """A value of a limit, with as many digits as it needs to be that value."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         inside = ", ".join(map(_brief, value))
-        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' if len(value) == 1 else ''})"
     if isinstance(value, float):
-        return f"{value:g}"
+        return f"{value:g}" if float(f"{value:g}") == value or np.isnan(value) else repr(value)
     return repr(value) if not isinstance(value, Plain) else _brief(value.array)

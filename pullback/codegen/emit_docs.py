@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import fill
 from types import MappingProxyType
@@ -24,8 +24,11 @@ from pullback.codegen.model import (
 from pullback.codegen.naming import parameter, public_name
 from pullback.codegen.signature import Type
 from pullback.codegen.user_signature import Shown, merged_parameters, shown_parameters, signature_text
+from pullback.codegen.whitelist import CONSTANTS
 
 _WIDTH = 100
+_SENTENCE = re.compile(r"(?<=[^.]\.) ")  # its end; three points go on
+_PLAIN = ("e", "inf", "nan", "pi")  # constants that need no word
 _KEYS = ("example", "notes", "parameters", "raises", "returns", "source")
 
 
@@ -91,12 +94,21 @@ class Page:
 
     def inplace_text(self) -> str:
         """The docstring of the form that writes into its first argument."""
-        return (
-            f"`{self.called}` in place: the result is written into `input`, which is returned.\n\n"
-            f"{self._first_paragraph()}\n\nThe arguments are those of `{self.called}`.\n\n"
-            "Raises\n------\nRuntimeError\n    `input` is a leaf that requires grad, or a view that may not be "
-            "written into, while\n    gradients are recorded; or the result does not fit its shape or dtype."
+        refused = (
+            "`input` is a leaf that requires grad, or a view that may not be written into, while gradients are recorded"
         )
+        if self.first.is_view:
+            head = f"`{self.called}` in place: nothing is written, `input` itself becomes that view and is returned."
+        else:
+            head = f"`{self.called}` in place: the result is written into `input`, which is returned."
+            refused += "; or the result does not fit its shape or dtype"
+        arguments = f"The arguments are those of `{self.called}`."
+        if all(native.variants <= {"inplace"} for native in self.overloads):  # there is no other form
+            head = "Works in place: the result is written into `input`, which is returned."
+            shown = merged_parameters(self.overloads, self.registry, inplace=True)
+            (arguments,) = self._section("Parameters", [self._parameter(one) for one in shown])
+        (raises,) = self._section("Raises", [_entry("RuntimeError", f"{refused}.")])
+        return "\n\n".join([head, self._first_paragraph(), arguments, raises])
 
     # -- the sections ----------------------------------------------------------------------------------------
     def _section(self, title: str, entries: Sequence[str]) -> list[str]:
@@ -117,8 +129,8 @@ class Page:
     def _first_paragraph(self) -> str:
         """The summary of the first overload, its first sentence in a paragraph of its own."""
         text = _capital(_said(self.first.doc or f"{self.first.name}."), self.names)
-        first, _, rest = " ".join(text.split()).partition(". ")
-        return "\n\n".join(_filled(part) for part in ([f"{first}.", rest] if rest else [text]))
+        parts = _SENTENCE.split(" ".join(text.split()), maxsplit=1)
+        return "\n\n".join(_filled(part) for part in (parts if len(parts) > 1 else [text]))
 
     def _parameters(self) -> list[str]:
         return [self._parameter(shown) for shown in self.parameters]
@@ -127,6 +139,8 @@ class Page:
         types = ["Tensor"] if shown.name == "out" else [self._type(t) for t in self._types(shown)]
         if shown.name == "out" and any(len(native.schema.returns) > 1 for native in self.overloads):
             types.append("tuple of Tensors")
+        elif shown.name == "out" and any(native.schema.returns_list for native in self.overloads):
+            types = ["tuple of Tensors"]
         kind = " or ".join(dict.fromkeys(types))
         if shown.arg.type.is_tensor and self._is_main(shown) and self.found.dtypes:
             kind += f", {self.found.dtypes}"
@@ -176,13 +190,14 @@ class Page:
         if isinstance(entry, Mapping):
             like = ["like"] if self.first.schema.arg("self") is not None else []
             area = [*like, self.first.area] if self.first.area in ("creation", "random") else []
-            kinds = [*area, *(str(t) for t in self._types(shown))]
+            kinds = [shown.kind, *area, *(str(t) for t in self._types(shown))]
             entry = next((entry[kind] for kind in kinds if kind in entry), None) or entry.get("else", "")
         return _said(str(entry))
 
     def _returns(self) -> list[str]:
         if "returns" in self.own:
-            return [_filled(line, "    ") for line in str(self.own["returns"]).splitlines()]
+            lines = re.sub(r"\n +(?=\S)", "\n    ", str(self.own["returns"]))
+            return [_filled(line, "    ") for line in re.sub(r"(\n    .*)\n    ", r"\1 ", lines).splitlines()]
         entries: list[str] = []
         for native in self.overloads:
             for entry in self._returned(native):
@@ -239,7 +254,7 @@ class Page:
         return []
 
     def _formulas(self, derivative: Derivative, named: bool) -> list[str]:
-        vjp, jvp = _vjp(derivative), _jvp(derivative)
+        vjp, jvp = _vjp(derivative, self._readable), _jvp(derivative, self._readable)
         parts = []
         if lines := [*vjp.lines, *jvp.lines]:
             form = signature_text(shown_parameters(derivative.native, self.registry))
@@ -250,20 +265,28 @@ class Page:
             parts.append(explained)
         return parts + vjp.sentences
 
-    def _helpers(self, formulas: Iterable[Formula]) -> str:
-        used = sorted({name for formula in formulas for name in formula.helpers})
-        said = [(name, self.words.helpers[name]) for name in used if self.words.helpers.get(name)]
-        if not said:
-            return ""
-        return "Functions in the formulas:\n\n" + "\n".join(
-            _filled(f"- `{name}`: {_said(text)}", "  ") for name, text in said
-        )
+    def _helpers(self, formulas: Sequence[Formula]) -> str:
+        """What the names in the formulas mean, but for those that are public."""
+        said = {name: f"{CONSTANTS[name]}." for f in formulas for name in f.constants if name not in _PLAIN}
+        for name in {name for f in formulas for name in f.operators}:
+            native = self.registry.namesakes[name][0]
+            if native.is_internal:
+                form = ", ".join(parameter(arg.name) for arg in native.schema.args)
+                said[f"{name}({form})"] = _said(native.doc or "")
+        for name in {name for f in formulas for name in f.helpers}:
+            said[name] = _said(self.words.helpers.get(name, ""))
+        lines = [_filled(f"- `{name}`: {text}", "  ") for name, text in sorted(said.items()) if text]
+        return "\n".join(["Names in the formulas:\n", *lines]) if lines else ""
 
-
-def readable(formula: str) -> str:
-    """A formula with the names that a user knows: `input` and its tangent `input_t`."""
-    text = re.sub(r"\b(\w+)_p\b", r"\1", formula)
-    return re.sub(r"\bself(_t)?\b", lambda found: f"input{found[1] or ''}", text)
+    def _readable(self, formula: Formula) -> str:
+        """A formula with the names that a user knows: `input`, its tangent `input_t`, and `special.zeta`."""
+        text = re.sub(r"\b(\w+)_p\b", r"\1", formula.text)
+        text = re.sub(r"\bself(_t)?\b", lambda found: f"input{found[1] or ''}", text)
+        for name in sorted(formula.operators):
+            homes = {native.python_module for native in self.registry.namesakes[name]}
+            if None not in homes and (home := min(map(str, homes))):
+                text = re.sub(rf"\b{name}\(", f"{home}.{public_name(name, home)}(", text)
+        return text
 
 
 @dataclass
@@ -275,14 +298,14 @@ class _Rules:
     sentences: list[str] = field(default_factory=list)
 
 
-def _vjp(derivative: Derivative) -> _Rules:
+def _vjp(derivative: Derivative, readable: Callable[[Formula], str]) -> _Rules:
     rules = _Rules()
     others: dict[Marker, list[str]] = {NOT_IMPLEMENTED: [], NON_DIFFERENTIABLE: []}
     for given in derivative.formulas:
         names = [parameter(name) for name in given.inputs]
         if isinstance(given.formula, Formula):
             rules.formulas.append(given.formula)
-            rules.lines.append(f"{', '.join(f'grad_{name}' for name in names)} = {readable(given.formula.text)}")
+            rules.lines.append(f"{', '.join(f'grad_{name}' for name in names)} = {readable(given.formula)}")
         else:
             others[given.formula] += names
     if unknown := others[NOT_IMPLEMENTED]:
@@ -292,12 +315,12 @@ def _vjp(derivative: Derivative) -> _Rules:
     return rules
 
 
-def _jvp(derivative: Derivative) -> _Rules:
+def _jvp(derivative: Derivative, readable: Callable[[Formula], str]) -> _Rules:
     rules = _Rules()
     for output, tangent in derivative.tangents.items():
         if isinstance(tangent, Formula):
             rules.formulas.append(tangent)
-            rules.lines.append(f"{output}_t = {readable(tangent.text)}")
+            rules.lines.append(f"{output}_t = {readable(tangent)}")
         elif tangent == AUTO_ELEMENT_WISE:
             rules.sentences.append("jvp: the tangent times the slope by which the vjp multiplies (without conj).")
         elif tangent == AUTO_LINEAR:

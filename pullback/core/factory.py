@@ -13,6 +13,7 @@ from pullback.core.array_type import array_type, has_table
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.text_signature import TextSignature
 from pullback.core.types import RawArray
 
 _KINDS = "biufc"
@@ -55,6 +56,11 @@ def tensor(
     return _leaf("tensor", _array("tensor", data, dtype, copy=True), requires_grad)
 
 
+# As a user should see them: `misspelt` is there to be refused.
+_SHOWN = "(data, *, dtype=None, device='cpu', requires_grad=False{})"
+tensor.__signature__ = TextSignature.of(_SHOWN.format(""))  # type: ignore[attr-defined]
+
+
 @named("from_numpy")
 def from_numpy(array: ndarray) -> Tensor:
     """A tensor that shares memory with an ndarray.
@@ -94,6 +100,9 @@ def asarray(
     ----------
     data : anything that `tensor` takes
     dtype : NumPy dtype, optional
+    device : 'cpu'
+    requires_grad : bool, default False
+        Whether the result, a leaf then, requires a gradient.
     copy : bool, optional
         True always copies; False raises a ValueError where a copy would be needed.
 
@@ -117,6 +126,9 @@ def asarray(
     if isinstance(data, (list, tuple)):
         data = _plain("asarray", data)
     return _leaf("asarray", _array("asarray", data, dtype, copy=copy), requires_grad)
+
+
+asarray.__signature__ = TextSignature.of(_SHOWN.format(", copy=None"))  # type: ignore[attr-defined]
 
 
 def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> RawArray:

@@ -48,7 +48,8 @@ def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux
     Raises
     ------
     RuntimeError
-        The function's value is no real scalar, or does not depend on anything differentiable (see the message).
+        The function's value is no real scalar (see the message). One that does not depend on an argument has
+        the gradient 0 there, with an `IndependentResultWarning`.
     TypeError
         An argument to differentiate is neither a floating-point array nor a tree (dict, list, tuple, registered
         class: see docs/pytrees.md) of these.

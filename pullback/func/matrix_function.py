@@ -68,6 +68,9 @@ def matrix_function(A: Any, function: Callable[..., Any], UPLO: str = "L") -> An
     return TENSOR.hermitian_map(A, OfNumbers(function), UPLO)[0]
 
 
+matrix_function.__module__ = "pullback"  # with its qualified name, where pickle finds it
+
+
 class OfNumbers:
     """A function of numbers, and its derivatives, on plain arrays."""
 

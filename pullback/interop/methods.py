@@ -46,6 +46,7 @@ def _extended(name: str, form: Any) -> Callable[..., Any]:
             raise explained_call(f"Tensor.{name}", original, (self, *args), kwargs, error)  # noqa: B904
         return original(self, *args, **kwargs) if function is None else function(self, *args, **kwargs)
 
+    method.__qualname__ = f"Tensor.{name}"  # where pickle finds it: the function of that name is another
     return method
 
 

@@ -17,3 +17,7 @@ def __getattr__(name):
         globals().update({late: _late_function("nn.functional", late) for late in _LATE})
         return globals()[name]
     raise _missing_name(_sys.modules[__name__], name, _PUBLIC)
+
+
+def __dir__():
+    return __all__

@@ -11,7 +11,7 @@ from pullback.core.named import named
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """The shape to which tensors of the given shapes broadcast; an int n counts as (n,).
 
-    >>> broadcast_shapes((5, 1), 3)
+    >>> pb.broadcast_shapes((5, 1), 3)
     (5, 3)
     """
     shapes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]

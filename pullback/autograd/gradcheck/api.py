@@ -102,7 +102,7 @@ def gradcheck(
     Examples
     --------
     >>> x = pb.tensor([0.5, 1.5], requires_grad=True)
-    >>> gradcheck(lambda x: (x * x).sum(), x)
+    >>> pb.autograd.gradcheck(lambda x: (x * x).sum(), x)
     True
     """
     _refuse_options(
@@ -184,7 +184,7 @@ def gradgradcheck(
     Examples
     --------
     >>> x = pb.tensor([0.5, 1.5], requires_grad=True)
-    >>> gradgradcheck(lambda x: x * x * x, x)
+    >>> pb.autograd.gradgradcheck(lambda x: x * x * x, x)
     True
     """
     _refuse_options(check_batched_grad=check_batched_grad, masked=masked)
