@@ -108,7 +108,7 @@ class Page:
             shown = merged_parameters(self.overloads, self.registry, inplace=True)
             (arguments,) = self._section("Parameters", [self._parameter(one) for one in shown])
         (raises,) = self._section("Raises", [_entry("RuntimeError", f"{refused}.")])
-        return "\n\n".join([head, self._first_paragraph(), arguments, raises])
+        return f"{head}\n\n{self._first_paragraph()}\n\n{arguments}\n\n{raises}"
 
     # -- the sections ----------------------------------------------------------------------------------------
     def _section(self, title: str, entries: Sequence[str]) -> list[str]:
