@@ -11,7 +11,19 @@ OPS = Path(pullback.ops.__file__).parent
 FILES = sorted(path for folder in ("composite", "formulas") for path in (OPS / folder).rglob("*.py"))
 # Questions about dtypes and shapes, which have the same answer for every type of array.
 ABOUT_DTYPES = frozenset(
-    {"bool_", "complex64", "complex128", "dtype", "finfo", "float32", "float64", "iinfo", "int64", "result_type"}
+    {
+        "bool_",
+        "complex64",
+        "complex128",
+        "dtype",
+        "finfo",
+        "float16",
+        "float32",
+        "float64",
+        "iinfo",
+        "int64",
+        "result_type",
+    }
 ) | {"broadcast_shapes"}
 # They read numbers, through `plain_of` and `sizes_of`, and decide by them whether a derivative exists.
 DECIDE_BY_NUMBERS = {"plain_values.py", "equal_values.py", "spectra_in_use.py"}
