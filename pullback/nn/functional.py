@@ -14,8 +14,8 @@ __all__ = list(_PUBLIC["nn.functional"])
 
 def __getattr__(name):
     if name in _LATE:
-        globals().update({late: _late_function("nn.functional", late) for late in _LATE})
-        return globals()[name]
+        function = globals()[name] = _late_function("nn.functional", name)  # found at once from now on
+        return function
     raise _missing_name(_sys.modules[__name__], name, _PUBLIC)
 
 
