@@ -9,7 +9,7 @@ import types
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
-from pullback.ops.declarations import document, in_own_memory
+from pullback.ops.declarations import document
 from pullback.ops.generated.tangents import TANGENTS, UNDERIVED
 
 _NOTHING = types.MappingProxyType({})
@@ -45,7 +45,7 @@ def enter(overloads, choices, docs, *, namespace, source, module, kernels=None, 
     extension = Extension(namespace, source, kernels, tangents, underived)
     document(overloads, docs)
     for overload in overloads:
-        extension.add_kernel(overload.operator)
+        extension.add_kernel(overload)
     for forms, _ in tables.grouped(overloads, choices):
         extension.add(forms)
     before = _entered.get(namespace)
@@ -82,16 +82,15 @@ class Extension:
         self.methods.update(forms.changing)
         self.numpy_rules.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
-    def add_kernel(self, op):
+    def add_kernel(self, overload):
         """Note a primitive's kernel, and the one that works in place if there is one."""
+        op = overload.operator
         if op is None:
             return
-        name = op.kernel.removeprefix(f"{self.namespace}.")
-        for kernel in (name, f"{name}_"):
-            if kernel == name or hasattr(self.module, kernel):
-                found = getattr(self.module, kernel)
-                own = kernel == name and not (op.view or op.mutates)
-                self.array_kernels[f"{self.namespace}.{kernel}"] = in_own_memory(found) if own else found
+        self.array_kernels[op.kernel] = overload.raw
+        in_place = f"{op.kernel.removeprefix(f'{self.namespace}.')}_"
+        if hasattr(self.module, in_place):
+            self.array_kernels[f"{op.kernel}_"] = getattr(self.module, in_place)
         self.tensor_kernels[op.kernel] = tables.dispatching(op)
 
     def check(self, before):
