@@ -43,13 +43,12 @@ from numpy import asarray, ndarray
 
 from pullback.core.cuts import WATCHED
 from pullback.core.array_type import NUMERIC, SCALARS
-from pullback.dispatch.pipeline import dispatch
+from pullback.dispatch.pipeline import dispatch, write_out
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
 from pullback.graph.node import MASKING, edge_to
 from pullback.dispatch.operator import plain_node, saves_something
-from pullback.dispatch.pipeline import write_out
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.graph.view import make_view, several_views, shares_memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
-from pullback.codegen.model import NUMBER_TAGS, NativeFunction
+from pullback.codegen.model import NativeFunction
 from pullback.codegen.naming import public_name
 
 
@@ -56,9 +56,3 @@ def _groups(natives: Sequence[NativeFunction]) -> dict[tuple[str, str], list[Nat
     for native in natives:
         groups.setdefault((native.python_module or "", native.name), []).append(native)
     return groups
-
-
-def refuses_numbers(group: Sequence[NativeFunction]) -> str | None:
-    """The rule by which an operator refuses plain numbers for tensors, if it has one."""
-    rules = sorted({tag for native in group for tag in native.tags}.intersection(NUMBER_TAGS))
-    return rules[0] if rules else None

@@ -1,6 +1,6 @@
 """Slots: functions of upper floors that the core must call, which those floors register here.
 
-`pullback.autograd` and `pullback.ops` fill these when they are imported; until then each raises.
+`pullback.graph`, `pullback.autograd` and `pullback.ops` fill these when they are imported; until then each raises.
 """
 
 from __future__ import annotations
