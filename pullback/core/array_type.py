@@ -240,11 +240,6 @@ def is_array(x: Any) -> bool:
     return type(x) in ARRAY_TYPES and type(x) not in SCALARS
 
 
-def has_table(kind: type) -> bool:
-    """Whether `kind` was registered: it is neither ndarray nor Tensor, and operators run on it."""
-    return kind in REGISTERED
-
-
 def type_of(raws: Iterable[Any]) -> ArrayType:
     """The type that computes with these raw arguments: that of the highest rank, NumPy's if there is none."""
     found: ArrayType = NDARRAY

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.arguments import a_flag, number_type, unknown_keyword
-from pullback.core.array_type import array_type, has_table
+from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.errors import UnsupportedError, type_name
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
@@ -134,7 +134,7 @@ asarray.__signature__ = TextSignature.of(_SHOWN.format(", copy=None"))  # type: 
 def _array(name: str, data: Any, dtype: Any, copy: bool | None) -> RawArray:
     if dtype is not None:
         dtype = number_type(name, dtype)
-    if has_table(type(data)):
+    if type(data) in REGISTERED:
         found: RawArray = array_type(data).copy(data) if copy else data
         return found if dtype is None else wrap(found).to(dtype)._array
     try:

@@ -12,7 +12,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, has_table, kernel_for
+from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, OperatorTable, kernel_for
 from pullback.core.tensor import Tensor, wrap
 
 ABOVE = 1 << 30  # a level that no transform reaches
@@ -45,7 +45,7 @@ def _routed(on_tensors: Callable[..., Any], on_arrays: Callable[..., Any]) -> Ca
 
     def operator(*args: Any, **kwargs: Any) -> Any:
         kinds = {kind for x in (*args, *kwargs.values()) for kind in _kinds(x)}
-        if any(map(has_table, kinds)):
+        if not REGISTERED.keys().isdisjoint(kinds):
             return on_wrapped(on_tensors, *args, **kwargs)
         return (on_tensors if any(issubclass(kind, Tensor) for kind in kinds) else on_arrays)(*args, **kwargs)
 
@@ -63,9 +63,9 @@ def on_wrapped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _wrapped(x: Any) -> Any:
-    if has_table(type(x)):
+    if type(x) in REGISTERED:
         return wrap(x, ABOVE)
-    if isinstance(x, (list, tuple)) and any(has_table(type(y)) for y in x):
+    if isinstance(x, (list, tuple)) and any(type(y) in REGISTERED for y in x):
         return type(x)(_wrapped(y) for y in x)
     return x
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import array_type, has_table
+from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.errors import InplaceError
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.dispatch.operator import Operator
@@ -112,7 +112,7 @@ def _outer_parts(x: Tensor, level: int) -> list[tuple[Key, int]]:
 
 def constant_part(raw: Any) -> Any:
     """The array inside of tensors that nobody is differentiating; a tensor, where somebody is."""
-    while isinstance(raw, Tensor) and not raw._requires_grad and not has_table(type(raw._array)):
+    while isinstance(raw, Tensor) and not raw._requires_grad and type(raw._array) not in REGISTERED:
         raw = raw._array
     return raw
 

@@ -18,6 +18,7 @@ from pullback.core.types import RawArray
 from pullback.core.version import counter_of
 from pullback.dispatch.call_errors import explain, refuse_argument
 from pullback.dispatch.operator import Operator
+from pullback.dispatch.outer_levels import constant_part
 from pullback.graph.view import describe_view, make_view, shares_memory
 
 
@@ -105,10 +106,7 @@ def _lowered(x: Any, level: int) -> tuple[Any, Any]:
         return x, x
     if x._level == level:
         return x._array, x
-    raw: RawArray = x
-    # A constant at its own level too: the kernel may as well see the array; not so one with rules of that level.
-    while isinstance(raw, Tensor) and not raw._requires_grad and type(raw._array) not in REGISTERED:
-        raw = raw._array
+    raw = constant_part(x)  # a constant at its own level too: the kernel may as well see the array
     return raw, lift(x, level, raw)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_type import STORED, array_type, carries_derivative, has_table, memory_of, read, type_of
+from pullback.core.array_type import REGISTERED, STORED, array_type, carries_derivative, memory_of, read, type_of
 from pullback.core.errors import DtypeError, GradientError, InplaceError, OperatorError, type_name
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.core.types import Shape
@@ -119,11 +119,11 @@ def replace(target: Tensor, now: Any) -> None:
 
 def write_array(name: str, data: ndarray, result: Any) -> None:
     """Write what the in-place operator of that name has computed into an ndarray."""
-    if has_table(type(result)):
+    if type(result) in REGISTERED:
         result = array_type(result).values(result)  # into whole numbers, which have no derivative
     if isinstance(result, Tensor):
         raise outer_derivative_error(name)
-    if has_table(type(result)):
+    if type(result) in REGISTERED:
         result = read(result, f"{name}, which writes into an ndarray,")
     check_writeable(name, data)
     if np.shape(result) != data.shape:

@@ -12,7 +12,7 @@ from pullback.arrays.dual.boundary import pack, primal_part, tangent_part
 from pullback.arrays.dual.untouched import zeros_in
 from pullback.autograd import function_jvp as _function_jvp  # noqa: F401 - lets custom Functions meet duals
 from pullback.core import cuts, modes
-from pullback.core.array_type import has_table, is_array, table_of
+from pullback.core.array_type import REGISTERED, is_array, table_of
 from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
@@ -174,4 +174,4 @@ def _array(raw: Any, level: int) -> Any:
 def _zeros_like(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.new_zeros(value.shape)
-    return table_of((value,)).zeros_like(value) if has_table(type(value)) else np.zeros_like(value)[()]
+    return table_of((value,)).zeros_like(value) if type(value) in REGISTERED else np.zeros_like(value)[()]
