@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes, slots
-from pullback.core.array_face import ARRAYS, Array, Scalar
-from pullback.core.array_type import NUMPY, REGISTERED, is_constant, memory_of, table_of
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar, show_as_plural
+from pullback.core.array_type import NUMPY, REGISTERED, TENSOR, is_constant, memory_of, table_of
 from pullback.core.observers import Observer, run_operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import bump, counter_of
@@ -87,6 +87,8 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
 
 def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
     """`dispatch` where an Array is among the arguments, but for the common case."""
+    if op.view and type(args[0]) in SCALAR_FACES:  # with whose memory nothing may be shared
+        args = (show_as_plural(TENSOR.clone(args[0])), *args[1:])
     state = modes.current()
     if state.observers:
         return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))

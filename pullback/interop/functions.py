@@ -9,6 +9,7 @@ from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
+from pullback.interop.results import as_numpy_gives, gives_arrays
 from pullback.interop.suggest import unsupported
 
 _OURS = frozenset([Tensor, NestedTensor, ndarray]) | ARRAYS
@@ -23,6 +24,9 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
     if rule is None:
         raise unsupported(f"np.{numpy_name(function)}")
     try:
-        return rule(*args, **kwargs)
+        result = rule(*args, **kwargs)
+        if type(self) in ARRAYS:  # which comes first among the arguments, as the class of lower rank
+            return as_numpy_gives(result, args, kwargs, gives_arrays(function, args))
+        return result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904

@@ -7,10 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS, Array, Scalar
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
+from pullback.interop.results import as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
 from pullback.ops.tables import NUMPY_RULES
 
@@ -48,14 +50,22 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                     if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
                         break
                 else:
-                    return rule(*inputs)
+                    result = rule(*inputs)
+                    kind = type(result)
+                    if type(self) not in ARRAYS or (
+                        (kind is Array or kind is Scalar) and result._array.dtype.kind in "fc"
+                    ):
+                        return result
+                    return as_numpy_gives(result, inputs)
         if _foreign(inputs, kwargs):
             return NotImplemented
         if method == "__call__":
             if rule is None:
                 raise unsupported(ufunc_name(ufunc))
-            return _call(ufunc, rule, inputs, **kwargs)
-        return _METHODS[method](ufunc, *inputs, **kwargs)
+            result = _call(ufunc, rule, inputs, **kwargs)
+        else:
+            result = _METHODS[method](ufunc, *inputs, **kwargs)
+        return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
         raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904

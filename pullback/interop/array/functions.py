@@ -1,0 +1,208 @@
+"""Methods of Arrays that are NumPy's functions of the same names: `x.std(ddof=1)` is `np.std(x, ddof=1)`.
+
+The tables say which. What is written by hand, here and in the modules beside this one, differs from the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core.array_face import Array, Scalar
+from pullback.core.array_type import TENSOR, memory_of
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.tensor import Tensor
+from pullback.interop.functions import array_function
+from pullback.interop.operands import needs_grad
+from pullback.interop.results import number, plain_or_none
+from pullback.interop.suggest import would_detach
+from pullback.ops.array_calls import FACTORIES
+from pullback.ops.tables import OPERATORS
+
+_RECORDED = (
+    "choose", "clip", "compress", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "repeat", "round",
+    "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
+)  # fmt: skip
+# Of indices and truth values, which have no gradient by nature.
+_CONSTANT = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "nonzero", "searchsorted")
+# What runs a method called without arguments, the commonest call.
+_BARE = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin", "prod": "prod"}
+_INTS = frozenset([int])
+_NO_OBJECTS = "Make a list of its elements instead: x.tolist()."
+
+
+def _recorded(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return array_function(self, function, (), (self, *args), kwargs)
+
+    return method
+
+
+def _bare(name: str) -> Callable[..., Any]:
+    general, alone = _recorded(name), getattr(TENSOR, _BARE[name])
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or self._array.dtype.kind not in "fc":
+            return general(self, *args, **kwargs)
+        return alone(self)
+
+    return method
+
+
+def _constant(name: str) -> Callable[..., Any]:
+    general = _recorded(name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        numbers = plain_or_none(self)
+        if numbers is None or any(isinstance(x, Tensor) for x in (*args, *kwargs.values())):
+            return general(self, *args, **kwargs)
+        if WATCHED:
+            note_operator(name, self)
+        return getattr(numbers, name)(*args, **kwargs)
+
+    return method
+
+
+def _call(name: str, kind: type) -> Callable[..., Any]:
+    op = OPERATORS[name][0].operator
+    assert op is not None
+    return FACTORIES[kind][op.factory.__name__](op, op.kernel_on_ndarrays)  # type: ignore[no-any-return]
+
+
+_reshape, reverse, _clone = _call("reshape", Array), _call("numpy_T", Array), _call("clone", Array)
+
+
+def reshape(self: Any, *shape: Any, **options: Any) -> Any:
+    """The elements in another shape: a view where the order of memory allows it."""
+    if len(shape) == 1 and type(shape[0]) is not int:
+        shape = shape[0]
+    if not options and type(shape) is tuple and _INTS.issuperset(map(type, shape)):
+        return _reshape(self, shape)
+    if options.get("order") == "A":
+        options["order"] = "C" if _axes(self, "A") is None else "F"
+    return array_function(self, np.reshape, (), (self, shape), options)
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """A view with the dimensions in reverse order, or in the order of `axes`."""
+    if len(axes) == 1 and not isinstance(axes[0], int):
+        axes = axes[0]
+        if axes is None:
+            return reverse(self)
+    elif not axes:
+        return reverse(self)
+    return array_function(self, np.transpose, (), (self, axes), {})
+
+
+def copy(self: Any, order: Any = "C") -> Any:
+    """A copy, recorded."""
+    if order == "C":
+        return _clone(self, "contiguous_format")
+    axes = _axes(self, order)
+    if axes is None:
+        return _clone(self, "contiguous_format")
+    made = TENSOR.clone(TENSOR.permute(self, axes), memory_format="contiguous_format")
+    return TENSOR.permute(made, tuple(np.argsort(axes).tolist()))
+
+
+_copy = copy  # where an argument has this name
+
+
+def _axes(x: Any, order: Any) -> tuple[int, ...] | None:
+    """The dimensions of `x` from the slowest to the fastest in the order that NumPy's letter means; None: as in C's."""
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    memory = memory_of(x)
+    if x.ndim < 2 or order == "C" or (memory is None and order != "F"):
+        return None
+    backwards = tuple(range(x.ndim))[::-1]
+    if order == "F":
+        return backwards
+    if order == "A":
+        return backwards if memory.flags.fnc else None
+    return tuple(sorted(range(x.ndim), key=lambda i: -abs(memory.strides[i])))
+
+
+def _turned(x: Any, order: Any) -> Any:
+    """`x` with its dimensions so that C's order is the one that NumPy's letter means."""
+    axes = _axes(x, order)
+    return x if axes is None else TENSOR.permute(x, axes)
+
+
+def ravel(self: Any, order: Any = "C") -> Any:
+    """The elements in one dimension: a view where the order of memory allows it."""
+    return _reshape(self if order == "C" else _turned(self, order), (-1,))
+
+
+def flatten(self: Any, order: Any = "C") -> Any:
+    """A copy of the elements in one dimension."""
+    flat = ravel(self, order)
+    is_view = flat._extra is not None and flat._extra.base is not None
+    return TENSOR.clone(flat) if is_view or flat is self else flat
+
+
+def conjugate(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The complex conjugate; a real Array itself."""
+    if args or kwargs:
+        return np.conjugate(self, *args, **kwargs)
+    return TENSOR.conj_physical(self) if self._array.dtype.kind == "c" else self
+
+
+def diagonal(self: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    """The diagonals over two dimensions: a view, which NumPy lets nobody write into."""
+    return array_function(self, np.diagonal, (), (self, offset, axis1, axis2), {})
+
+
+def astype(
+    self: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """A copy in another dtype, recorded; of whole numbers, truth values and texts, which have no gradient, NumPy's own."""
+    dtype = np.dtype(dtype)
+    if not np.can_cast(self.dtype, dtype, casting):
+        np.empty(self.shape, self.dtype).astype(dtype, casting=casting)  # NumPy's error
+    if dtype.kind in "fc":
+        lies_so = order not in ("C", "F") or self.flags[f"{order}_CONTIGUOUS"]
+        if dtype != self.dtype:
+            made = TENSOR._to_copy(self, dtype)
+            return made if lies_so else _copy(made, order)
+        return self if lies_so and not copy else _copy(self, order)
+    if dtype.kind == "O" and needs_grad(self):
+        raise would_detach("make an array of objects of numbers that are being differentiated", _NO_OBJECTS)
+    numbers = plain_or_none(self)
+    if numbers is None:
+        return TENSOR._to_copy(self, dtype)
+    if WATCHED:
+        note_operator(f"the cast to {dtype}", self)
+    return numbers.astype(dtype, order, casting, subok, True)[()]
+
+
+def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """`self`: there is one device."""
+    np.empty(0).to_device(device, stream=stream)  # which refuses any other
+    return self
+
+
+def methods(kind: type) -> dict[str, Callable[..., Any]]:
+    """The methods of this kind, for Array or for Scalar."""
+    found = {name: _bare(name) if name in _BARE else _recorded(name) for name in _RECORDED}
+    found |= {name: _constant(name) for name in _CONSTANT}
+    alike = (reshape, transpose, copy, ravel, flatten, conjugate, diagonal, astype, to_device)
+    found |= {function.__name__: function for function in alike} | {"conj": conjugate, "__pos__": copy}
+    if kind is Scalar:
+        for name in ("reshape", "transpose", "copy", "conjugate", "conj", "astype", "__pos__"):
+            found[name] = of_a_number(found[name])
+    return found
+
+
+def of_a_number(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method for a Scalar: what has no dimensions is a number again."""
+
+    def on_number(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = method(self, *args, **kwargs)
+        return number(result) if isinstance(result, Array) and not result._array.ndim and result is not self else result
+
+    return on_number

@@ -1,0 +1,100 @@
+"""Methods that write into an Array, recorded like any write in place; a Scalar is a number, and refuses them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pullback.core.array_face import Scalar
+from pullback.core.errors import UnsupportedError
+from pullback.core.tensor import strided
+from pullback.interop.array.attributes import reshape_in_place
+from pullback.interop.operands import array, values
+
+
+def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Put the elements in order, in place."""
+    self.copy_(np.sort(self, _one_axis(axis), kind, order, stable=stable))
+
+
+def partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
+    """Put the kth elements where sorting would, in place."""
+    self.copy_(np.partition(self, kth, _one_axis(axis), kind, order))
+
+
+def _one_axis(axis: Any) -> Any:
+    if axis is None:
+        raise TypeError("'NoneType' object cannot be interpreted as an integer")
+    return axis
+
+
+def fill(self: Any, value: Any) -> None:
+    """Write one number everywhere."""
+    value = array(value)
+    if value.ndim:
+        raise ValueError(f"fill() takes a single number, got an array of shape {value.shape}; write x[...] = values.")
+    self.copy_(value)
+
+
+def put(self: Any, indices: Any, values_: Any, mode: Any = "raise") -> None:
+    """Write values at places counted in C's order; values are taken over and over."""
+    places = np.arange(self.size).take(values(indices, "put"), mode=mode)
+    if places.size and array(values_).size:
+        self.flat[places] = values_
+
+
+def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+    """Take another shape in place, of as many elements: memory that a graph knows of neither grows nor shrinks."""
+    shape = new_shape[0] if len(new_shape) == 1 else new_shape
+    if shape is None or shape == ():
+        return
+    shape = shape if isinstance(shape, tuple) else tuple(np.atleast_1d(shape).tolist())
+    if math.prod(shape) != self.size:
+        raise UnsupportedError(
+            f"resize: an Array of shape {self.shape} cannot become one of shape {shape} in place, as its memory is "
+            "shared with the graph. Make a new one: y = np.zeros_like(x, shape=shape); "
+            "y.flat[:x.size] = x.flat[:y.size]."
+        )
+    reshape_in_place(self, shape)
+
+
+def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """Set whether the Array may be written into."""
+    strided(self, "setflags").setflags(write, align, uic)
+
+
+def matmul_in_place(self: Any, other: Any) -> Any:
+    """self @= other."""
+    result = self @ other
+    if result is NotImplemented:
+        return result
+    if result.shape != self.shape:
+        raise ValueError(f"x @= y: the product has shape {result.shape}, and x {self.shape}.")
+    return self.copy_(result)
+
+
+def delete(self: Any, index: Any) -> NoReturn:
+    """del x[index] is for lists."""
+    raise ValueError("cannot delete array elements")
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            f"{name}: a Scalar is a number, which cannot be written into. Write into an array: np.reshape(x, 1), or "
+            "np.zeros_like(x) and then [...] = x."
+        )
+
+    return refuse
+
+
+def methods(kind: type) -> dict[str, Callable[..., Any]]:
+    """The methods of this kind, for Array or for Scalar."""
+    alike = (sort, partition, fill, put, resize, setflags)
+    if kind is Scalar:
+        return {function.__name__: _refused(function.__name__) for function in alike}
+    found: dict[str, Callable[..., Any]] = {function.__name__: function for function in alike}
+    return found | {"__imatmul__": matmul_in_place, "__delitem__": delete}
