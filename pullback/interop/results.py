@@ -19,7 +19,7 @@ from pullback.core.array_face import (
     show_as_plural,
 )
 from pullback.core.array_type import TENSOR, innermost, numbers_of
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.operands import needs_grad
 from pullback.interop.registry import numpy_object
 
@@ -32,6 +32,16 @@ _ALWAYS = (
     "roll", "select", "tensordot", "tile", "where", "zeros_like",
 )  # fmt: skip
 _LIKE_THE_ARGUMENT = ("imag", "moveaxis", "permute_dims", "real", "reshape", "squeeze", "transpose")
+# What may return its argument itself, and what gives a view of it; everything else makes something new.
+_RETURN_IT = (
+    "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "atleast_1d", "atleast_2d", "atleast_3d",
+    "array", "nan_to_num", "real", "real_if_close", "require",
+)  # fmt: skip
+_VIEW_IT = (
+    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "permute_dims", "ravel", "reshape",
+    "rollaxis", "rot90", "squeeze", "swapaxes", "transpose",
+)  # fmt: skip
+_RETURNING, _VIEWING = frozenset(map(numpy_object, _RETURN_IT)), frozenset(map(numpy_object, _VIEW_IT))
 _GIVE_ARRAYS = frozenset(map(numpy_object, _ALWAYS))
 _GIVE_WHAT_THEY_GET = frozenset(map(numpy_object, _LIKE_THE_ARGUMENT))
 
@@ -41,6 +51,13 @@ def gives_arrays(function: Callable[..., Any], args: Sequence[Any]) -> bool:
     if function in _GIVE_ARRAYS:
         return True
     return function in _GIVE_WHAT_THEY_GET and not (args and type(args[0]) in SCALAR_FACES)
+
+
+def apart_from(argument: Any, result: Any, function: Callable[..., Any]) -> Any:
+    """What a rule returned, where that is its argument itself and NumPy's function makes something new, or a view."""
+    if result is not argument or function in _RETURNING or type(result) not in ARRAYS:
+        return result
+    return TENSOR.alias(result) if function in _VIEWING else TENSOR.clone(result)
 
 
 def as_numpy_gives(
@@ -53,10 +70,11 @@ def as_numpy_gives(
     kind = type(result)
     if kind is tuple or kind is list:
         return kind([as_numpy_gives(part, args, kwargs, whole) for part in result])
-    if issubclass(kind, tuple):  # of several results with names
-        return kind(*[as_numpy_gives(part, args, kwargs, whole) for part in result])
+    if issubclass(kind, tuple):  # of several results with names, which ours have and NumPy's ufuncs do not
+        parts = [as_numpy_gives(part, args, kwargs, whole) for part in result]
+        return tuple(parts) if kind.__module__.startswith("pullback") else kind(*parts)
     if not issubclass(kind, Tensor):
-        return result
+        return result[()] if kind is ndarray and not (result.ndim or whole) else result
     plain = result._array.dtype.kind not in "fc"
     if kind not in ARRAYS:
         if _is_among(result, args, kwargs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from pullback.core.array_face import ARRAYS, Array, Scalar
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
+from pullback.interop.numpy_errors import as_numpy_says
 from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
-from pullback.interop.results import as_numpy_gives
+from pullback.interop.results import apart_from, as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
 from pullback.ops.tables import NUMPY_RULES
 
@@ -51,12 +52,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                         break
                 else:
                     result = rule(*inputs)
-                    kind = type(result)
-                    if type(self) not in ARRAYS or (
-                        (kind is Array or kind is Scalar) and result._array.dtype.kind in "fc"
-                    ):
-                        return result
-                    return as_numpy_gives(result, inputs)
+                    return _of_arrays(ufunc, result, inputs) if type(self) in ARRAYS else result
         if _foreign(inputs, kwargs):
             return NotImplemented
         if method == "__call__":
@@ -67,8 +63,23 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
             result = _METHODS[method](ufunc, *inputs, **kwargs)
         return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        if (
+            type(self) in ARRAYS
+            and (refusal := as_numpy_says(error, getattr(ufunc, method), inputs, kwargs)) is not error
+        ):
+            raise refusal  # noqa: B904
         name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
         raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
+
+
+def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
+    """What a rule returned where an Array is among the inputs, as NumPy gives it."""
+    kind = type(result)
+    if (kind is Array or kind is Scalar) and result is not inputs[0]:
+        raw = result._array
+        if raw.dtype.kind in "fc" and (raw.ndim or kind is Scalar):
+            return result  # as it is: the common case
+    return as_numpy_gives(apart_from(inputs[0], result, ufunc), inputs)
 
 
 def find_ufunc(ufunc: np.ufunc) -> Any:

@@ -22,10 +22,7 @@ _INDEXING = {
     "__setitem__": indexing.setitem,
     "__iter__": indexing.iterate,
 }
-_INDEXING_A_SCALAR = {
-    "__getitem__": indexing.get_from_scalar,
-    "__setitem__": indexing.refuse_setitem,
-}
+_INDEXING_A_SCALAR = {"__getitem__": indexing.get_from_scalar}
 
 
 def attach() -> None:

@@ -46,6 +46,10 @@ def _imag(self: Any) -> Any:
     return zeros
 
 
+def _number_imag(self: Any) -> Any:
+    return TENSOR.imag(self) if self._array.dtype.kind == "c" else self._array.dtype.type(0)
+
+
 def _write_real(self: Any, value: Any) -> None:
     _real(self)[...] = value
 
@@ -95,6 +99,17 @@ def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
     return refuse
 
 
+def _no_memory(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: Any) -> NoReturn:
+        raise AttributeError(
+            f"{name}: the memory of an Array is handed to nobody, who could write there unnoticed; "
+            "x.detach().numpy() is the plain array, outside the graph.",
+            name=name,
+        )
+
+    return refuse
+
+
 _BYTES = "its bytes have no derivative; x.detach().numpy() is the plain array, outside the graph."
 _ASTYPE = "the graph knows the old one; write x = x.astype(dtype)."
 _POINTER = (
@@ -109,7 +124,6 @@ def _property(name: str, get: Any, write: Any = None) -> property:
 
 def attributes(kind: type) -> dict[str, Any]:
     """The attributes and the methods that are refused, for Array or for Scalar."""
-    views: dict[str, Any] = {"T": reverse, "mT": _matrix_transpose, "real": _real, "imag": _imag}
     found = {
         "T": _property("T", reverse),
         "mT": _property("mT", _matrix_transpose),
@@ -124,12 +138,14 @@ def attributes(kind: type) -> dict[str, Any]:
         "dtype": _property("dtype", Tensor.dtype.fget, _refused("dtype", _ASTYPE)),  # type: ignore[attr-defined]
         "data": _property("data", _data),
         "ctypes": _property("ctypes", _refused("ctypes", _POINTER)),
+        "__array_interface__": _property("__array_interface__", _no_memory("__array_interface__")),
+        "__array_struct__": _property("__array_struct__", _no_memory("__array_struct__")),
         "byteswap": _refused("byteswap", _BYTES),
         "getfield": _refused("getfield", _BYTES),
         "setfield": _refused("setfield", _BYTES),
     }
     if kind is Scalar:
-        for name, get in views.items():
+        for name, get in ("T", reverse), ("real", _real), ("imag", _number_imag):
             found[name] = _property(name, of_a_number(get))
         plain = np.float64(0)
         found["flags"] = _property("flags", lambda self: plain.flags)

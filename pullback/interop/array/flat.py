@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import TENSOR
 from pullback.interop.conversion import plain_array
 from pullback.interop.operands import array
 
@@ -15,10 +14,11 @@ from pullback.interop.operands import array
 class Flat:
     """What `numpy.flatiter` is for ndarrays."""
 
-    __slots__ = ("_next", "base")
+    __slots__ = ("_array", "_next", "base")
 
     def __init__(self, base: Any) -> None:
         self.base = base
+        self._array = base if base.ndim else np.reshape(base, 1)
         self._next = 0
 
     def __len__(self) -> int:
@@ -47,12 +47,10 @@ class Flat:
         if self._next >= len(self):
             raise StopIteration
         self._next += 1
-        return self.base[self._place(self._next - 1)]
+        return self._array[self._place(self._next - 1)]
 
     def __getitem__(self, index: Any) -> Any:
-        positions = self._positions(index)
-        found = self.base[self._place(positions)]
-        return TENSOR.clone(found) if positions.ndim and found.base is not None else found
+        return self._array[self._place(self._positions(index))]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         positions = self._positions(index)
@@ -62,7 +60,7 @@ class Flat:
             value = np.resize(value, positions.shape) if value.shape != positions.shape and value.ndim else value
         else:
             value = np.reshape(value, ())
-        self.base[self._place(positions)] = value
+        self._array[self._place(positions)] = value
 
     def _positions(self, index: Any) -> np.ndarray[Any, Any]:
         if isinstance(index, tuple):
@@ -72,7 +70,8 @@ class Flat:
         return np.asarray(np.arange(len(self))[index])
 
     def _place(self, positions: Any) -> Any:
-        return np.unravel_index(positions, self.base.shape) if self.base.ndim else ()
+        places = np.unravel_index(positions, self._array.shape)
+        return places if np.ndim(positions) else tuple(map(int, places))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return plain_array(self.base, dtype, copy).ravel()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from types import GenericAlias
 from typing import Any
 
@@ -16,14 +17,13 @@ import numpy as np
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
 from pullback.core.array_type import TENSOR, read
 from pullback.core.printing import tensor_format, tensor_repr
-from pullback.core.tensor import Tensor
 from pullback.interop.array.functions import of_a_number
 from pullback.interop.operands import needs_grad
 from pullback.interop.results import plain_or_none
 from pullback.interop.suggest import would_detach
 from pullback.ops.methods import to_bool
 
-_DETACHED = "x.detach().numpy() is the plain array, outside the graph."
+_DETACHED = "For the values alone: x.detach().numpy() is the plain array, outside the graph."
 
 
 def item(self: Any, *args: Any) -> Any:
@@ -33,12 +33,17 @@ def item(self: Any, *args: Any) -> Any:
     if len(args) == 1 and isinstance(args[0], tuple):
         args = args[0]
     if len(args) == 1:
-        return self.flat[args[0]]
+        return _as_python(self.flat[args[0]])
     if args and len(args) != self.ndim:
         raise ValueError("incorrect number of indices for array")
     if not args and self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return self[args or (0,) * self.ndim]
+    return _as_python(self[args or (0,) * self.ndim])
+
+
+def _as_python(x: Any) -> Any:
+    """A Scalar in the precision of Python's numbers, which `item` gives."""
+    return x if x.dtype.char in "dD" else x.astype(complex if x.dtype.kind == "c" else float)
 
 
 def tolist(self: Any) -> Any:
@@ -50,7 +55,9 @@ def tolist(self: Any) -> Any:
 
 def _bytes_refused(self: Any, what: str) -> Any:
     if needs_grad(self):
-        raise would_detach(f"make {what} of an Array that is being differentiated", f"For its values alone: {_DETACHED}")
+        raise would_detach(
+            f"make {what} of an Array that is being differentiated", f"For its values alone: {_DETACHED}"
+        )
     return read(self, what)
 
 
@@ -59,7 +66,7 @@ def tobytes(self: Any, order: Any = "C") -> bytes:
     return bytes(_bytes_refused(self, "bytes").tobytes(order))
 
 
-def tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:  # noqa: A002 - NumPy's name
+def tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
     """Write the numbers to a file, if none is being differentiated."""
     _bytes_refused(self, "a file").tofile(fid, sep, format)
 
@@ -82,7 +89,7 @@ def dump(self: Any, file: Any) -> None:
     if hasattr(file, "write"):
         pickle.dump(self, file)
         return
-    with open(file, "wb") as opened:
+    with Path(file).open("wb") as opened:
         pickle.dump(self, opened)
 
 
@@ -95,7 +102,7 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     return made
 
 
-def view(self: Any, dtype: Any = None, type: Any = None) -> Any:  # noqa: A002 - NumPy's name
+def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """The same memory, seen again; as complex numbers for pairs of real ones, or these for those."""
     if dtype is np.ndarray or type is np.ndarray or (dtype is not None and _is_face(dtype)):
         dtype = type = None
@@ -104,16 +111,15 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:  # noqa: A002 -
     if dtype is None or np.dtype(dtype) == self.dtype:
         return TENSOR.alias(self)
     dtype = np.dtype(dtype)
-    pairs = {np.dtype("f8"): np.dtype("c16"), np.dtype("f4"): np.dtype("c8")}
-    if pairs.get(dtype) == self.dtype and self.ndim:
+    if self.ndim and (self.dtype.char, dtype.char) in (("D", "d"), ("F", "f")):
         parts = TENSOR.view_as_real(self)
         return _merged(parts, (*self.shape[:-1], 2 * self.shape[-1]))
-    if pairs.get(self.dtype) == dtype and self.ndim and self.shape[-1] % 2 == 0:
+    if self.ndim and (self.dtype.char, dtype.char) in (("d", "D"), ("f", "F")) and self.shape[-1] % 2 == 0:
         return TENSOR.view_as_complex(_merged(self, (*self.shape[:-1], self.shape[-1] // 2, 2)))
     if needs_grad(self):
         raise would_detach(
             f"read the bytes of an Array of dtype {self.dtype} that is being differentiated as {dtype}",
-            f"To convert the numbers write x.astype(dtype); for the bytes: {_DETACHED}",
+            f"To convert the numbers write x.astype(dtype). {_DETACHED}",
         )
     seen = read(self, "view()").view(dtype)
     seen.flags.writeable = False  # what is written there the Array would not notice
@@ -133,7 +139,7 @@ def _merged(x: Any, shape: tuple[int, ...]) -> Any:
     return TENSOR.reshape(x, shape)
 
 
-# -- for people ----------------------------------------------------------------------------------------------------------
+# -- for people -----------------------------------------------------------------------------------------------------
 def text(self: Any) -> str:
     """str(x): NumPy's."""
     numbers = plain_or_none(self)
@@ -156,11 +162,14 @@ def formatted(self: Any, spec: str) -> str:
     return tensor_format(self, spec) if numbers is None else format(numbers[()], spec)
 
 
-# -- for Python ----------------------------------------------------------------------------------------------------------
+_general_truth: Any = to_bool
+
+
+# -- for Python -----------------------------------------------------------------------------------------------------
 def truth(self: Any) -> bool:
     """bool(x): NumPy's, with its errors."""
     numbers = plain_or_none(self)
-    return to_bool(self) if numbers is None else bool(numbers)  # type: ignore[no-any-return]
+    return _general_truth(self) if numbers is None else bool(numbers)
 
 
 def length(self: Any) -> int:
@@ -192,16 +201,14 @@ def _namespace(self: Any, *, api_version: Any = None) -> Any:
 def methods(kind: type) -> dict[str, Any]:
     """The methods of this kind, for Array or for Scalar."""
     found: dict[str, Any] = {
-        "item": item, "tolist": tolist, "tobytes": tobytes, "tofile": tofile, "dumps": dumps, "dump": dump,
-        "view": view, "__reduce__": _reduce, "__reduce_ex__": _reduce_ex, "__copy__": _copy, "__deepcopy__": _deepcopy,
+        "item": item, "tolist": tolist, "tobytes": tobytes, "__bytes__": tobytes, "tofile": tofile, "dumps": dumps,
+        "dump": dump, "view": view, "__reduce__": _reduce, "__reduce_ex__": _reduce_ex, "__copy__": _copy,
+        "__deepcopy__": _deepcopy,
         "__str__": text, "__repr__": representation, "__format__": formatted, "__bool__": truth, "__len__": length,
         "__contains__": contains, "__array_namespace__": _namespace, "__hash__": None,
         "__class_getitem__": classmethod(GenericAlias),
     }  # fmt: skip
     if kind is Scalar:
         number: dict[str, Callable[..., Any]] = {name: of_a_number(found[name]) for name in ("__copy__", "view")}
-        found |= number | {"__hash__": _hash, "__contains__": None, "__iter__": None}
+        found |= number | {"__hash__": _hash, "__iter__": None}  # not absent: Python would go by __getitem__
     return found
-
-
-__all__ = ["Tensor", "methods"]

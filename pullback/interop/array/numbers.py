@@ -16,6 +16,8 @@ def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A whole number or a truth value, which has no gradient by nature."""
 
     def method(self: Any) -> Any:
+        if self.dtype.kind == "c":
+            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
         if WATCHED:
             note_operator(name, self)
         return function(read(self, f"{name}()")[()])
@@ -46,7 +48,27 @@ _WHOLE: dict[str, Callable[..., Any]] = {
     "__ceil__": _whole("math.ceil", math.ceil),
     "is_integer": _whole("is_integer", lambda x: x.is_integer()),
 }
+
+
+class _AbsentError(AttributeError, TypeError):
+    """A number has no such attribute, and no length, items or places."""
+
+
+class _Absent:
+    """What arrays have and numbers do not: code asks `hasattr(x, "__len__")` to tell them apart."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        raise _AbsentError(f"'{getattr(x, '__class__', kind).__name__}' object has no attribute '{self.name}'")
+
+
+_OF_ARRAYS = (
+    "__len__", "__contains__", "__setitem__", "__delitem__", "__index__", "dot", "mT", "partition", "argpartition",
+)  # fmt: skip
 METHODS: dict[str, Any] = {
+    **{name: _Absent(name) for name in _OF_ARRAYS},
     **_WHOLE,
     "__round__": _rounded,
     "as_integer_ratio": _exact("as_integer_ratio"),
