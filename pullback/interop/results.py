@@ -20,7 +20,6 @@ from pullback.core.array_face import (
 )
 from pullback.core.array_type import TENSOR, innermost, numbers_of
 from pullback.core.tensor import Tensor, ndarray
-from pullback.interop.operands import needs_grad
 from pullback.interop.registry import numpy_object
 
 _NOTHING: Mapping[str, Any] = {}
@@ -79,7 +78,6 @@ def as_numpy_gives(
     if kind not in ARRAYS:
         if _is_among(result, args, kwargs):
             return result
-        plain = plain or not needs_grad(result)  # a constant that the rule made
     if plain:
         numbers = numbers_of(innermost(result))
         if numbers is not None:
