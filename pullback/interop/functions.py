@@ -8,7 +8,7 @@ from typing import Any
 from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
-from pullback.interop.numpy_errors import as_numpy_says
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
 from pullback.interop.results import apart_from, as_numpy_gives, gives_arrays
 from pullback.interop.suggest import unsupported
@@ -28,9 +28,8 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
         result = rule(*args, **kwargs)
         return _of_arrays(function, result, args, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        refusal = as_numpy_says(error, function, args, kwargs) if type(self) in ARRAYS else error
-        if refusal is not error:
-            raise refusal  # noqa: B904
+        if type(self) in ARRAYS:
+            raise_as_numpy(error, function, args, kwargs)
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904
 
 

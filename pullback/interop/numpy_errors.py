@@ -14,6 +14,7 @@ from pullback.core.errors import DetachingError, InplaceError
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import numpy_object
 
+_NOTHING: Mapping[str, Any] = {}
 # What a call would do a second time.
 _WRITES_FILES = frozenset(map(numpy_object, ("save", "savetxt", "savez", "savez_compressed")))
 _REFUSALS = (DetachingError, InplaceError)  # of gradients, which plain arrays do not have
@@ -23,17 +24,16 @@ class _UnknownError(Exception):
     """The numbers of an argument are not at hand, or it is a function, which is not to be called again."""
 
 
-def as_numpy_says(
-    error: Exception, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Exception:
-    """The error that NumPy raises for the same call on copies of the numbers; `error` if it raises none."""
+def raise_as_numpy(
+    error: Exception, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] = _NOTHING
+) -> None:
+    """Raise the error that NumPy raises for the same call on copies of the numbers, in place of `error`."""
     if isinstance(error, _REFUSALS) or function in _WRITES_FILES:
-        return error
+        return
     try:
         on_numbers(function, args, kwargs)
-    except Exception as refusal:  # noqa: BLE001 - which is what the caller wants
-        return refusal
-    return error
+    except Exception as refusal:
+        raise refusal from None
 
 
 def on_numbers(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

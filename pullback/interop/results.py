@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import modes
 from pullback.core.array_face import (
     ARRAYS,
     SCALAR_FACES,
     as_array,
     show_as_array,
     show_as_plural,
+    wrap_array,
 )
 from pullback.core.array_type import TENSOR, innermost, numbers_of
 from pullback.core.tensor import Tensor, ndarray
@@ -72,12 +74,13 @@ def as_numpy_gives(
     if issubclass(kind, tuple):  # of several results with names, which ours have and NumPy's ufuncs do not
         parts = [as_numpy_gives(part, args, kwargs, whole) for part in result]
         return tuple(parts) if kind.__module__.startswith("pullback") else kind(*parts)
+    if kind is ndarray:
+        return _of_constants(result, args, kwargs, whole)
     if not issubclass(kind, Tensor):
-        return result[()] if kind is ndarray and not (result.ndim or whole) else result
+        return result
     plain = result._array.dtype.kind not in "fc"
-    if kind not in ARRAYS:
-        if _is_among(result, args, kwargs):
-            return result
+    if kind not in ARRAYS and _is_among(result, args, kwargs):
+        return result
     if plain:
         numbers = numbers_of(innermost(result))
         if numbers is not None:
@@ -85,6 +88,15 @@ def as_numpy_gives(
     if kind not in ARRAYS:
         result = as_array(result)
     return result if result._array.ndim else _without_dimensions(result, args, kwargs, whole)
+
+
+def _of_constants(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> Any:
+    """A plain array that a rule made: an Array if what is differentiated may be written into it one day."""
+    if not (result.ndim or whole):
+        return result[()]
+    if result.dtype.kind in "fc" and result.base is None and not _is_among(result, args, kwargs):
+        return wrap_array(result, modes.current().level)
+    return result
 
 
 def _without_dimensions(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> Any:

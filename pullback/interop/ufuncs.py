@@ -10,8 +10,9 @@ import numpy as np
 from pullback.core.array_face import ARRAYS, Array, Scalar
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
-from pullback.interop.numpy_errors import as_numpy_says
-from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
+from pullback.interop.numpy_errors import raise_as_numpy
+from pullback.interop.operands import READY, array, cast, deliver, needs_grad, operand, ops, refuse
+from pullback.interop.rebinding import Probe, may_be_replaced
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
 from pullback.interop.results import apart_from, as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
@@ -44,6 +45,10 @@ SCIPY_OF_DEGREE = {
 def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """The rule of a ufunc, called or reduced, on inputs of any kind."""
     try:
+        if "out" in kwargs and method == "__call__" and may_be_replaced(self, kwargs["out"]):
+            result = _in_place_of(kwargs["out"][0], array_ufunc(self, ufunc, method, *inputs))
+            if result is not None:
+                return result
         if method == "__call__":
             rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
             if rule is not None and not kwargs:
@@ -53,23 +58,24 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                 else:
                     result = rule(*inputs)
                     return _of_arrays(ufunc, result, inputs) if type(self) in ARRAYS else result
-        if _foreign(inputs, kwargs):
-            return NotImplemented
-        if method == "__call__":
-            if rule is None:
-                raise unsupported(ufunc_name(ufunc))
-            result = _call(ufunc, rule, inputs, **kwargs)
-        else:
-            result = _METHODS[method](ufunc, *inputs, **kwargs)
+        result = _in_general(ufunc, method, inputs, kwargs)
         return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        if (
-            type(self) in ARRAYS
-            and (refusal := as_numpy_says(error, getattr(ufunc, method), inputs, kwargs)) is not error
-        ):
-            raise refusal  # noqa: B904
+        if type(self) in ARRAYS:
+            raise_as_numpy(error, getattr(ufunc, method), inputs, kwargs)
         name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
         raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
+
+
+def _in_general(ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
+    if _foreign(inputs, kwargs):
+        return NotImplemented
+    if method != "__call__":
+        return _METHODS[method](ufunc, *inputs, **kwargs)
+    rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
+    if rule is None:
+        raise unsupported(ufunc_name(ufunc))
+    return _call(ufunc, rule, inputs, **kwargs)
 
 
 def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
@@ -80,6 +86,18 @@ def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
         if raw.dtype.kind in "fc" and (raw.ndim or kind is Scalar):
             return result  # as it is: the common case
     return as_numpy_gives(apart_from(inputs[0], result, ufunc), inputs)
+
+
+Probe.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+
+
+def _in_place_of(array: Any, result: Any) -> Any:
+    """The result of `array += t` if it must be a Tensor, and may stand for `array`; else None."""
+    if not needs_grad(result) or result.shape != array.shape:
+        return None
+    if result.dtype == array.dtype:
+        return result
+    return result.astype(array.dtype) if np.can_cast(result.dtype, array.dtype, "same_kind") else None
 
 
 def find_ufunc(ufunc: np.ufunc) -> Any:

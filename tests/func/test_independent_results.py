@@ -1,7 +1,6 @@
 """A transform of a function whose result does not depend on an argument says so, and what took it out of the graph."""
 
 import copy
-import pickle
 import re
 import warnings
 
@@ -48,7 +47,6 @@ CUTS = {
     "numpy()": lambda x: np.sum(x.numpy(force=True) ** 2),
     "detach()": lambda x: (x.detach() ** 2).sum(),
     "data": lambda x: (x.data**2).sum(),
-    "pickle": lambda x: pickle.loads(pickle.dumps(x)).sum(),
     "argmax": lambda x: np.array([1.0, 2.0, 3.0])[int(np.argmax(x))],
     "gt": chosen,
     "lt": lambda x: (x < 2).sum().astype(float),
@@ -60,12 +58,14 @@ CUTS = {
     "set_grad_enabled": switched,
 }
 
+OF_TENSORS = {"item()", "tolist()", "data", "sort"}  # an Array's do not leave the graph
+
 
 @pytest.mark.parametrize("name", CUTS)
 def test_what_cut_it_is_named_with_its_line(name):
     place = rf"{re.escape(name)} at \S*test_independent_results\.py:\d+ left the graph"
     with pytest.warns(IndependentResultWarning, match=rf"func\.grad: .* does not depend on 'x'.*: {place}") as caught:
-        found = grad(CUTS[name])(X)
+        found = grad(CUTS[name])(pb.tensor(X) if name in OF_TENSORS else X)
     assert not found.any()
     assert len(caught) == 1
     assert caught[0].filename == __file__  # points to the user's call
@@ -110,7 +110,7 @@ def test_it_is_said_once():
     assert len(caught) == 1
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        grad(grad(lambda x: x.item() * 2))(1.0)
+        grad(grad(lambda x: x.detach() * 2))(1.0)
     assert len(caught) == 1
 
 

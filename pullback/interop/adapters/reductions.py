@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import Array
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import (
     array,
@@ -43,8 +42,7 @@ def sum_(
     where: Any = True,
 ) -> Any:
     """np.sum."""
-    is_tensor = type(a) is Tensor or type(a) is Array
-    if is_tensor and axis is None and dtype is None and out is None and initial is None and where is True:
+    if isinstance(a, Tensor) and axis is None and dtype is None and out is None and initial is None and where is True:
         return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
     a = chosen(array(a), where, "sum", 0)
     result = cast(a, dtype, "sum", "unsafe") if is_empty(axis) else ops.sum(a, axis, bool(keepdims), dtype=dtype)

@@ -15,11 +15,11 @@ from pullback.core.array_type import TENSOR, memory_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.functions import array_function
-from pullback.interop.numpy_errors import on_numbers
+from pullback.interop.numpy_errors import on_numbers, raise_as_numpy
 from pullback.interop.operands import needs_grad
 from pullback.interop.results import number, plain_or_none
 from pullback.interop.suggest import would_detach
-from pullback.ops.array_calls import FACTORIES
+from pullback.ops.array_calls import FACTORIES, made_by
 from pullback.ops.tables import OPERATORS
 
 _RECORDED = (
@@ -89,7 +89,7 @@ def _constant(name: str) -> Callable[..., Any]:
 def _call(name: str, kind: type) -> Callable[..., Any]:
     op = OPERATORS[name][0].operator
     assert op is not None
-    return FACTORIES[kind][op.factory.__name__](op, op.kernel_on_ndarrays)  # type: ignore[no-any-return]
+    return made_by(FACTORIES[kind], op)
 
 
 _reshape, reverse, _clone = _call("reshape", Array), _call("numpy_T", Array), _call("clone", Array)
@@ -98,7 +98,11 @@ _reshape, reverse, _clone = _call("reshape", Array), _call("numpy_T", Array), _c
 def dot(self: Any, b: Any, out: Any = None) -> Any:
     """The product of matrices, the inner product of vectors."""
     if out is None and type(b) in _ARRAYS and 0 < self._array.ndim < 3 and 0 < b.ndim < 3:
-        return self @ b  # which means the same up to two dimensions
+        try:
+            return self @ b  # which means the same up to two dimensions
+        except Exception as error:
+            raise_as_numpy(error, np.dot, (self, b))
+            raise
     return array_function(self, np.dot, (), (self, b, out), {})
 
 

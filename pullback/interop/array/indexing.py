@@ -9,10 +9,10 @@ from pullback.core.array_face import Array, show_as_array, show_as_plural
 from pullback.core.array_type import TENSOR
 from pullback.core.tensor import ndarray
 from pullback.dispatch.call_errors import explained
-from pullback.interop.numpy_errors import as_numpy_says
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import READY, operand
 from pullback.ops import index as indices
-from pullback.ops.array_calls import FACTORIES
+from pullback.ops.array_calls import FACTORIES, made_by
 from pullback.ops.tables import OPERATORS
 
 plain_index: Any = indices.plain_index
@@ -20,7 +20,7 @@ is_basic_index: Any = indices.is_basic_index
 _op = OPERATORS["slice_view"][0].operator
 assert _op is not None
 # NumPy's own indexing as the kernel: it gives a number where every dimension has an integer.
-_basic = FACTORIES[Array][_op.factory.__name__](_op, operator.getitem)
+_basic = made_by(FACTORIES[Array], _op, operator.getitem)
 _setitem = OPERATORS["setitem"][0].inplace
 _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
@@ -62,8 +62,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         index = plain_index(index)
         value = value if type(value) in READY else operand(value)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        refusal = as_numpy_says(error, operator.setitem, (self, index, value), {})
-        raise explained("__setitem__", "any self, any index", (self, index), refusal)  # noqa: B904
+        raise_as_numpy(error, operator.setitem, (self, index, value))
+        raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
     _setitem(self, index, value)
 
 
