@@ -29,7 +29,7 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
         return _of_arrays(function, result, args, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         if type(self) in ARRAYS:
-            raise_as_numpy(error, function, args, kwargs)
+            raise_as_numpy(function, args, kwargs)
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904
 
 

@@ -10,25 +10,21 @@ import numpy as np
 
 from pullback.core.array_face import SCALAR_FACES
 from pullback.core.array_type import innermost, numbers_of
-from pullback.core.errors import DetachingError, InplaceError
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import numpy_object
 
 _NOTHING: Mapping[str, Any] = {}
 # What a call would do a second time.
 _WRITES_FILES = frozenset(map(numpy_object, ("save", "savetxt", "savez", "savez_compressed")))
-_REFUSALS = (DetachingError, InplaceError)  # of gradients, which plain arrays do not have
 
 
 class _UnknownError(Exception):
     """The numbers of an argument are not at hand, or it is a function, which is not to be called again."""
 
 
-def raise_as_numpy(
-    error: Exception, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] = _NOTHING
-) -> None:
-    """Raise the error that NumPy raises for the same call on copies of the numbers, in place of `error`."""
-    if isinstance(error, _REFUSALS) or function in _WRITES_FILES:
+def raise_as_numpy(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] = _NOTHING) -> None:
+    """Raise the error that NumPy raises for the same call on copies of the numbers, if it raises one."""
+    if function in _WRITES_FILES:
         return
     try:
         on_numbers(function, args, kwargs)

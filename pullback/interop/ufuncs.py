@@ -62,7 +62,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         if type(self) in ARRAYS:
-            raise_as_numpy(error, getattr(ufunc, method), inputs, kwargs)
+            raise_as_numpy(getattr(ufunc, method), inputs, kwargs)
         name = ufunc_name(ufunc) if method == "__call__" else f"{ufunc_name(ufunc)}.{method}"
         raise explained_call(name, ufunc, inputs, kwargs, error)  # noqa: B904
 

@@ -23,7 +23,7 @@ from pullback.ops.array_calls import FACTORIES, made_by
 from pullback.ops.tables import OPERATORS
 
 _RECORDED = (
-    "choose", "clip", "compress", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round",
+    "choose", "clip", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round",
     "squeeze", "std", "sum", "swapaxes", "take", "trace", "var",
 )  # fmt: skip
 # Of indices and truth values, which have no gradient by nature.
@@ -100,10 +100,15 @@ def dot(self: Any, b: Any, out: Any = None) -> Any:
     if out is None and type(b) in _ARRAYS and 0 < self._array.ndim < 3 and 0 < b.ndim < 3:
         try:
             return self @ b  # which means the same up to two dimensions
-        except Exception as error:
-            raise_as_numpy(error, np.dot, (self, b))
+        except Exception:
+            raise_as_numpy(np.dot, (self, b))
             raise
     return array_function(self, np.dot, (), (self, b, out), {})
+
+
+def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """The elements, or the slices along `axis`, where `condition` holds."""
+    return array_function(self, np.compress, (), (condition, self, axis, out), {})
 
 
 def reshape(self: Any, *shape: Any, **options: Any) -> Any:
@@ -237,7 +242,7 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
     """The methods of this kind, for Array or for Scalar."""
     found = {name: _reduction(name) if name in _REDUCTIONS else _recorded(name) for name in _RECORDED}
     found |= {name: _constant(name) for name in _CONSTANT}
-    alike = (dot, reshape, transpose, copy, ravel, flatten, conjugate, diagonal, astype, to_device)
+    alike = (dot, compress, reshape, transpose, copy, ravel, flatten, conjugate, diagonal, astype, to_device)
     found |= {function.__name__: function for function in alike} | {"conj": conjugate, "__pos__": positive}
     if kind is Scalar:
         for name in ("reshape", "transpose", "copy", "conjugate", "conj", "astype"):

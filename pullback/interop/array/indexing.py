@@ -62,7 +62,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         index = plain_index(index)
         value = value if type(value) in READY else operand(value)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
-        raise_as_numpy(error, operator.setitem, (self, index, value))
+        raise_as_numpy(operator.setitem, (self, index, value))
         raise explained("__setitem__", "any self, any index", (self, index), error)  # noqa: B904
     _setitem(self, index, value)
 

@@ -75,7 +75,7 @@ def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -
 
 def matmul_in_place(self: Any, other: Any) -> Any:
     """self @= other."""
-    result = self @ other
+    result = self.copy() @ other  # the node saves what is overwritten here
     if result is NotImplemented:
         return result
     if result.shape != self.shape:
