@@ -5,11 +5,14 @@ import io
 import math
 import operator
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core import array_face
 from pullback.core.array_face import ARRAYS, as_array, wrap_array
 from pullback.core.array_type import innermost, memory_of
 from pullback.extend import IndependentResultWarning
@@ -224,6 +227,16 @@ def test_arrays_have_all_names_of_ndarrays():
         return x.sum()
 
     grad(check)(A)
+
+
+def test_type_checkers_know_the_same_names():
+    stub = (Path(array_face.__file__).parent / "array_methods.pyi").read_text(encoding="utf-8")
+    of_arrays, of_numbers = stub.split("class NumberMethods:")
+    for kind, text in ((pb.Array, of_arrays), (pb.Scalar, of_numbers)):
+        names = set(re.findall(r"^    (\w+): Any$", text, re.MULTILINE))
+        assert {name for name in names if not hasattr(kind, name)} == set()
+    public = {name for name in vars(pb.Array) if not name.startswith("_")}
+    assert public <= set(re.findall(r"^    (\w+): Any$", of_arrays, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", ["__len__", "__contains__", "__setitem__", "__index__", "dot", "partition", "mT"])
