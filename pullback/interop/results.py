@@ -84,6 +84,8 @@ def as_numpy_gives(
     if plain:
         numbers = numbers_of(innermost(result))
         if numbers is not None:
+            if result._counter is not None:  # a node has saved it
+                numbers = numbers.copy()
             return numbers if numbers.ndim or whole else numbers[()]
     if kind not in ARRAYS:
         result = as_array(result)
