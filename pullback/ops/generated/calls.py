@@ -11,7 +11,8 @@ from pullback.dispatch.pipeline import dispatch, write_out
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.steps import is_whole, note_cut
 from pullback.core.modes import current
-from pullback.graph.node import MASKING, edge_to
+from pullback.graph.node import KEEPS_ARGUMENT, edge_to
+from pullback.graph.saving_nodes import standing_in
 from pullback.dispatch.operator import plain_node, saves_something
 from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
@@ -24,7 +25,7 @@ def one_tensor_0(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, *, out=None):
@@ -32,7 +33,7 @@ def one_tensor_0(op, kernel):
             return write_out(op, (input,), out)
         if (
             (type(input) is Tensor)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -46,7 +47,7 @@ def one_tensor_0(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -55,7 +56,10 @@ def one_tensor_0(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.n
+                    elif saves:
                         node.save(out, input)
                 else:
                     record(out, input)
@@ -73,7 +77,7 @@ def one_tensor_1(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, a0, *, out=None):
@@ -81,7 +85,7 @@ def one_tensor_1(op, kernel):
             return write_out(op, (input, a0), out)
         if (
             (type(input) is Tensor)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -95,7 +99,7 @@ def one_tensor_1(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -104,7 +108,10 @@ def one_tensor_1(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.n
+                    elif saves:
                         node.save(out, input, a0)
                 else:
                     record(out, input, a0)
@@ -122,7 +129,7 @@ def one_tensor_2(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, a0, a1, *, out=None):
@@ -130,7 +137,7 @@ def one_tensor_2(op, kernel):
             return write_out(op, (input, a0, a1), out)
         if (
             (type(input) is Tensor)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -144,7 +151,7 @@ def one_tensor_2(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -153,7 +160,10 @@ def one_tensor_2(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.n
+                    elif saves:
                         node.save(out, input, a0, a1)
                 else:
                     record(out, input, a0, a1)
@@ -171,7 +181,7 @@ def one_tensor_3(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, a0, a1, a2, *, out=None):
@@ -179,7 +189,7 @@ def one_tensor_3(op, kernel):
             return write_out(op, (input, a0, a1, a2), out)
         if (
             (type(input) is Tensor)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -193,7 +203,7 @@ def one_tensor_3(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -202,7 +212,10 @@ def one_tensor_3(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.n
+                    elif saves:
                         node.save(out, input, a0, a1, a2)
                 else:
                     record(out, input, a0, a1, a2)
@@ -220,7 +233,7 @@ def one_tensor(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0,)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
     view = op.view
 
     def run(input, *rest, out=None):
@@ -228,7 +241,7 @@ def one_tensor(op, kernel):
             return write_out(op, (input, *rest), out)
         if (
             (type(input) is Tensor)
-            and (not floating or input._array.dtype.kind in FRACTIONS)
+            and (not floating or input._requires_grad or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
             try:
@@ -242,7 +255,7 @@ def one_tensor(op, kernel):
             out._level = input._level
             if (input._requires_grad) and record is not None and (state.records_all or state.records(input._level)):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -251,7 +264,10 @@ def one_tensor(op, kernel):
                     out._fn, out._requires_grad = node, True
                     node._next0 = input._fn if input._extra is None else edge_to(input)
                     node._next1 = None
-                    if saves:
+                    if extra is KEEPS_ARGUMENT:
+                        node.saved_self, counter = input, input._counter
+                        node.version_self = counter and counter.n
+                    elif saves:
                         node.save(out, input, *rest)
                 else:
                     record(out, input, *rest)
@@ -269,7 +285,7 @@ def two_tensors_0(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, *, out=None):
         if out is not None:
@@ -291,7 +307,7 @@ def two_tensors_0(op, kernel):
             and (
                 not floating
                 or a is Tensor
-                and input._array.dtype.kind in FRACTIONS
+                and (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
             )
             and (state := current()).plain
@@ -311,7 +327,7 @@ def two_tensors_0(op, kernel):
                 and (state.records_all or state.records((input if a is Tensor else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -336,7 +352,7 @@ def two_tensors_1(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, a0, *, out=None):
         if out is not None:
@@ -358,7 +374,7 @@ def two_tensors_1(op, kernel):
             and (
                 not floating
                 or a is Tensor
-                and input._array.dtype.kind in FRACTIONS
+                and (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
             )
             and (state := current()).plain
@@ -378,7 +394,7 @@ def two_tensors_1(op, kernel):
                 and (state.records_all or state.records((input if a is Tensor else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -403,7 +419,7 @@ def two_tensors(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (0, 1)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, *rest, out=None):
         if out is not None:
@@ -425,7 +441,7 @@ def two_tensors(op, kernel):
             and (
                 not floating
                 or a is Tensor
-                and input._array.dtype.kind in FRACTIONS
+                and (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
             )
             and (state := current()).plain
@@ -445,7 +461,7 @@ def two_tensors(op, kernel):
                 and (state.records_all or state.records((input if a is Tensor else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
@@ -470,7 +486,7 @@ def three_tensors(op, kernel):
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
     node_type = op.node if plain_node(op, (1, 2)) else None
     saves = node_type is not None and saves_something(node_type)
-    extra = MASKING if node_type is not None and node_type.masking else None
+    extra = standing_in(node_type) if node_type is not None else None
 
     def run(input, other, third, *rest, out=None):
         if out is not None:
@@ -500,7 +516,7 @@ def three_tensors(op, kernel):
             )
             and (
                 not floating
-                or input._array.dtype.kind in FRACTIONS
+                or (input._requires_grad or input._array.dtype.kind in FRACTIONS)
                 or not is_whole(
                     input._array, other._array if b is Tensor else other, third._array if c is Tensor else third
                 )
@@ -524,7 +540,7 @@ def three_tensors(op, kernel):
                 and (state.records_all or state.records(input._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
-                    node = new(node_type)
+                    node = node_type()
                     node._sequence_nr = next_sequence_nr()
                     node._nexts = None
                     node._extra = extra
