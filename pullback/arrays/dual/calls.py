@@ -18,8 +18,7 @@ from pullback.core.modes import Modes
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, new
 from pullback.dispatch.call_errors import explain
 from pullback.dispatch.operator import Operator
-from pullback.dispatch.steps import Prepared, note_cut, tie_views, wrap_result, wrapped
-from pullback.dispatch.steps import record as record_node
+from pullback.dispatch.steps import Prepared, note_cut, tie_views, wrap_result
 from pullback.graph.view import describe_view, make_view, shares_memory
 
 Call = Callable[..., Any]
@@ -117,7 +116,7 @@ def _of_two(op: Operator, kernel: Call) -> Call:  # noqa: C901 - the cases writt
 
 def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over all arguments
     """Any tensors, and lists of them, and any results."""
-    record, single = op.record, op.multi is None and not (op.returns_list or op.view)
+    record, multi, view, single = op.record, op.multi, op.view, op.multi is None and not op.returns_list
     places = [(position, False, name in op.optional) for position, name in op.tensors]
     places += [(position, True, name in op.optional) for position, name in op.lists]
 
@@ -161,21 +160,17 @@ def _of_any(op: Operator, kernel: Call) -> Call:  # noqa: C901 - one pass over a
             made = kernel(*raws)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
             raise explain(op, args, error)  # noqa: B904
-        if not single:
-            if WATCHED:
-                note_cut(op, args)
-            given = Prepared(args, level, tensors, raws, list(args))
-            outs, each = wrapped(op, made, level)
-            record_node(op, outs, each, given)
-            if op.view:
-                tie_views(op, each, given)
-            return outs
-        out = _wrapped(made, level)
-        if record is None:
-            if WATCHED:
-                note_cut(op, args)
-        elif needs and state.records(level):
+        if single:
+            out = _wrapped(made, level)
+        else:
+            out = tuple([_wrapped(x, level) for x in made])
+            out = out if multi is None else multi._make(out)
+        if WATCHED and (record is None or not single):
+            note_cut(op, args)
+        if needs and record is not None and state.records(level):
             record(out, *args)
+        if view:
+            tie_views(op, (out,) if single else out, Prepared(args, level, tensors, raws, list(args)))
         return out
 
     return call
