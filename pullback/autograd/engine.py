@@ -24,6 +24,7 @@ from pullback.autograd.run import PARTIAL, Box, Output, Roots, Run
 from pullback.autograd.structural_zeros import Masked, is_masked, masked_again, root_cotangent, run_masked, unmasked
 from pullback.autograd.validate import validate_grad
 from pullback.core import slots
+from pullback.core.array_face import Array
 from pullback.core.array_type import CONSTANTS, NUMPY, TENSOR, table_for_graph, table_of
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
@@ -49,7 +50,7 @@ def execute(
     """
     run = Run(level, keep_graph, create_graph, captures, towards)
     for edge, grad in roots:
-        if type(grad) is ndarray or not isinstance(grad, np.generic):  # a loss's own 1 has no zeros
+        if type(grad) is ndarray or not issubclass(type(grad), np.generic):  # a loss's own 1 has no zeros
             grad = root_cotangent(grad)
         run.delivered.append((edge, grad))
     dependencies.count([edge for edge, _ in roots], run.awaited)
@@ -162,7 +163,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
             extra, grads = node._extra, None
             if extra is KEEPS_ARGUMENT and plain and grad is not None and not (masks and type(grad) is Masked):
                 saved, version = node.saved_self, node.version_self
-                if version is None and type(saved) is Tensor and saved._counter is None:
+                if version is None and saved._counter is None and (type(saved) is Tensor or type(saved) is Array):
                     g = node.pull(ops, grad, saved._array)
                     if release:
                         node.version_self, node.saved_self = Released, None

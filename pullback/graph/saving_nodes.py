@@ -23,7 +23,7 @@ class SavesSelf(Node):
     saves_self = True
 
     def save(self, out: Any, input: Any, *_: Any) -> None:
-        self.saved_self, self.version_self = input, input._counter and input._counter.n
+        self.saved_self, self.version_self = input, input._counter and input._counter.save()
 
     def pull(self, ops: Any, grad: Gradient, self_: Any) -> Gradient:
         """The gradient of the argument."""
@@ -68,7 +68,7 @@ class SavesSelfAndResult(Node):
     saves_self = True
 
     def save(self, out: Any, input: Any, *_: Any) -> None:
-        self.saved_self, self.version_self = input, input._counter and input._counter.n
+        self.saved_self, self.version_self = input, input._counter and input._counter.save()
         self.saved_result, self.version_result = out._array, watch_output(out)
 
     def release(self) -> None:
@@ -106,12 +106,12 @@ class SavesForEachOther(SavesPair):
         if self._next1 is not None:
             if type(input) is Tensor:
                 self.saved_self, counter = input, input._counter
-                self.version_self = counter and counter.n
+                self.version_self = counter and counter.save()
             else:
                 self.saved_self, self.version_self = save_other(input)
         if self._next0 is not None:
             if type(other) is Tensor:
                 self.saved_other, counter = other, other._counter
-                self.version_other = counter and counter.n
+                self.version_other = counter and counter.save()
             else:
                 self.saved_other, self.version_other = save_other(other)

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
-from pullback.core.array_type import CONSTANTS, TENSOR, carries_derivative
+from pullback.core.array_face import ARRAYS
+from pullback.core.array_type import CONSTANTS, REGISTERED, TENSOR, carries_derivative
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
-READY = CONSTANTS | {Tensor, NestedTensor}  # what operators take as it is
+READY = CONSTANTS | ARRAYS | {Tensor, NestedTensor}  # what operators take as it is
 _NUMERIC = frozenset("biufc")
 
 
@@ -30,7 +31,7 @@ def operand(x: Any) -> Any:
 
 def array(x: Any) -> Any:
     """`x` as a Tensor or an ndarray; lists that hold Tensors are stacked."""
-    if isinstance(x, Tensor) or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
+    if isinstance(x, Tensor) or type(x) in REGISTERED or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
         return x
     if isinstance(x, (list, tuple)):
         return build(x)
@@ -87,7 +88,7 @@ def frozen(x: Any, name: str) -> Any:
 
 def _bottom(x: Any, name: str, force: Any) -> Any:
     data = x.numpy(force=force)
-    if not isinstance(data, ndarray):
+    if not issubclass(type(data), ndarray):
         raise UnsupportedError(
             f"np.{name} needs the values of its argument, and a Tensor around {with_article(data)} has none yet."
         )

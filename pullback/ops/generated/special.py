@@ -42,7 +42,7 @@ class PolygammaBackward0(Node):
     def save(node, out, n, input):
         node.arg_n = n if type(n) in FIXED else snapshot(n)
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
 
     def apply(self, ops, grad, unpack):
         self_ = unpack(self.saved_self, self.version_self, self)
@@ -61,7 +61,7 @@ class PolygammaBackward1(Node):
 
     def save(node, out, input, n):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_n = n if type(n) in FIXED else snapshot(n)
 
     def apply(self, ops, grad, unpack):
@@ -451,7 +451,7 @@ class ScaledRepeatedErfcBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):
@@ -525,7 +525,7 @@ class I0EDerivativeBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):
@@ -583,7 +583,7 @@ class K0EDerivativeBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):
@@ -756,7 +756,7 @@ class SphericalJnBackward0(Node):
 
     def save(node, out, input, order):
         node.saved_self = input
-        node.version_self = input._counter and input._counter.n
+        node.version_self = input._counter and input._counter.save()
         node.arg_order = order if type(order) in FIXED else snapshot(order)
 
     def apply(self, ops, grad, unpack):
