@@ -64,6 +64,7 @@ COUNTED = {
     "interop/conversion.py": (1, OF_USERS),
     "interop/functions.py": (1, OF_USERS),
     "interop/operands.py": (4, OF_USERS),
+    "interop/rebinding.py": (1, OF_USERS),
     "interop/ufuncs.py": (1, OF_USERS),
     "ops/declarations.py": (2, "what a third party's kernel on ndarrays gives"),
     "ops/formulas/plain_values.py": (1, "what is at hand may be looked at"),
