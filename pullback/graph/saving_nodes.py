@@ -104,13 +104,13 @@ class SavesForEachOther(SavesPair):
     def save(self, out: Any, input: Any, other: Any, *_: Any) -> None:
         # save_input written out, because every product passes here.
         if self._next1 is not None:
-            if type(input) is Tensor:
+            if type(input) is Tensor or type(input) is Array:
                 self.saved_self, counter = input, input._counter
                 self.version_self = counter and counter.save()
             else:
                 self.saved_self, self.version_self = save_other(input)
         if self._next0 is not None:
-            if type(other) is Tensor:
+            if type(other) is Tensor or type(other) is Array:
                 self.saved_other, counter = other, other._counter
                 self.version_other = counter and counter.save()
             else:
