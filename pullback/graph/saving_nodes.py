@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.core.array_face import Array
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient, Version
 from pullback.graph.node import KEEPS_ARGUMENT, MASKING, Node, NodeExtra, Unpack
