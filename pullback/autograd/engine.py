@@ -147,7 +147,8 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
     """The loop: run a node, hand its gradients on, go to the latest recorded node that is complete.
 
     The common case is written out here, a node with one or two edges to nodes of one output; the rest goes through
-    `_run_special` and `_deliver`, which say the same in general.
+    `_run_special` and `_deliver`, which say the same in general. First what is most common, nodes that keep their only
+    argument: `SavesSelf.apply`, `unpack_raw` and `release` are written out for them.
     """
     unpack, release = run.unpack, not run.keep_graph
     awaited, needed, buffers, heap = run.awaited, run.needed, run.buffers, run.heap
@@ -162,11 +163,11 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
         while True:
             extra, grads = node._extra, None
             if extra is KEEPS_ARGUMENT and plain and grad is not None and not (masks and type(grad) is Masked):
-                saved, version = node.saved_self, node.version_self
+                saved, version = node.saved_self, node.version_self  # type: ignore[attr-defined]  # a SavesSelf
                 if version is None and saved._counter is None and (type(saved) is Tensor or type(saved) is Array):
-                    g = node.pull(ops, grad, saved._array)
+                    g = node.pull(ops, grad, saved._array)  # type: ignore[attr-defined]
                     if release:
-                        node.version_self, node.saved_self = Released, None
+                        node.version_self, node.saved_self = Released, None  # type: ignore[attr-defined]
                 else:
                     (g,) = node.apply(ops, grad, unpack)
                     if release:
@@ -240,7 +241,7 @@ def _run_ready(run: Run) -> None:  # noqa: C901, PLR0912, PLR0915
                             else:
                                 heappush(heap, (-edge._sequence_nr, edge, g))
                 if other is not None:
-                    edge, g, other = other, grads[1], None
+                    edge, g, other = other, grads[1], None  # type: ignore[index]  # two edges have gradients
                 elif later is None:
                     break
                 else:

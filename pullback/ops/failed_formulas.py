@@ -59,7 +59,8 @@ def _told(step):
     if frame.f_code.co_name in ("apply", "pull"):
         node = frame.f_locals.get("self")
         op = next((op for op in OPERATORS.values() if op.node is type(node)), None) if isinstance(node, Node) else None
-        if op is None or getattr(type(node), frame.f_code.co_name).__code__ is not frame.f_code:
+        formula = vars(type(node)).get(frame.f_code.co_name)  # its own: an inherited apply() only unpacks
+        if op is None or getattr(formula, "__code__", None) is not frame.f_code:
             return None
         key, names = _gradient(step, _entry(op, frame.f_globals)), functools.partial(_in_node, node, frame.f_locals)
     elif frame.f_code.co_name.endswith("_tangent"):
