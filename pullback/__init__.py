@@ -95,12 +95,15 @@ _LATER = (  # imported when first used
     "extend", "fft", "linalg", "masked", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
+_RULES = ("custom_jvp", "custom_vjp")  # likewise
+
 __all__ = [  # noqa: RUF022 - by kind
     "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "is_inference", "is_tensor",
     "is_nonzero", "is_same_size", "is_signed", "numel", "tensor",
     "can_cast", "device", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "custom_jvp", "custom_vjp",
     "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
     "autograd", "extend", "fft", "func", "linalg", "masked", "nn", "ops", "random", "signal", "special",
     "testing", "utils", "viz",
@@ -118,6 +121,8 @@ del PUBLIC, np, printing
 def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
+    if name in _RULES:
+        return getattr(_import_module("pullback.func.custom_rules"), name)
     if name in _LATE:
         function = globals()[name] = _late_function("", name)  # found at once from now on
         return function
