@@ -22,6 +22,7 @@ from pullback.core.errors import (
     DtypeError,
     GradientError,
     GradientTypeError,
+    UnsupportedError,
     type_name,
     with_article,
 )
@@ -47,9 +48,9 @@ def custom_vjp(
         Takes ndarrays, floats, trees (lists, tuples, dicts, registered classes) of these and anything else, and returns
         an array, a float or a tree. Without it, a decorator.
     vjp : callable, optional
-        `vjp(cotangent, result, *args, **keywords)`: what the function returned, and its arguments, defaults too. Gives
-        the gradient of each argument by position: J^H cotangent in the argument's shape and structure, None where there
-        is none. For one argument its gradient alone will do. Or name it later: `@f.defvjp`.
+        `vjp(cotangent, result, *args, **keywords)`: what the function returned, and its arguments as they were
+        given. Gives the gradient of each argument by position: J^H cotangent in the argument's shape and structure, None
+        where there is none. For one argument its gradient alone will do. Or name it later: `@f.defvjp`.
     jvp : callable, optional
         `jvp(tangents, result, *args, **keywords)` for forward mode: `tangents` is a tuple with one for each argument;
         gives that of the result, J tangents. Or name it later: `@f.defjvp`.
@@ -155,6 +156,11 @@ class CustomFunction:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def _places(self) -> list[inspect.Parameter]:
+        """The parameters that take arguments by position, as far as they are known."""
+        found = () if self._signature is None else self._signature.parameters.values()
+        return [p for p in found if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+
     def defvjp(self, vjp: Callable[..., Any], backward: Callable[..., Any] | None = None) -> Callable[..., Any]:
         """Name the vjp: see `custom_vjp`; or two functions, `forward` and `backward`. A decorator, too."""
         self._vjp, self._forward = (vjp, None) if backward is None else (backward, vjp)
@@ -184,12 +190,7 @@ class _Call:
     def __init__(self, custom: CustomFunction, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any) -> None:
         self.custom, self.state, name = custom, state, custom._name
         if custom._signature is not None:
-            try:
-                bound = custom._signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{name}: {error}; it is {name}{custom._signature}.") from None
-            bound.apply_defaults()
-            args, kwargs = bound.args, bound.kwargs
+            args, kwargs = _by_position(name, custom._signature, args, kwargs)
         self.leaves, self.args = flatten(args)
         self.count = len(args)
         found, structure = flatten(kwargs)
@@ -226,15 +227,17 @@ class _Call:
             if not isinstance(error, _OF_COMPILED_CODE):
                 error.add_note(f"This is the {role} of {self.custom._name}, which runs on Tensors here: {why}.")
                 raise
-            raise self._not_differentiable(role, why, f"{type(error).__name__}: {error}") from error
+            kind = DetachingError if isinstance(error, DetachingError) else UnsupportedError
+            raise kind(self._refusal(role, why, f"{type(error).__name__}: {error}")) from error
         for run in runs:
             for what in run.cuts.keys() & _NUMBERS:
                 file, line = run.cuts[what]
-                raise self._not_differentiable(role, why, f"{what} at {file}:{line} makes a plain number of an array.")
+                refusal = self._refusal(role, why, f"{what} at {file}:{line} makes a plain number of an array.")
+                raise DetachingError(refusal)
         return found
 
-    def _not_differentiable(self, role: str, why: str, what: str) -> GradientError:
-        return GradientError(
+    def _refusal(self, role: str, why: str, what: str) -> str:
+        return (
             f"{self.custom._name}: its {role} cannot be differentiated, but it must be: {why}.\n{what}\nWrite the "
             f"{role} with NumPy's or pullback's functions, which record here, or give what it calls a rule of its own "
             "(pullback.custom_vjp)."
@@ -248,6 +251,8 @@ class _Call:
             (found,) = found
         if self.count == 1:
             found = (found,)
+        if isinstance(found, (tuple, list)) and self.count < len(found) <= len(self.custom._places()):
+            found = found[: self.count]  # those of defaults too
         if not isinstance(found, (tuple, list)) or len(found) != self.count:
             got = f"{len(found)} in a {type_name(found)}" if isinstance(found, (tuple, list)) else with_article(found)
             raise GradientError(
@@ -271,14 +276,11 @@ class _Call:
 
     def names(self) -> list[str]:
         """The names of the arguments by position."""
-        signature = self.custom._signature
-        names = []
-        for parameter in [] if signature is None else signature.parameters.values():
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                names += [f"{parameter.name}[{i}]" for i in range(self.count - len(names))]
-            elif parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD):
-                names.append(parameter.name)
-        return names if len(names) == self.count else [f"argument {i}" for i in range(self.count)]
+        names: list[str] = []
+        for parameter in self.custom._places():
+            several = parameter.kind is parameter.VAR_POSITIONAL
+            names += [f"{parameter.name}[{i}]" for i in range(self.count - len(names))] if several else [parameter.name]
+        return names[: self.count] or [f"argument {i}" for i in range(self.count)]
 
 
 class _Kept(int):
@@ -429,6 +431,23 @@ def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) 
         modes.restore(before)
 
 
+def _by_position(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments as they were given, by position if they can be; a default only where it stands before one of them."""
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; it is {name}{signature}.") from None
+    later = [key for key in bound.kwargs if key in signature.parameters]
+    later = [key for key in later if signature.parameters[key].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    if later:
+        for parameter in signature.parameters.values():
+            if parameter.name == later[-1]:
+                break
+            bound.arguments.setdefault(parameter.name, parameter.default)
+        bound.arguments = {key: bound.arguments[key] for key in signature.parameters if key in bound.arguments}
+    return bound.args, bound.kwargs
+
+
 # -- leaves: what is inside of Tensors, and what users see of it -----------------------------------------------------------
 def _stripped(x: Any) -> Any:
     """What is inside of a Tensor once the levels are left at which nothing is being differentiated."""
@@ -549,6 +568,7 @@ def _fitting(value: Any, point: Any, whose: str, sums: bool) -> Any:
         raise GradientTypeError(
             f"{whose} must be an array of shape {_shape(point)} and dtype {dtype}, got {with_article(value)}."
         )
+    value = _stripped(value)
     value = value if isinstance(value, Tensor) else np.asarray(value)
     if value.dtype.kind not in "biufc":
         raise GradientTypeError(f"{whose} must be of dtype {dtype}, got dtype {value.dtype}.")
