@@ -247,12 +247,11 @@ class _Call:
         """What a vjp has returned, by leaves: checked, None where there is none."""
         name, names = self.custom._name, self.names()
         parts = self.args[2]
-        if self.count == 1 and not _has_form(found, parts[0]) and isinstance(found, tuple) and len(found) == 1:
-            (found,) = found
-        if self.count == 1:
+        most = max(self.count, len(self.custom._places()))  # those of defaults may come too
+        if self.count == 1 and not (isinstance(found, tuple) and len(found) <= most and not _has_form(found, parts[0])):
             found = (found,)
-        if isinstance(found, (tuple, list)) and self.count < len(found) <= len(self.custom._places()):
-            found = found[: self.count]  # those of defaults too
+        elif isinstance(found, (tuple, list)) and len(found) <= most:
+            found = found[: self.count]
         if not isinstance(found, (tuple, list)) or len(found) != self.count:
             got = f"{len(found)} in a {type_name(found)}" if isinstance(found, (tuple, list)) else with_article(found)
             raise GradientError(
