@@ -16,7 +16,8 @@ import numpy as np
 from pullback.autograd.engine import execute
 from pullback.autograd.function import Function
 from pullback.core import cuts, modes
-from pullback.core.array_type import carries_derivative, read
+from pullback.core.array_face import ARRAYS, as_array, as_tensor, is_single, show_as_array, wrap_array
+from pullback.core.array_type import NUMBERS, carries_derivative, read
 from pullback.core.errors import (
     DetachingError,
     DtypeError,
@@ -179,6 +180,9 @@ class CustomFunction:
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any], state: modes.Modes) -> Any:
         call = _Call(self, args, kwargs, state)
         results = self._node.apply(call, *call.leaves)  # type: ignore[attr-defined]
+        if call.arrays:
+            pairs = zip(results, call.single, strict=True)
+            results = [show_as_array(y, one) if isinstance(y, Tensor) else y for y, one in pairs]
         return unflatten(call.result, list(results))
 
 
@@ -186,6 +190,7 @@ class _Call:
     """One call of a custom function, in leaves."""
 
     result: Structure
+    single: list[bool]  # which of its leaves are numbers, not arrays without dimensions
 
     def __init__(self, custom: CustomFunction, args: tuple[Any, ...], kwargs: dict[str, Any], state: Any) -> None:
         self.custom, self.state, name = custom, state, custom._name
@@ -193,6 +198,7 @@ class _Call:
             args, kwargs = _by_position(name, custom._signature, args, kwargs)
         self.leaves, self.args = flatten(args)
         self.count = len(args)
+        self.arrays = any(type(x) in ARRAYS for x in self.leaves)  # whether it wears NumPy's face
         found, structure = flatten(kwargs)
         found = [_stripped(x) for x in found]
         if any(isinstance(x, Tensor) for x in found):
@@ -213,8 +219,11 @@ class _Call:
 
     def run(self, role: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, why: str = "") -> Any:
         """What one of the user's functions gives: plain values of plain arguments, or Tensors that have recorded."""
-        levels = {x._level for t in flatten((args, kwargs))[0] for x in _levels_of(t)}
-        if not levels:
+        leaves, structure = flatten((args, kwargs))
+        levels = {x._level for t in leaves for x in _levels_of(t)}
+        if levels:
+            args, kwargs = unflatten(structure, [_beside(x, max(levels)) for x in leaves])
+        else:
             with _note_on_writing(self.custom._name):
                 return function(*args, **kwargs)
         runs = [cuts.Run(level) for level in levels]
@@ -314,6 +323,7 @@ class _Recorded(Function):
                 kept = [_own(custom._name, x) for x in kept]
             finally:
                 modes.restore(before)
+        call.single = [is_single(y) if isinstance(y, (Tensor, ndarray, np.generic)) else False for y in outputs]
         saved: list[Any] = []
 
         def keep(x: Any) -> Any:
@@ -334,7 +344,7 @@ class _Recorded(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        call, level = ctx.call, ctx._level
+        call = ctx.call
         differentiable = [d is not None and d.kind in "fc" for _, d in ctx._output_metadata]
         cotangents = [_stripped(g) if is_one else None for g, is_one in zip(grads, differentiable, strict=True)]
         if call.custom._vjp is not None:
@@ -354,7 +364,7 @@ class _Recorded(Function):
             for i, g in zip(wanted, _transposed(push, [args[i] for i in wanted], cotangents), strict=True):
                 found[i] = g
         found = [g if needs else None for g, needs in zip(found, ctx.needs_input_grad[1:], strict=True)]
-        return (None, *(None if g is None else _at_level(g, level) for g in found))
+        return (None, *(None if g is None else _at_level(g, ctx) for g in found))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Any) -> tuple[Any, ...]:
@@ -374,7 +384,7 @@ class _Recorded(Function):
             points = [y for y in outputs if _is_differentiable(y)]
             moved = iter(_transposed(pull, points, [directions[i] for i in moving]))
             found = [next(moved) if _is_differentiable(y) else None for y in outputs]
-        return tuple(None if t is None else _at_level(t, ctx._level) for t in found)
+        return tuple(None if t is None else _at_level(t, ctx) for t in found)
 
 
 def _pulled(ctx: Any, cotangents: list[Any], why: str) -> list[Any]:
@@ -421,7 +431,7 @@ def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) 
         roots = []
         for y, cotangent in zip(linear(variables), cotangents, strict=True):
             if isinstance(y, Tensor) and y._level == level and y._requires_grad and cotangent is not None:
-                roots.append((edge_to(y), np.asarray(cotangent) if isinstance(cotangent, np.generic) else cotangent))
+                roots.append((edge_to(y), np.asarray(cotangent) if issubclass(type(cotangent), np.generic) else cotangent))
         if roots:
             execute(roots, level=level)
         grads = [variable._extra.grad for variable in variables]  # type: ignore[union-attr]
@@ -467,7 +477,14 @@ def _levels_of(x: Any) -> Iterator[Tensor]:
 
 
 def _given(x: Any) -> Any:
-    """A leaf as the user's function gets it: that it cannot be written into keeps the graph right."""
+    """A leaf as the user's function gets it: that it cannot be written into keeps the graph right.
+
+    Without dimensions it is a number, as NumPy has it.
+    """
+    if isinstance(x, Tensor):
+        if type(x) in ARRAYS:
+            return x
+        return as_array(x) if x.ndim else show_as_array(as_array(x), True)
     if type(x) is not ndarray:
         return x
     if not x.ndim:
@@ -475,6 +492,12 @@ def _given(x: Any) -> Any:
     view = x.view()
     view.flags.writeable = False
     return view
+
+
+def _beside(x: Any, level: int) -> Any:
+    """A constant among arrays that record, as one of them, so that what is made like it can hold what they are."""
+    floating = type(x) is ndarray and x.dtype.kind in "fc"
+    return wrap_array(x, level) if floating else x
 
 
 def _own(name: str, x: Any) -> Any:
@@ -499,7 +522,7 @@ def _saved(ctx: Any, nr: int) -> Tensor:
 
 def _zeros(x: Any) -> Any:
     """Zeros of the shape and dtype of a leaf; None where it can have no derivative."""
-    if isinstance(x, (float, complex)):
+    if type(x) in (float, complex):
         return type(x)(0)
     return np.zeros(x.shape, x.dtype) if _is_differentiable(x) else None
 
@@ -508,11 +531,11 @@ def _is_differentiable(x: Any) -> bool:
     return isinstance(x, (Tensor, ndarray, np.generic)) and x.dtype.kind in "fc"
 
 
-def _at_level(x: Any, level: int) -> Tensor:
-    """A gradient or tangent as a Tensor of the node's level."""
-    if not isinstance(x, Tensor):
-        return wrap(np.asarray(x), level)
-    return x if x._level == level else wrap(x, level)
+def _at_level(x: Any, ctx: Any) -> Any:
+    """A gradient or tangent as a Tensor of the node's level, with the face of the arguments."""
+    faced = as_array if ctx.call.arrays else as_tensor
+    x = faced(x) if isinstance(x, Tensor) else np.asarray(x)
+    return x if isinstance(x, Tensor) and x._level == ctx._level else faced(wrap(x, ctx._level))
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------------
@@ -560,7 +583,7 @@ def _leaves_like(tree: Any, structure: Structure, whose: str) -> Iterator[tuple[
 
 def _fitting(value: Any, point: Any, whose: str, sums: bool) -> Any:
     """A gradient of `point`, or with `sums` False a tangent of it, in its dtype; None where it can have none."""
-    dtype = np.result_type(point) if isinstance(point, (int, float, complex)) else getattr(point, "dtype", None)
+    dtype = np.result_type(point) if type(point) in NUMBERS else getattr(point, "dtype", None)
     if dtype is None or dtype.kind not in "fc":
         return None
     if not isinstance(value, (Tensor, ndarray, np.generic, int, float, complex)):
@@ -582,7 +605,7 @@ def _fitting(value: Any, point: Any, whose: str, sums: bool) -> Any:
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return () if isinstance(x, (int, float, complex)) else x.shape or ()
+    return () if type(x) in NUMBERS else tuple(x.shape)
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
