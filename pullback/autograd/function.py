@@ -15,11 +15,12 @@ from pullback.autograd.function_arguments import in_order
 from pullback.autograd.function_arrays import named, wrapped
 from pullback.autograd.node_hooks import raw_of
 from pullback.core import modes, slots
+from pullback.core.array_face import ARRAYS, show_as_array
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, detached_here, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift, wrap_result
@@ -53,6 +54,7 @@ class FunctionNode(MultiNode):
     _saved: tuple[tuple[Any, Version, int | None], ...]  # what is kept, its version, which output it is
     _dirty: tuple[Tensor, ...]
     _non_differentiable: tuple[Tensor, ...]
+    _arrays: bool
     _withheld: tuple[int, ...]  # inputs that need a gradient and for which backward returned None
 
     def __init__(self, function: type[Function], level: int, args: tuple[Any, ...]) -> None:
@@ -67,6 +69,7 @@ class FunctionNode(MultiNode):
         self._materialize = True
         self._withheld = ()
         self._given_tensors = tuple(isinstance(a, Tensor) for a in args)
+        self._arrays = any(type(a) in ARRAYS for a in args)  # whether forward and backward meet NumPy's face
         self.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
 
     if TYPE_CHECKING:  # the attributes that a user's forward puts on its ctx
@@ -113,9 +116,16 @@ class FunctionNode(MultiNode):
             entrance = None if nr is None else OutputEdge(self, nr, *self._output_metadata[nr])
             return saved_again(version.tensor(x, self, entrance))
         x = saved_again(checked(x, version, self))
-        return (
-            x if nr is None else output_again(x, version, OutputEdge(self, nr, *self._output_metadata[nr]), self._level)
-        )
+        if nr is None:
+            return x
+        entrance = OutputEdge(self, nr, *self._output_metadata[nr])
+        return self._faced(output_again(x, version, entrance, self._level))
+
+    def _faced(self, fresh: Tensor) -> Tensor:
+        """A tensor that nobody else knows yet, with the face of the arguments."""
+        if self._arrays and type(fresh) not in ARRAYS:
+            show_as_array(fresh, not fresh.ndim)
+        return fresh
 
     # -- as a node -------------------------------------------------------------------------------------------
     def apply(self, ops: Any, grads: Gradient, unpack: Unpack) -> Sequence[Gradient]:
@@ -135,8 +145,8 @@ class FunctionNode(MultiNode):
             shape, dtype = self._output_metadata[nr]
             if dtype is None:  # an output that is no tensor
                 return None
-            return wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level)
-        return wrap_result(g, self._level) if raw else g
+            return self._faced(wrap(TENSOR.zeros(shape, dtype=dtype)._array, self._level))
+        return self._faced(wrap_result(g, self._level)) if raw else g
 
     def _checked(self, results: Any) -> Iterable[tuple[int, Any]]:
         results = results if isinstance(results, tuple) else (results,)
@@ -386,6 +396,10 @@ def finish(
             )
         bump(x, ctx.name())  # forward may have written through NumPy, which nobody else noticed
     results = [_own_output(ctx, args, out, records) for out in outputs]
+    if ctx._arrays:
+        for result in results:
+            if isinstance(result, Tensor) and not any(result is x for x in ctx._dirty):
+                ctx._faced(result)
     if records:
         ctx._sequence_nr = next_sequence_nr()
         ctx._nexts = edges
@@ -410,7 +424,7 @@ def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: boo
     if given is None and (extra := out._extra) is not None and extra.base is not None:
         # Only a view of an input can be led back to where its function is not this one.
         given = next((a for a in args if isinstance(a, Tensor) and any(extra.base is b for b in (a, a._base))), None)
-    result = out.detach() if out._fn is not None or out._requires_grad or given is out else out
+    result = detached_here(out) if out._fn is not None or out._requires_grad or given is out else out
     if records and given is not None and given._requires_grad:
         make_view(result, given)
     if records and (extra := result._extra) is not None and extra.base is not None:
