@@ -12,9 +12,9 @@ import numpy as np
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_arguments import in_order
-from pullback.autograd.function_arrays import named, wrapped
+from pullback.autograd.function_arrays import differentiated_inside, named, refuse_what_detached, wrapped
 from pullback.autograd.node_hooks import raw_of
-from pullback.core import modes, slots
+from pullback.core import cuts, modes, slots
 from pullback.core.array_face import ARRAYS, show_as_array
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
@@ -342,12 +342,19 @@ def _only_arrays(method: str, tensors: tuple[Any, ...]) -> None:
 
 def forward_of(cls: type[Function], ctx: FunctionNode, args: tuple[Any, ...], state: modes.Modes) -> Any:
     """Runs the user's forward without recording, and returns what it returned."""
+    run = functools.partial(cls._run_forward, ctx, args)
+    outer = differentiated_inside(args)
     try:
         modes.set_modes(state.with_recording(False, ctx._level))
         if state.observers:
-            run = functools.partial(cls._run_forward, ctx, args)
-            return run_operator(state.observers, cls.__name__, args, run)
-        return cls._run_forward(ctx, args)
+            run = functools.partial(run_operator, state.observers, cls.__name__, args, run)
+        if not outer:
+            return run()
+        watch = cuts.Run(max(outer))
+        output = watch.watch(run)
+        outputs = output if isinstance(output, tuple) else (output,)
+        refuse_what_detached(ctx.name(), watch, [y for y in outputs if not _has_no_gradient(ctx, y)])
+        return output
     finally:
         modes.restore(state)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS, show_as_array
 from pullback.core.array_type import carries_derivative, memory_of
+from pullback.core.cuts import Run
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.factory import from_numpy
 from pullback.core.tensor import Tensor, ndarray, wrap
@@ -67,17 +68,44 @@ def _is_numeric(name: str, x: Any) -> bool:
 def _refuse_derivatives_below(name: str, args: Sequence[Any], x: Any) -> None:
     """Raise where an outer transform differentiates too: of the plain values it knows nothing."""
     for i, arg in enumerate(args):
-        raw: Any = arg._array if isinstance(arg, Tensor) else None
-        while isinstance(raw, Tensor):
-            if raw._requires_grad:
-                break
-            raw = raw._array
-        if isinstance(raw, Tensor) or carries_derivative(raw):
+        if differentiated_inside((arg,)):
             raise GradientError(
                 f"{name}: forward returned {with_article(x)}, but argument {i} is being differentiated by several "
-                "transforms at once, of which the outer ones would lose their derivative. Compute forward with Tensor "
-                "operations, or differentiate once."
+                f"transforms at once, of which the outer ones would lose their derivative. {_REMEDY}"
             )
+
+
+_REMEDY = (
+    "Compute forward with Tensor operations, differentiate once, or give the function its rule by pullback.custom_vjp, "
+    "which serves all transforms."
+)
+
+
+def differentiated_inside(args: Sequence[Any]) -> list[int]:
+    """The levels of the transforms that differentiate what is inside the Tensors among the arguments."""
+    levels: list[int] = []
+    for x in args:
+        if isinstance(x, Tensor) and type(x._array) is not ndarray:
+            level, raw = x._level, x._array
+            while isinstance(raw, Tensor):
+                level = raw._level
+                if raw._requires_grad:
+                    levels.append(level)
+                raw = raw._array
+            if carries_derivative(raw):
+                levels.append(level)
+    return levels
+
+
+def refuse_what_detached(name: str, watched: Run, outputs: Sequence[Any]) -> None:
+    """Raise where a forward has detached what an outer transform differentiates, and returns values without it."""
+    for what, (file, line) in watched.cuts.items():
+        for y in outputs:
+            if isinstance(y, Tensor) and y.dtype.kind in "fc" and not (y._requires_grad or differentiated_inside((y,))):
+                raise GradientError(
+                    f"{name}: {what} at {file}:{line} leaves the graphs of all transforms, of which the outer ones would "
+                    f"lose their derivative of what forward returns. {_REMEDY}"
+                )
 
 
 def _the_same(x: Any, args: Sequence[Any]) -> Tensor | None:

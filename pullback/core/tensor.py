@@ -422,7 +422,7 @@ class Tensor(_Methods):
         if extra is not None:
             for hooks in filter(None, (extra.hooks, extra.post_accumulate_hooks)):
                 warn_not_pickled(hooks)
-        return _unpickle, (self.detach().numpy(), self._requires_grad)
+        return _unpickle, (detached_here(self).numpy(), self._requires_grad)
 
 
 class NestedTensor(Tensor):
