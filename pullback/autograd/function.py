@@ -414,7 +414,7 @@ def finish(
         for nr, (out, result) in enumerate(zip(outputs, results, strict=True)):
             _connect(ctx, nr, out, result)
     ctx._saved = tuple(_keep(ctx, x, outputs, results) for x in ctx._to_save) if records else ()
-    ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
+    ctx._to_save = ctx._for_forward = ctx._dirty = ctx._non_differentiable = ()  # jvp, if there is one, has run
     if records:
         for observer in modes.current().observers:
             observer.recorded(ctx, ctx._level)
