@@ -10,6 +10,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
 
     autograd    backward, grad, Function, gradcheck, hooks on the graph
     func        grad and value_and_grad of plain functions, ndarray in and out
+    custom_vjp  derivatives of your own for functions of ndarrays; custom_jvp
     nn          nn.functional: activations, losses, layers as functions
     linalg      norms, solves, decompositions
     fft         discrete Fourier transforms
@@ -24,6 +25,7 @@ Beside the operators (`pb.sin`, `pb.cat`, ...), which are Tensor's methods too:
 """
 
 import sys as _sys
+import typing as _typing
 from importlib import import_module as _import_module
 
 import numpy as np
@@ -71,6 +73,9 @@ with _collector_paused():  # which would take a fifth of the time of this import
     from pullback.interop import from_dlpack
     from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
 
+if _typing.TYPE_CHECKING:
+    from pullback.func.custom_rules import custom_jvp, custom_vjp
+
 __version__ = "0.2.0"
 
 as_tensor = asarray
@@ -96,7 +101,7 @@ _LATER = (  # imported when first used
     "extend", "fft", "linalg", "masked", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
-_RULES = ("custom_jvp", "custom_vjp")  # likewise
+_RULES = ("custom_jvp", "custom_vjp")  # and so are these functions
 
 __all__ = [  # noqa: RUF022 - by kind
     "Array", "Scalar", "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy",
@@ -124,7 +129,8 @@ def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
     if name in _RULES:
-        return getattr(_import_module("pullback.func.custom_rules"), name)
+        function = globals()[name] = getattr(_import_module("pullback.func.custom_rules"), name)
+        return function
     if name in _LATE:
         function = globals()[name] = _late_function("", name)  # found at once from now on
         return function

@@ -278,6 +278,11 @@ class Function(metaclass=_FunctionMeta):
         )
 
     @classmethod
+    def named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
+        """What messages call the function that gives the gradients, and that function as its author knows it."""
+        return "backward", cls.backward
+
+    @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, and record a node whose backward is this Function's.
 

@@ -103,8 +103,8 @@ def refuse_what_detached(name: str, watched: Run, outputs: Sequence[Any]) -> Non
         for y in outputs:
             if isinstance(y, Tensor) and y.dtype.kind in "fc" and not (y._requires_grad or differentiated_inside((y,))):
                 raise GradientError(
-                    f"{name}: {what} at {file}:{line} leaves the graphs of all transforms, of which the outer ones would "
-                    f"lose their derivative of what forward returns. {_REMEDY}"
+                    f"{name}: {what} at {file}:{line} leaves the graphs of all transforms, of which the outer ones "
+                    f"would lose their derivative of what forward returns. {_REMEDY}"
                 )
 
 

@@ -325,7 +325,7 @@ class Tensor(_Methods):
         return _alias(self, _without_derivative(self._array))
 
     def detach_(self) -> Self:
-        """Take this tensor itself out of the graphs of all levels, and its tangent away; it becomes a leaf. Returns it."""
+        """Take this tensor out of the graphs of all levels, and its tangent away; it becomes a leaf. Returns it."""
         if self._is_view():
             raise InplaceError("Can't detach views in-place: the base would keep the graph. Use detach() instead.")
         if self._fn is not None:

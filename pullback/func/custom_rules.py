@@ -138,8 +138,9 @@ class CustomFunction:
 
     def defvjp(self, vjp: Callable[..., Any], backward: Callable[..., Any] | None = None) -> Callable[..., Any]:
         """Name the vjp: see `custom_vjp`; or two functions, `forward` and `backward`. A decorator, too."""
-        self._rule.vjp, self._rule.forward = (vjp, None) if backward is None else (backward, vjp)
-        return self._rule.vjp
+        self._rule.forward, named = (None, vjp) if backward is None else (vjp, backward)
+        self._rule.vjp = named
+        return named
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         """Name the jvp: see `custom_vjp`. A decorator, too."""

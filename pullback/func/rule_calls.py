@@ -260,7 +260,9 @@ def _fitting(value: Any, point: Any, whose: str, sums: bool) -> Any:
         raise GradientError(f"{whose} must have shape {shape}, got shape {value.shape}.")
     if value.dtype.kind == "c" and dtype.kind != "c":
         raise GradientError(f"{whose} must be real ({dtype}), got a complex one ({value.dtype}); return its real part.")
-    return value if value.dtype == dtype else value.astype(dtype) if type(value) is ndarray else value.to(dtype)  # type: ignore[union-attr]
+    if value.dtype == dtype:
+        return value
+    return value.to(dtype) if isinstance(value, Tensor) else value.astype(dtype)
 
 
 def shape_of(x: Any) -> tuple[int, ...]:

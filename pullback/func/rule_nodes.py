@@ -11,6 +11,7 @@ from pullback.autograd.engine import execute
 from pullback.autograd.function import Function
 from pullback.core import modes
 from pullback.core.array_face import as_array, as_tensor, is_single, show_as_array
+from pullback.core.array_type import array_type
 from pullback.core.errors import GradientError, with_article
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Extra, Tensor, ndarray, wrap
@@ -40,6 +41,10 @@ class _Kept(int):
 
 class Recorded(Function):
     """A call of a custom function with Tensors, in leaves; a subclass for each function gives the node its name."""
+
+    @classmethod
+    def named_backward(cls, ctx: Any) -> tuple[str, Callable[..., Any]]:
+        return ("jvp", ctx.call.rule.jvp) if ctx.call.rule.vjp is None else ("vjp", ctx.call.rule.vjp)
 
     @staticmethod
     def forward(ctx: Any, call: Call, *leaves: Any) -> tuple[Any, ...]:
@@ -167,12 +172,14 @@ def _transposed(linear: _Map, points: Sequence[Any], cotangents: Sequence[Any]) 
         for p in points:
             variables.append(variable := wrap(_zeros(p), level))
             variable._requires_grad, variable._extra = True, Extra()
-        roots = []
+        roots: list[Any] = []
         for y, cotangent in zip(linear(variables), cotangents, strict=True):
             if isinstance(y, Tensor) and y._level == level and y._requires_grad and cotangent is not None:
-                roots.append(
-                    (edge_to(y), np.asarray(cotangent) if issubclass(type(cotangent), np.generic) else cotangent)
-                )
+                inside: Any = y._array
+                if not isinstance(cotangent, Tensor):  # which flows beside what is inside
+                    plain = np.asarray(cotangent)
+                    cotangent = wrap(plain) if isinstance(inside, Tensor) else plain
+                roots.append((edge_to(y), array_type(inside).root_gradient(y, cotangent)))
         if roots:
             execute(roots, level=level)
         grads = [variable._extra.grad for variable in variables]  # type: ignore[union-attr]

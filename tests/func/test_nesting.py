@@ -207,7 +207,7 @@ def test_recording_may_be_switched_off_inside():
 @pytest.mark.parametrize("outer", ["grad", "jvp"])
 @pytest.mark.parametrize("kind", [np.asarray, pb.tensor])
 def test_detach_leaves_the_graphs_of_all_transforms(outer, inner, cut, kind):
-    """The second derivative of c x**2 with c = x**2 held constant is 2 c, as in torch.func; 12 x**2 if nothing is held."""
+    """The second derivative of c x**2, c = x**2 held constant, is 2 c, as in torch.func; 12 x**2 if it moves."""
     x, v = kind([1.0, 2.0]), np.array([1.0, 0.5])
     derivative = {
         "grad": lambda f: lambda x: (pb.func.grad(f)(x) * v).sum(),
