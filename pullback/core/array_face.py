@@ -111,6 +111,11 @@ def as_tensor(x: Any) -> Any:
     return _twin(x, NestedTensor if isinstance(x, NestedTensor) else Tensor) if type(x) in ARRAYS else x
 
 
+def faced_as(like: Tensor, x: Tensor) -> Any:
+    """`x` with the face of another tensor, as far as that is NumPy's or PyTorch's."""
+    return as_array(x) if type(like) in ARRAYS else as_tensor(x)
+
+
 def _twin(x: Any, kind: type) -> Any:
     twin: Any = new(kind)
     twin._counter = counter_of(x)
