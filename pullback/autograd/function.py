@@ -12,15 +12,15 @@ import numpy as np
 from pullback.autograd import user_callbacks
 from pullback.autograd.differentiable_once import has_tangent, once_differentiable
 from pullback.autograd.function_arguments import in_order
-from pullback.autograd.function_arrays import differentiated_inside, named, refuse_what_detached, wrapped
+from pullback.autograd.function_arrays import differentiated_inside, further_out, named, refuse_what_detached, wrapped
 from pullback.autograd.node_hooks import raw_of
 from pullback.core import cuts, modes, slots
-from pullback.core.array_face import ARRAYS, show_as_array
+from pullback.core.array_face import ARRAYS, show_as_array, wrap_as
 from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, GradientTypeError, InplaceError, with_article
 from pullback.core.observers import run_operator
 from pullback.core.sequence import next_sequence_nr
-from pullback.core.tensor import Tensor, detached_here, ndarray, wrap
+from pullback.core.tensor import Tensor, detached_here, hold, ndarray, wrap
 from pullback.core.types import Gradient, Version
 from pullback.core.version import bump, counter_of, version_of
 from pullback.dispatch.steps import lift, wrap_result
@@ -310,7 +310,12 @@ class Function(metaclass=_FunctionMeta):
     @classmethod
     def _run_forward(cls, ctx: FunctionNode, args: tuple[Any, ...]) -> Any:
         with_ctx = cls.setup_context is Function.setup_context
-        output = cls.forward(ctx, *args) if with_ctx else cls.forward(*args)
+        if with_ctx:
+            output = cls.forward(ctx, *args)
+        elif differentiated_inside(args):
+            output = cls._run_further_out(ctx._level, args)
+        else:
+            output = cls.forward(*args)
         output, pairs = wrapped(ctx.name(), ctx._level, args, output)
         if not with_ctx:
             cls.setup_context(ctx, args, output)
@@ -318,6 +323,18 @@ class Function(metaclass=_FunctionMeta):
             if tensors := getattr(ctx, attribute):
                 setattr(ctx, attribute, named(ctx.name(), ctx._level, args, pairs, tensors, method))
         return output
+
+    @classmethod
+    def _run_further_out(cls, level: int, args: tuple[Any, ...]) -> Any:
+        """The result of forward on what the Tensors are around, recorded there by this same Function.
+
+        So its backward and jvp serve every transform that differentiates. A forward that has the ctx of one level runs
+        on its tensors instead, and the outer levels differentiate its operations.
+        """
+        inside = further_out(args)
+        found = cls.apply(*inside)
+        results = tuple(_seen_at(level, y, args, inside) for y in (found if isinstance(found, tuple) else (found,)))
+        return results if isinstance(found, tuple) else results[0]
 
 
 class InplaceFunction(Function):
@@ -424,6 +441,22 @@ def finish(
         for observer in modes.current().observers:
             observer.recorded(ctx, ctx._level)
     return results
+
+
+def _seen_at(level: int, result: Any, args: Sequence[Any], inside: Sequence[Any]) -> Any:
+    """What a call further out returned, as the same call at `level` returns it: an argument, a view of one, or new."""
+    if not isinstance(result, Tensor):
+        return result
+    seen = result if result._level == level else wrap_as(result, result, level)
+    for x, y in zip(args, inside, strict=True):
+        if result is y:  # modified in place
+            hold(x, result if result._level < level else result._array)
+            return x
+        if isinstance(y, Tensor) and y._counter is not None and y._counter is result._counter:  # in one memory
+            seen._counter = counter_of(x)
+            if x._requires_grad:
+                make_view(seen, x)
+    return seen
 
 
 def _own_output(ctx: FunctionNode, args: tuple[Any, ...], out: Any, records: bool) -> Any:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, show_as_array
+from pullback.core import modes
+from pullback.core.array_face import ARRAYS, show_as_array, wrap_as
 from pullback.core.array_type import carries_derivative, memory_of
 from pullback.core.cuts import Run
 from pullback.core.errors import GradientError, InplaceError, with_article
@@ -95,6 +96,28 @@ def differentiated_inside(args: Sequence[Any]) -> list[int]:
             if carries_derivative(raw):
                 levels.append(level)
     return levels
+
+
+def further_out(args: Sequence[Any]) -> list[Any]:
+    """The arguments as the innermost of the transforms sees them that differentiate what is inside of the Tensors."""
+    found = [_differentiated(x) if isinstance(x, Tensor) else x for x in args]
+    level = max(x._level for x in found if isinstance(x, Tensor))
+    for i, x in enumerate(args):
+        if isinstance(x, Tensor) and (not isinstance(found[i], Tensor) or found[i]._level != level):
+            constant = wrap_as(x, found[i], level)
+            constant._counter = counter_of(x)
+            found[i] = constant
+    return found
+
+
+def _differentiated(x: Tensor) -> Any:
+    """What is inside of a Tensor once the levels are left at which nothing is being differentiated."""
+    state, inside = modes.current(), x
+    while isinstance(inside, Tensor):
+        if (inside._requires_grad and state.records(inside._level)) or carries_derivative(inside._array):
+            break
+        inside = inside._array  # type: ignore[assignment]
+    return inside
 
 
 def refuse_what_detached(name: str, watched: Run, outputs: Sequence[Any]) -> None:

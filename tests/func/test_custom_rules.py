@@ -504,6 +504,7 @@ def captured(w):
         lambda: captured(pb.tensor(2.0, requires_grad=True))(pb.tensor(1.0, requires_grad=True)),
         lambda: grad(lambda w: captured(w)(w * 1))(1.0),
         lambda: grad(lambda w: grad(captured(w))(2.0))(1.0),
+        lambda: grad(lambda w: grad(captured(w))(w * 1))(1.0),
         lambda: grad(lambda w: grad(lambda v: grad(captured(v))(w))(w))(1.0),
         lambda: jvp(lambda w: captured(w)(w), (1.0,), (1.0,)),
         lambda: jvp(lambda w: grad(captured(w))(2.0), (1.0,), (1.0,)),
@@ -598,6 +599,7 @@ def test_forward_runs_once_and_again_only_for_a_second_derivative():
     with pytest.raises(RuntimeError, match="second time"):
         y.sum().backward()
     assert np.isclose(grad(grad(f))(0.5), -np.sin(0.5))
+    assert gradgradcheck(f, (x,))  # of one level, where the residuals are at hand
     compiled = pb.custom_vjp(scipy.special.erfcx)
     compiled.defvjp(lambda x: (math.erfc(x), x), lambda x, g: g * x)
     with pytest.raises(RuntimeError, match="erfcx: its forward cannot be differentiated"):
@@ -626,6 +628,16 @@ def test_reference_counting_frees_a_graph_with_rules():
         node = weakref.ref(y.grad_fn)
         del results, y
         assert node() is None, function
+
+
+def test_arguments_are_let_go_of_after_backward():
+    x = pb.tensor(A, requires_grad=True)
+    a = x * 1
+    y = solve(a, B)
+    argument = weakref.ref(a)
+    del a
+    y.sum().backward()
+    assert argument() is None
 
 
 def test_hooks_on_saved_tensors_and_checkpoints():

@@ -254,6 +254,7 @@ def test_a_checkpoint_keeps_the_levels_around_it(reentrant):
         return checkpoint(lambda y: y * y * y, y, use_reentrant=reentrant)
 
     assert np.allclose(pb.func.grad(cubed)(2.0), 12.0)
+    assert np.allclose(pb.func.grad(pb.func.grad(cubed))(2.0), 12.0)
     assert np.allclose(pb.func.grad(pb.func.grad(lambda x: Alias.apply(x) ** 3))(2.0), 12.0)
 
 
