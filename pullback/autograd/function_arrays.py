@@ -17,7 +17,7 @@ from pullback.core.array_type import carries_derivative, memory_of
 from pullback.core.cuts import Run
 from pullback.core.errors import GradientError, InplaceError, with_article
 from pullback.core.factory import from_numpy
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.core.version import counter_of
 
 Pairs = list[tuple[Any, Any]]  # what forward returned, and the Tensor that stands for it
@@ -43,7 +43,7 @@ def _wrapped(name: str, level: int, args: Sequence[Any], x: Any, pairs: Pairs) -
             array = array.copy()  # a write into one of two Tensors on the same memory would not be noticed by the other
         result = wrap(array, level)
         if any(type(a) in ARRAYS for a in args):
-            show_as_array(result, not issubclass(type(x), ndarray))
+            show_as_array(result, np.isscalar(x))
     pairs.append((x, result))
     return result
 
@@ -86,7 +86,7 @@ def differentiated_inside(args: Sequence[Any]) -> list[int]:
     """The levels of the transforms that differentiate what is inside the Tensors among the arguments."""
     levels: list[int] = []
     for x in args:
-        if isinstance(x, Tensor) and type(x._array) is not ndarray:
+        if isinstance(x, NestedTensor):
             level, raw = x._level, x._array
             while isinstance(raw, Tensor):
                 level = raw._level
@@ -170,7 +170,7 @@ def _named(name: str, level: int, args: Sequence[Any], pairs: Pairs, x: Any, met
         )
     kept = wrap(from_numpy(np.asarray(x))._array, level)
     if any(type(a) in ARRAYS for a in args):
-        show_as_array(kept, not issubclass(type(x), ndarray))
+        show_as_array(kept, np.isscalar(x))
     for owner in (*_tensors(args), *(t for _, t in pairs)):
         if _share(x, memory_of(owner)):
             kept._counter = counter_of(owner)  # a write into that tensor is one into what was saved

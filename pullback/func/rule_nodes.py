@@ -72,8 +72,7 @@ class Recorded(Function):
         saved: list[Any] = []
 
         def keep(x: Any) -> Any:
-            numbers = isinstance(x, (Tensor, ndarray)) and x.dtype.kind in "biufc"
-            if not numbers and not isinstance(x, (np.floating, np.complexfloating)):
+            if not isinstance(x, (Tensor, ndarray, np.inexact)) or x.dtype.kind not in "biufc":
                 return x
             saved.append(x)
             return _Kept(len(saved) - 1)
@@ -197,7 +196,7 @@ def _own(name: str, x: Any) -> Any:
             f"{name}: its result depends on a Tensor that is being differentiated and that is no argument (of shape "
             f"{x.shape}), for which its rule gives no gradient. Pass it as an argument, or detach() it."
         )
-    return np.asarray(x)[()] if isinstance(x, (float, complex)) else x
+    return np.asarray(x)[()] if type(x) in (float, complex) else x
 
 
 def _values(ctx: Any, kept: list[Any]) -> list[Any]:
