@@ -179,7 +179,11 @@ def _refuse_detached(detached_at: int | None, saved: Tensor, node: Any) -> None:
 
 def own_output_nr(node: Any, saved: Any) -> int:
     """Which of its outputs the node has saved here."""
-    return node.output_names.index(slot_name(node, saved)) if node.outputs != 1 else 0
+    if node.outputs == 1:
+        return 0
+    if not node.output_names:  # a custom Function's, which notes it beside each tensor that it saves
+        return next(nr for kept, _, nr in node._saved if kept is saved)  # type: ignore[no-any-return]
+    return node.output_names.index(slot_name(node, saved))  # type: ignore[no-any-return]
 
 
 def _entrance(node: Any, nr: int) -> Edge | None:
