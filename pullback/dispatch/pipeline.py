@@ -83,6 +83,8 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
 
 def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
     """`dispatch` where an Array is among the arguments, but for the common case."""
+    if op.view and type(args[0]) in SCALAR_FACES:  # with whose memory nothing may be shared
+        args = (show_as_plural(TENSOR.clone(args[0])), *args[1:])
     state = modes.current()
     if state.plain:
         for x in args:
@@ -91,8 +93,6 @@ def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
                 if result is not None:
                     return result
                 break
-    if op.view and type(args[0]) in SCALAR_FACES:  # a number shares its memory with nobody
-        args = (show_as_plural(TENSOR.clone(args[0])), *args[1:])
     return _in_general(op, args, state)
 
 
