@@ -54,6 +54,8 @@ COUNTED = {
     "func/forward.py": (2, OF_USERS),
     "func/gradient.py": (6, FOR_SPEED),
     "func/matrix_function.py": (1, OF_USERS),
+    "func/rule_calls.py": (4, OF_USERS),
+    "func/rule_nodes.py": (3, OF_USERS),
     "graph/journal.py": (3, FOR_SPEED),
     "graph/saved.py": (1, FOR_SPEED),
     "graph/snapshot.py": (1, FOR_SPEED),
