@@ -506,6 +506,19 @@ def test_what_has_no_gradient_by_nature_is_numpys_own(name):
     grad(lambda x: grad(check)(x).sum())(A)
 
 
+def test_extrema_of_nothing_are_what_they_begin_with():
+    def f(x):
+        empty = x[:, :0]
+        for found, plain in (
+            (empty.max(axis=1, initial=9.0), A[:, :0].max(axis=1, initial=9.0)),
+            (np.min(empty, initial=-9.0, where=False), np.min(A[:, :0], initial=-9.0, where=False)),
+        ):
+            np.testing.assert_array_equal(found, plain)
+        return empty.max(axis=1, initial=x[0, 0]).sum() + x[0, 1]
+
+    np.testing.assert_array_equal(grad(f)(A)[0], [3.0, 1.0, 0.0, 0.0])
+
+
 def test_what_a_node_has_saved_is_not_handed_out():
     def f(x):
         mantissa, exponent = np.frexp(x)
