@@ -121,7 +121,7 @@ def number(x: Any) -> Any:
 
 def _is_among(x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     given = [*args, *kwargs.values()]
-    return any(x is y or (type(y) is tuple and any(x is z for z in y)) for y in given)
+    return any(x is y or (type(y) in (tuple, list) and any(x is z for z in y)) for y in given)
 
 
 def plain_or_none(x: Any) -> np.ndarray[Any, Any] | None:
