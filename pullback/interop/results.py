@@ -28,11 +28,11 @@ _NOTHING: Mapping[str, Any] = {}
 # Of a result without dimensions NumPy makes a number, but for these functions; for the latter only if they are
 # given an array.
 _ALWAYS = (
-    "apply_along_axis", "array", "asanyarray", "asarray", "astype", "block", "broadcast_arrays", "broadcast_to", "concat",
-    "concatenate", "copy", "cov", "cross", "diff", "empty", "empty_like", "expand_dims", "fft.fftn", "fft.ifftn", "full",
-    "full_like", "i0", "isin", "isneginf", "isposinf", "linalg.tensordot", "ones", "ones_like", "pad", "piecewise",
-    "polyint", "real_if_close", "require", "resize", "roll", "select", "tensordot", "tile", "trim_zeros", "where",
-    "zeros", "zeros_like",
+    "apply_along_axis", "array", "asanyarray", "asarray", "astype", "block", "broadcast_arrays", "broadcast_to",
+    "concat", "concatenate", "copy", "cov", "cross", "diff", "empty", "empty_like", "expand_dims", "fft.fftn",
+    "fft.ifftn", "full", "full_like", "i0", "isin", "isneginf", "isposinf", "linalg.tensordot", "ones", "ones_like",
+    "pad", "piecewise", "polyint", "real_if_close", "require", "resize", "roll", "select", "tensordot", "tile",
+    "trim_zeros", "where", "zeros", "zeros_like",
 )  # fmt: skip
 _LIKE_THE_ARGUMENT = ("imag", "moveaxis", "permute_dims", "real", "reshape", "squeeze", "transpose")
 # What may return its argument itself, and what gives a view of it; everything else makes something new.
