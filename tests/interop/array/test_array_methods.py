@@ -1,6 +1,7 @@
 """What the comparison of faces does not see of the methods of Arrays: nested transforms, graphs, refusals."""
 
 import copy
+import inspect
 import io
 import math
 import operator
@@ -227,6 +228,15 @@ def test_arrays_have_all_names_of_ndarrays():
         return x.sum()
 
     grad(check)(A)
+
+
+def test_methods_have_names_and_say_what_they_do():
+    for kind, numpys in ((pb.Array, np.ndarray), (pb.Scalar, np.float64)):
+        for name in dir(numpys):
+            method = getattr(kind, name, None)
+            if name[0] != "_" and inspect.isfunction(method):
+                assert method.__name__ in (name, {"conj": "conjugate"}.get(name))
+                assert method.__doc__
 
 
 def test_type_checkers_know_the_same_names():
