@@ -219,8 +219,8 @@ class Function(metaclass=_FunctionMeta):
     forward (None for what is no Tensor) and returns one for each output, J applied to the tangents. In it
     `ctx.saved_tensors` are what was given to `ctx.save_for_forward`.
 
-    Inside several transforms (`func.grad` of `func.grad`) a Function with `setup_context` serves them all by its rule; with
-    `forward(ctx, ...)` the outer ones differentiate the operations of forward.
+    Inside several transforms (`func.grad` of `func.grad`) a Function with `setup_context` serves them all by its rule;
+    with `forward(ctx, ...)` the outer ones differentiate the operations of forward.
 
     Forward may compute with NumPy and SciPy: an ndarray or a floating-point number that it returns, alone or in a
     tuple, becomes a Tensor of the graph, and an ndarray given to `ctx.save_for_backward` one of `ctx.saved_tensors`.
