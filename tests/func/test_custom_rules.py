@@ -505,6 +505,7 @@ def captured(w):
         lambda: grad(lambda w: captured(w)(w * 1))(1.0),
         lambda: grad(lambda w: grad(captured(w))(2.0))(1.0),
         lambda: grad(lambda w: grad(captured(w))(w * 1))(1.0),
+        lambda: grad(lambda w: grad(lambda v: captured(v)(v * w))(2.0))(1.0),
         lambda: grad(lambda w: grad(lambda v: grad(captured(v))(w))(w))(1.0),
         lambda: jvp(lambda w: captured(w)(w), (1.0,), (1.0,)),
         lambda: jvp(lambda w: grad(captured(w))(2.0), (1.0,), (1.0,)),
