@@ -68,7 +68,7 @@ with _collector_paused():  # which would take a fifth of the time of this import
 
     _attach_methods()
 
-    from pullback import autograd, func, nn, ops, random  # they need Tensor's methods
+    from pullback import autograd, ops, random  # they need Tensor's methods
     from pullback.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
     from pullback.interop import from_dlpack
     from pullback.random import default_generator, get_rng_state, manual_seed, set_rng_state
@@ -98,7 +98,7 @@ _LATE = _late_names("")  # operators whose code is loaded when first asked for, 
 globals().update({name: function for name, function in PUBLIC[""].items() if name not in _LATE})
 
 _LATER = (  # imported when first used
-    "extend", "fft", "linalg", "masked", "signal", "special", "testing", "utils", "viz",
+    "extend", "fft", "func", "linalg", "masked", "nn", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
 _RULES = ("custom_jvp", "custom_vjp")  # and so are these functions

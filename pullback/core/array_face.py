@@ -58,6 +58,8 @@ class NestedScalar(Scalar, NestedArray):
 
 ARRAYS = frozenset([Array, Scalar, NestedArray, NestedScalar])
 SCALAR_FACES = frozenset([Scalar, NestedScalar])
+NESTED = frozenset([NestedTensor, NestedArray, NestedScalar])  # of both faces, around others than ndarrays
+AROUND_NDARRAYS = frozenset([Tensor, Array, Scalar])
 _ARRAY: dict[type, type] = {Tensor: Array, NestedTensor: NestedArray}
 _SINGLE: dict[type, type] = {
     Tensor: Scalar, NestedTensor: NestedScalar, Array: Scalar, NestedArray: NestedScalar,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -257,7 +256,7 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
         return np.asarray(x)
     if isinstance(x, (bool, int)):
         instead = "pass a floating-point number (2.0 for 2)"
-    elif dataclasses.is_dataclass(x):
+    elif hasattr(x, "__dataclass_fields__"):
         instead = (
             "pass its fields in a dict, such as dataclasses.asdict gives, or make its class a container with "
             "pullback.utils.pytree.register_pytree_node"

@@ -356,8 +356,8 @@ LEAVING = {
     "scipy": (expm, A, "scipy.linalg.expm_frechet"),
     "float": (by_number(float), 0.5, r"float"),
     "math": (by_number(lambda x: x), 0.5, r"math.cos|float\(\)"),
-    "item": (by_number(lambda x: x.item()), 0.5, r"item\(\) at .*test_custom_rules.py"),
-    "tolist": (by_number(lambda x: x.tolist()), 0.5, r"tolist\(\) at .*test_custom_rules.py"),
+    "item": (by_number(lambda x: x.item()), 0.5, r"item\(\) at .*test_custom_rules.py|math.cos|float\(\)"),
+    "tolist": (by_number(lambda x: x.tolist()), 0.5, r"tolist\(\) at .*test_custom_rules.py|math.cos|float\(\)"),
 }
 
 

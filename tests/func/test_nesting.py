@@ -198,17 +198,18 @@ def test_recording_may_be_switched_off_inside():
     np.testing.assert_allclose(pb.func.grad(g)(X), pb.func.grad(f)(X))
 
 
-@pytest.mark.parametrize(
-    "cut",
-    [lambda t: t.detach(), lambda t: t.data, lambda t: (t * 1).detach_()],
-    ids=["detach", "data", "detach_"],
-)
+CUTS = {"detach": lambda t: t.detach(), "data": lambda t: t.data, "detach_": lambda t: (t * 1).detach_()}
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 @pytest.mark.parametrize("inner", ["grad", "jvp"])
 @pytest.mark.parametrize("outer", ["grad", "jvp"])
 @pytest.mark.parametrize("kind", [np.asarray, pb.tensor])
 def test_detach_leaves_the_graphs_of_all_transforms(outer, inner, cut, kind):
     """The second derivative of c x**2, c = x**2 held constant, is 2 c, as in torch.func; 12 x**2 if it moves."""
     x, v = kind([1.0, 2.0]), np.array([1.0, 0.5])
+    if kind is np.asarray and cut is CUTS["data"]:
+        pytest.skip("of an Array, data is the buffer of an ndarray")
     derivative = {
         "grad": lambda f: lambda x: (pb.func.grad(f)(x) * v).sum(),
         "jvp": lambda f: lambda x: pb.func.jvp(f, (x,), (kind(v),))[1],
