@@ -8,9 +8,7 @@ from __future__ import annotations
 
 EXPRESSIONS = {
     "np.bartlett": "pullback.signal.windows.bartlett(M)",
-    "np.cbrt": "np.sign(x) * np.abs(x) ** (1 / 3)",
     "np.geomspace": "np.logspace(np.log10(start), np.log10(stop))",
-    "math.cbrt": "np.sign(x) * np.abs(x) ** (1 / 3)",
     "math.comb":
         "np.exp(scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1))",
     "math.dist": "np.sqrt(np.sum(np.subtract(p, q) ** 2))",
@@ -27,7 +25,6 @@ EXPRESSIONS = {
         "np.exp(scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1))",
     "scipy.special.boxcox": "np.expm1(lmbda * np.log(x)) / lmbda",
     "scipy.special.boxcox1p": "np.expm1(lmbda * np.log1p(x)) / lmbda",
-    "scipy.special.cbrt": "np.sign(x) * np.abs(x) ** (1 / 3)",
     "scipy.special.chdtr": "scipy.special.gammainc(v / 2, x / 2)",
     "scipy.special.chdtrc": "scipy.special.gammaincc(v / 2, x / 2)",
     "scipy.special.comb":

@@ -16,7 +16,7 @@ from pullback.ops.tables import NUMPY_RULES
 
 # SciPy's names of operators; those absent from the operator table have no rule.
 SCIPY = {
-    "_zeta": "special_zeta", "betainc": "special_betainc", "betaincinv": "special_betaincinv",
+    "_zeta": "special_zeta", "betainc": "special_betainc", "betaincinv": "special_betaincinv", "cbrt": "cbrt",
     "entr": "special_entr", "erf": "erf", "erfc": "erfc", "erfcinv": "special_erfcinv", "erfcx": "special_erfcx",
     "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammainc": "igamma",
     "gammaincc": "igammac", "gammainccinv": "special_gammainccinv", "gammaincinv": "special_gammaincinv",
