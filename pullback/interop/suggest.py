@@ -27,11 +27,6 @@ def unsupported(name: str) -> Any:
     return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{advice(call.library, *names)}")
 
 
-def unsupported_method(ufunc: np.ufunc, method: str) -> Any:
-    """The UnsupportedError for a method of a ufunc, such as np.add.at."""
-    return unsupported(f"{ufunc_name(ufunc)}.{method}")
-
-
 def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
     """The DetachingError for what would lose a gradient: `what` says how, after the name of the function."""
     call = call_site()

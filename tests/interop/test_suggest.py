@@ -26,10 +26,7 @@ spline = scipy.interpolate.CubicSpline(np.arange(4.0), np.arange(4.0))
 @pytest.mark.parametrize(
     ("call", "parts"),
     [
-        (lambda: np.nanmedian(x), ["np.nanmedian has no rule", "Write pullback.nanmedian(...)"]),
-        (lambda: np.insert(x, 0, 1.0), ["np.insert", "np.concatenate"]),
-        (lambda: np.unwrap(x), ["np.unwrap has no rule", "pullback.autograd.Function"]),
-        (lambda: np.polyfit([1.0, 2.0], x[0], 1), ["np.polyfit has no rule", "np.linalg.lstsq(np.vander("]),
+        (lambda: np.is_busday(x), ["np.is_busday has no rule", "pullback.autograd.Function"]),
         (lambda: scipy.special.gamma(x), ["scipy.special.gamma has no rule", "np.exp(scipy.special.gammaln(x))"]),
         (lambda: scipy.special.betaln(x, x), ["Write scipy.special.gammaln(a) + scipy.special.gammaln(b)"]),
     ],
@@ -173,7 +170,7 @@ def test_nearest_stays_in_the_module_and_is_near():
     assert nearest("np.linalg.matrx_power")[0] == "np.linalg.matrix_power"
     assert nearest("np.sumn")[0] == "np.sum"
     assert nearest("pullback.logsumexpp")[0] == "pullback.logsumexp"
-    for name in ("np.zzzzqqq", "scipy.special.ellipk", "scipy.special.betaln", "np.putt", "np.putmaks"):
+    for name in ("np.zzzzqqq", "scipy.special.ellipk", "scipy.special.betaln", "np.arrayy", "np.vectorise"):
         assert nearest(name) == []
 
 

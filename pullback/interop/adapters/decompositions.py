@@ -89,9 +89,22 @@ def qr(a: Any, mode: Any = "reduced") -> Any:
 @rule("linalg.svd")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """np.linalg.svd."""
-    only("linalg.svd", "hermitian", hermitian, (False,), "call np.linalg.eigh")
     a = matrix(a)
+    if hermitian:
+        return _svd_of_hermitian(a, compute_uv)
     return SVDResult(*ops.linalg_svd(a, full_matrices)) if compute_uv else ops.linalg_svdvals(a)
+
+
+def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
+    """The eigenvalues' sizes, the largest first; their signs go to the right vectors."""
+    if not compute_uv:
+        return ops.flip(np.sort(np.abs(eigvalsh(a))), (-1,))
+    values, vectors = eigh(a)
+    order = np.flip(np.argsort(np.abs(frozen(values, "linalg.svd"))), -1)
+    values = np.take_along_axis(values, order, -1)
+    vectors = np.take_along_axis(vectors, order[..., None, :], -1)
+    right = np.conjugate(np.matrix_transpose(vectors * np.sign(values)[..., None, :]))
+    return SVDResult(vectors, np.abs(values), right)
 
 
 @rule("linalg.svdvals")

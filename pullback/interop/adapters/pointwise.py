@@ -9,6 +9,7 @@ import numpy as np
 from pullback.dispatch.steps import is_whole
 from pullback.interop.operands import array, cast, deliver, floating, frozen, operand, ops, refuse, tensor_of
 from pullback.interop.registry import rule
+from pullback.interop.ufuncs import call
 
 # -- ufuncs ---------------------------------------------------------------------------------------------------------
 
@@ -66,12 +67,15 @@ def clip(
     a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **others: Any
 ) -> Any:
     """np.clip."""
-    for argument in others:
-        raise refuse("clip", argument, "omit it")
-    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
-    low, high = (None if v is None or v is np._NoValue else operand(v) for v in (low, high))
-    a = array(a)
-    return deliver("clip", ops.clone(a) if low is None and high is None else ops.clamp(a, low, high), out)
+    low, high = (other if v is None or v is np._NoValue else v for v, other in ((a_min, min), (a_max, max)))
+    low, high = (None if v is None or v is np._NoValue else v for v in (low, high))
+    if low is None and high is None:
+        return np.positive(a, out=out, **others)
+    if low is None or high is None:
+        return (np.maximum if high is None else np.minimum)(a, low if high is None else high, out=out, **others)
+    if others:
+        return call(np._core.umath.clip, ops.clamp, (a, low, high), out=(out,), **others)
+    return deliver("clip", ops.clamp(array(a), operand(low), operand(high)), out)
 
 
 @rule("round", "around")
@@ -116,6 +120,16 @@ def imag(val: Any) -> Any:
     """np.imag; zeros for a real Tensor."""
     val = array(val)
     return ops.imag(val) if val.dtype.kind == "c" else ops.zeros_like(val)
+
+
+@rule("real_if_close")
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """np.real_if_close."""
+    a = array(a)
+    if a.dtype.kind != "c":
+        return a
+    tol = np.finfo(a.dtype).eps * tol if tol > 1 else tol
+    return ops.real(a) if np.all(np.abs(frozen(a, "real_if_close").imag) < tol) else a
 
 
 @rule("angle")

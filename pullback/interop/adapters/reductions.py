@@ -13,7 +13,6 @@ from pullback.interop.operands import (
     cast,
     deliver,
     floating,
-    only,
     ops,
     refuse,
     values,
@@ -87,17 +86,36 @@ def _spread(
     name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any, correction: Any
 ) -> Any:
     """np.var or np.std."""
-    only(name, "where", where, (True,), "use pullback operators on t[mask]")
-    only(name, "mean", mean, (None,))
-    if correction is not None:
+    if correction is not None and correction is not np._NoValue:
         if ddof:
             raise ValueError(f"np.{name}: ddof and correction can't be provided simultaneously.")
         ddof = correction
+    keepdims = keepdims is not np._NoValue and bool(keepdims)
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, name, "unsafe")
-    dim = tuple(range(a.ndim)) if axis is None else axis
-    if is_empty(dim):
-        raise refuse(name, "axis", "an empty axis has no spread; omit it")
-    return getattr(ops, name)(a, dim, correction=ddof, keepdim=bool(keepdims))
+    dim = axes_of(axis, a.ndim)
+    if (where is True or where is np._NoValue) and (mean is None or mean is np._NoValue):
+        if is_empty(dim):
+            raise refuse(name, "axis", "an empty axis has no spread; omit it")
+        return getattr(ops, name)(a, dim, correction=ddof, keepdim=keepdims)
+    known = np.ones((), bool) if where is True or where is np._NoValue else values(where, name)
+    result = spread_among(a, np.broadcast_to(known, a.shape), dim, ddof, None if mean is np._NoValue else mean)
+    result = result if keepdims else np.squeeze(result, dim)
+    return root(result) if name == "std" else result
+
+
+def root(variance: Any) -> Any:
+    """The standard deviation; where it is 0 its derivative is 0, as in the operator `std`."""
+    return np.where(variance == 0, 0, np.sqrt(np.where(variance == 0, 1, variance)))
+
+
+def spread_among(a: Any, known: Any, axes: Any, ddof: Any, mean: Any, warn: bool = False) -> Any:
+    """The variance of the elements that are `known`, about a mean that may be given; dimensions are kept."""
+    count = np.sum(known, axes, keepdims=True, dtype=a.real.dtype)
+    centre = np.sum(np.where(known, a, 0), axes, keepdims=True) / count if mean is None else array(mean)
+    off = np.where(known, a - centre, 0)
+    squares = np.real(off * np.conjugate(off)) if a.dtype.kind == "c" else off * off
+    left = count - ddof
+    return np.sum(squares, axes, keepdims=True) / np.where(left > 0, left, np.nan if warn else 0)
 
 
 @rule("var")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, axes_of, deliver, only, ops, refuse, values
+from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
@@ -21,10 +21,18 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any
         shape = tuple(np.atleast_1d(values(shape, "reshape")).tolist())
     if order == "C" and copy is None:
         return ops.reshape(a, shape)
-    only("reshape", "order", order, ("C", "F"))
-    only("reshape", "copy", copy, (None, True), "a reshape may have to copy")
+    order = order if order in ("C", "F") else _laid_out("reshape", a, order, ("A",))
     result = ops.reshape(a, shape) if order == "C" else _reversed(ops.reshape(_reversed(a), shape[::-1]))
+    if copy is False and not np.shares_memory(result, a):
+        raise ValueError("np.reshape: unable to avoid creating a copy while reshaping.")
     return ops.clone(result) if copy else result
+
+
+def _laid_out(name: str, a: Any, order: Any, allowed: Any) -> Any:
+    """The order that "A" or "K" means: that of the elements in memory, "C" where they are in no other."""
+    if order not in allowed:
+        raise ValueError(f"np.{name}: order must be one of {', '.join(('C', 'F', *allowed))}, got {order!r}.")
+    return "F" if frozen(a, name).flags.fnc else "C"
 
 
 def _reversed(a: Any) -> Any:
@@ -34,8 +42,12 @@ def _reversed(a: Any) -> Any:
 @rule("ravel")
 def ravel(a: Any, order: Any = "C") -> Any:
     """np.ravel."""
-    only("ravel", "order", order, ("C", "F"))
     a = array(a)
+    if order == "K":  # as the elements stand in memory
+        strides = frozen(a, "ravel").strides
+        a = np.transpose(a, sorted(range(a.ndim), key=lambda i: -abs(strides[i])))
+    elif order not in ("C", "F"):
+        order = _laid_out("ravel", a, order, ("A",))
     return ops.reshape(_reversed(a) if order == "F" else a, (-1,))
 
 
