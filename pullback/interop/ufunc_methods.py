@@ -38,7 +38,7 @@ def reduce(
         return FUNCTIONS[REDUCTIONS[ufunc]](array(a), axis=axis, out=out, keepdims=keepdims, **given)
     name = f"{ufunc.__name__}.reduce"
     a = array(a) if dtype is None else cast(array(a), dtype, name)
-    axes = axes_of(axis, a.ndim)
+    axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
     like = ufunc.reduce(np.ones((1,) * a.ndim, a.dtype), axes)  # refuses what NumPy refuses
     if ufunc is np.logaddexp and where is True and unset and axes and a.size:
         return deliver(name, ops.logsumexp(a, axes, bool(keepdims)), out)
@@ -93,6 +93,7 @@ def reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: Any = 0, dtype: Any = 
     a = a if dtype is None else cast(a, dtype, name)
     axis = normalize_axis_index(axis, a.ndim)
     n = a.shape[axis]
+    starts = starts.astype(np.intp) if starts.dtype.kind == "b" else starts
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise TypeError(f"np.{name}: indices must be a vector of integers, got {indices!r}.")
     if starts.size and not (starts.min() >= 0 and starts.max() < n):

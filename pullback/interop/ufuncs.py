@@ -125,8 +125,10 @@ def call(
     inputs = [operand(x) for x in inputs]
     if dtype is not None:
         inputs = [cast(array(x), dtype, name, casting) for x in inputs]
+    if not any(isinstance(x, Tensor) for x in inputs):
+        rule = ufunc  # only where, or out, is a Tensor
     outs = (None,) * ufunc.nout if out is None else out
-    if where is not True:
+    if where is not True and where is not np._NoValue:
         result = chosen_places(rule, inputs, where, outs, name)
     elif axes is not None or axis is not None:
         result = _along_axes(ufunc, rule, [array(x) for x in inputs], axes, axis, keepdims)
@@ -137,6 +139,9 @@ def call(
     results = result if isinstance(result, tuple) else (result,)
     if dtype is not None and any(r.dtype != np.dtype(dtype) for r in results):
         raise refuse(name, "dtype", f"the result has dtype {results[0].dtype}; convert it with .astype()")
+    if any(o is not None for o in outs) and any(o is None for o in outs):  # the others are as large
+        shape = np.broadcast_shapes(*(o.shape for o in outs if o is not None))
+        results = tuple(r if o is not None else np.copy(np.broadcast_to(r, shape)) for r, o in zip(results, outs, strict=True))
     outs = tuple(deliver(name, in_order(r, order), o, casting) for r, o in zip(results, outs, strict=True))
     return outs if isinstance(result, tuple) else outs[0]
 

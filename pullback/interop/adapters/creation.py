@@ -23,7 +23,7 @@ def _like(name: str) -> Callable[..., Any]:
         *,
         device: Any = None,
     ) -> Any:
-        only(name, "order", order, ("K", "C", "A", "F"))
+        only(name, "order", order, (None, "K", "C", "A", "F"))
         only(name, "device", device, (None, "cpu"))
         prototype = array(prototype)
         if shape is not None:
@@ -53,7 +53,7 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """np.full_like; differentiable in the value that fills."""
-    only("full_like", "order", order, ("K", "C", "A", "F"))
+    only("full_like", "order", order, (None, "K", "C", "A", "F"))
     only("full_like", "device", device, (None, "cpu"))
     a, fill = array(a), array(fill_value)
     fill = cast(fill, a.dtype if dtype is None else dtype, "full_like", "unsafe")
@@ -63,7 +63,7 @@ def full_like(
 @rule("copy")
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """np.copy: recorded, as clone() is."""
-    only("copy", "order", order, ("K", "C", "A", "F"))
+    only("copy", "order", order, (None, "K", "C", "A", "F"))
     a = array(a)
     return ops.clone(a) if order != "F" else in_order(a, order)
 
@@ -137,7 +137,7 @@ def array_(
     object: Any, dtype: Any = None, *, copy: bool = True, order: Any = "K", subok: bool = False, ndmin: Any = 0
 ) -> Any:
     """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
-    only("array", "order", order, ("K", "C", "A", "F"))
+    only("array", "order", order, (None, "K", "C", "A", "F"))
     made = cast(array(object), dtype, "array", "unsafe")
     made = ops.reshape(made, (*(1,) * (ndmin - made.ndim), *made.shape))
     return in_order(ops.clone(made), order)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import LinAlgError
-from pullback.interop.operands import array, deliver, floating, frozen, only, ops
+from pullback.interop.operands import array, deliver, floating, frozen, needs_grad, only, ops
 from pullback.interop.registry import rule
 
 _NOT_GIVEN = np._NoValue
@@ -64,6 +64,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:
     a, b = matrix(a), matrix(b)
     x, residuals, rank, values = ops.linalg_lstsq_matrices(a, b[:, None] if b.ndim == 1 else b, rcond, "gelsd")
     x = x[..., 0] if b.ndim == 1 else x
+    values = svdvals(a) if needs_grad(a) else values  # LAPACK's have no derivative of their own
     return x, residuals, int(frozen(rank, "rank")), values
 
 

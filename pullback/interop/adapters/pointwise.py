@@ -33,6 +33,12 @@ def rint(x: Any, /) -> Any:
     return ops.round(_in_dtype_of(np.rint, array(x)))
 
 
+@rule("reciprocal")
+def reciprocal(x: Any, /) -> Any:
+    """np.reciprocal: whole numbers for integers."""
+    return ops.floor_divide(1, x) if array(x).dtype.kind in "iu" else ops.reciprocal(x)
+
+
 @rule("divmod")
 def divmod_(x1: Any, x2: Any, /) -> tuple[Any, ...]:
     """np.divmod."""
@@ -154,7 +160,9 @@ def isreal(x: Any) -> Any:
 @rule("isclose")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """np.isclose."""
-    return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
+    if type(rtol) is float and type(atol) is float:
+        return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
+    return tensor_of(np.isclose(*(frozen(x, "isclose") for x in (array(a), array(b), rtol, atol)), equal_nan))
 
 
 @rule("allclose")

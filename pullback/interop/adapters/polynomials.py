@@ -89,7 +89,7 @@ def polyder(p: Any, m: Any = 1) -> Any:
     """np.polyder."""
     if (m := int(m)) < 0:
         raise ValueError("np.polyder: the order of the derivative must not be negative (see polyint).")
-    c = coefficients(p)
+    c = coefficients(p) if m else array(p)
     for _ in range(m):
         c = c[:-1] * np.arange(len(c) - 1, 0, -1)
     return _like((p,), c)
@@ -105,7 +105,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
         constants = np.broadcast_to(constants, (m,))
     if len(constants) < m:
         raise ValueError(f"np.polyint: k must be a number or a vector of {m} constants, got {len(constants)}.")
-    c = coefficients(p)
+    c = coefficients(p) if m else array(p)
     for i in range(m):
         c = np.concatenate([c / np.arange(len(c), 0, -1), constants[i : i + 1]])
     return _like((p,), c)

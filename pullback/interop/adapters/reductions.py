@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import (
@@ -14,7 +15,6 @@ from pullback.interop.operands import (
     deliver,
     floating,
     ops,
-    refuse,
     values,
 )
 from pullback.interop.registry import rule
@@ -76,7 +76,7 @@ def mean(
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, "mean", "unsafe")
     if where is not True:
         where = np.broadcast_to(values(where, "mean"), a.shape)
-        axes = axes_of(axis, a.ndim)
+        axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
         counted = np.sum(where, axes, keepdims=bool(keepdims), dtype=a.dtype)
         return deliver("mean", sum_(a, axes, keepdims=keepdims, where=where) / counted, out)
     return deliver("mean", a if is_empty(axis) else ops.mean(a, axis, bool(keepdims)), out)
@@ -93,9 +93,7 @@ def _spread(
     keepdims = keepdims is not np._NoValue and bool(keepdims)
     a = floating(array(a)) if dtype is None else cast(array(a), dtype, name, "unsafe")
     dim = axes_of(axis, a.ndim)
-    if (where is True or where is np._NoValue) and (mean is None or mean is np._NoValue):
-        if is_empty(dim):
-            raise refuse(name, "axis", "an empty axis has no spread; omit it")
+    if dim and (where is True or where is np._NoValue) and (mean is None or mean is np._NoValue):
         return getattr(ops, name)(a, dim, correction=ddof, keepdim=keepdims)
     known = np.ones((), bool) if where is True or where is np._NoValue else values(where, name)
     result = spread_among(a, np.broadcast_to(known, a.shape), dim, ddof, None if mean is np._NoValue else mean)
@@ -303,7 +301,8 @@ def nanmin(
 
 def _running(name: str, operator: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     a = array(a)
-    if axis is None:
+    if axis is None or not a.ndim:
+        normalize_axis_index(0 if axis is None else axis, max(a.ndim, 1))
         a, axis = ops.reshape(a, (-1,)), 0
     return deliver(name, operator(a, axis, dtype=dtype), out)
 
@@ -340,6 +339,8 @@ def _cumulative(
         if x.ndim != 1:
             raise ValueError(f"np.{name}: for arrays of {x.ndim} dimensions the argument 'axis' is required.")
         axis = 0
+    if not x.ndim:
+        x = ops.reshape(x, (1,))
     result = operator(x, axis, dtype=dtype)
     if include_initial:
         shape = [*result.shape]

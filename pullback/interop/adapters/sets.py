@@ -72,7 +72,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """np.intersect1d: the elements of the first."""
     ar1, ar2 = np.ravel(array(ar1)), np.ravel(array(ar2))
     known = np.intersect1d(frozen(ar1, "intersect1d"), frozen(ar2, "intersect1d"), assume_unique, return_indices=True)
-    result = _taken(ar1, known[1])
+    result = np.astype(_taken(ar1, known[1]), known[0].dtype)
     return (result, *map(tensor_of, known[1:])) if return_indices else result
 
 

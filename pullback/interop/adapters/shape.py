@@ -103,7 +103,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     a = array(a)
     if axis is None:
         return ops.squeeze(a)
-    axes = axes_of(axis, a.ndim)
+    axes = axes_of(axis, a.ndim) if a.ndim or axis not in (0, -1) else ()
     if any(a.shape[i] != 1 for i in axes):
         raise ValueError(f"np.squeeze: axis {axis} of shape {tuple(a.shape)} has a length other than 1.")
     return ops.squeeze(a, axes)
@@ -158,7 +158,7 @@ def flipud(m: Any) -> Any:
 @rule("roll")
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """np.roll."""
-    a, shift = array(a), values(shift, "roll")
+    a, shift = array(a), np.trunc(values(shift, "roll"))
     if axis is None:
         return ops.roll(a, int(shift.sum())) if a.ndim else a
     shifts, dims = np.broadcast_arrays(shift, axes_of_each(axis, a.ndim))
@@ -167,7 +167,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 def axes_of_each(axis: Any, ndim: int) -> list[Any]:
     """Nonnegative axes, of which some may be the same."""
-    return [axes_of(i, ndim)[0] for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    return [axes_of(i, ndim)[0] for i in np.atleast_1d(values(axis, "roll")).tolist()]
 
 
 @rule("rot90")
@@ -185,6 +185,8 @@ def _of_several_dimensions(name: str) -> None:
         a = array(a)
         if axes is None:
             axes = tuple(range(-len(s), 0)) if s is not None else tuple(range(a.ndim))
+        if not len(axes):
+            return a
         return deliver(f"fft.{name}", getattr(ops, f"fft_{name}")(a, s, tuple(axes), norm), out)
 
 
