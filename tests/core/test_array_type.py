@@ -58,7 +58,6 @@ COUNTED = {
     "graph/saved.py": (1, FOR_SPEED),
     "graph/snapshot.py": (1, FOR_SPEED),
     "graph/view.py": (2, FOR_SPEED),
-    "interop/adapters/creation.py": (1, OF_USERS),
     "interop/array/indexing.py": (1, FOR_SPEED),
     "interop/array/operators.py": (2, FOR_SPEED),
     "interop/conversion.py": (1, OF_USERS),

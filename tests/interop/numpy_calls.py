@@ -35,6 +35,12 @@ def doubled_edge(vector, width, axis, kwargs):
     vector[-width[1] :] = 2 * vector[-width[1] - 1]
 
 
+def leaves(result):
+    if isinstance(result, (tuple, list)):
+        return [leaf for part in result for leaf in leaves(part)]
+    return [result]
+
+
 # name -> functions of x, a 3 x 4 matrix of distinct numbers; each is called with an ndarray and with a Tensor.
 SMOOTH = {
     "append": [lambda x: np.append(x, 1.0), lambda x: np.append(x, x[:1], axis=0)],
@@ -163,11 +169,13 @@ SMOOTH = {
     ],
     "expand_dims": [lambda x: np.expand_dims(x, 1), lambda x: np.expand_dims(x, (0, -1))],
     "extract": [lambda x: np.extract(mask, x)],
+    "fft.fftfreq": [lambda x: np.fft.fftfreq(4, x[0, 0])],
     "fft.fftshift": [np.fft.fftshift, lambda x: np.fft.fftshift(x, 1)],
     "fft.ifftshift": [np.fft.ifftshift, lambda x: np.fft.ifftshift(x, (0,))],
     "flip": [np.flip, lambda x: np.flip(x, 1), lambda x: np.flip(x, (0, 1))],
     "fliplr": [np.fliplr],
     "flipud": [np.flipud],
+    "fromfunction": [lambda x: np.fromfunction(lambda i, j: i * x + j, (3, 4))],
     "full_like": [lambda x: np.full_like(x, x[0]), lambda x: np.full_like(x, x[0, 0], shape=(2,))],
     "gradient": [
         lambda x: np.gradient(x[0]),
@@ -178,6 +186,7 @@ SMOOTH = {
     ],
     "hsplit": [lambda x: np.hsplit(x, 2)],
     "hstack": [lambda x: np.hstack([x, m]), lambda x: np.hstack([x[0, 0], x[0]])],
+    "i0": [np.i0],
     "imag": [lambda x: np.imag(x * 2j)],
     "inner": [lambda x: np.inner(x, m), lambda x: np.inner(x[0], x[1]), lambda x: np.inner(x, 2.0)],
     "interp": [
@@ -343,6 +352,7 @@ SMOOTH = {
     "select": [
         lambda x: np.select([m > 1, mask], [x[0], [1.0, 2.0, 3.0, 4.0]], default=x),
         lambda x: np.select([mask, m > 1], [x, x * 2], default=-1.0)],
+    "sinc": [np.sinc],
     "sort": [
         lambda x: np.sort(x + 1j * x[::-1]).imag,
         np.sort, lambda x: np.sort(x, axis=0, kind="stable"), lambda x: np.sort(x, axis=None)],
@@ -385,6 +395,7 @@ SMOOTH = {
             lambda x: np.var(x, correction=1)],
     "vdot": [lambda x: np.vdot(x, m), lambda x: np.vdot(x[0] * 1j, m[0] + 1j).real],
     "vsplit": [lambda x: np.vsplit(x, 3)],
+    "row_stack": [lambda x: np.vstack([x, m[0]])],
     "vstack": [lambda x: np.vstack([x, m[0]]), lambda x: np.vstack([x[0], m[0]])],
     "where": [
         lambda x: np.where(mask, x, [x[0, 0], 1.0, 2, 3]),
@@ -445,6 +456,7 @@ SMOOTH = {
         lambda x: np.poly(x[:, :3] @ x[:, :3].T),
         lambda x: np.poly(x[0] + 1j * x[0, ::-1])[1:].imag,
     ],
+    "poly1d": [lambda x: np.poly1d(x[0]).coeffs, lambda x: np.poly1d(x[0]).integ()(2.0)],
     "polyadd": [
         lambda x: np.polyadd(x[0], [1.0, 2.0]),
         lambda x: np.polyadd(3.0, x[0]),
@@ -622,6 +634,8 @@ CONSTANT = {
     "min_scalar_type": [lambda x: np.min_scalar_type(x)],
     "nanargmax": [lambda x: np.nanargmax(holed(x), axis=0)],
     "nanargmin": [lambda x: np.nanargmin(holed(x))],
+    "isscalar": [np.isscalar],
+    "iterable": [np.iterable],
     "ndim": [np.ndim],
     "nonzero": [lambda x: np.nonzero(x > 0)],
     "ones_like": [np.ones_like, lambda x: np.ones_like(x, dtype=int, shape=(2, 2))],

@@ -22,7 +22,8 @@ HOMES = {"": np, "linalg": np.linalg, "fft": np.fft, "random": np.random}
 NOT_CALLED = {
     "DataSource", "base_repr", "binary_repr", "bytes", "empty", "empty_like", "errstate", "frombuffer", "fromfile",
     "fromregex", "fromstring", "genfromtxt", "get_bit_generator", "get_state", "getbufsize", "info", "load", "loadtxt",
-    "memmap", "nested_iters", "nditer", "ndindex", "printoptions", "save", "savetxt", "savez", "savez_compressed", "seed",
+    "memmap", "nested_iters",
+    "nditer", "ndindex", "printoptions", "save", "savetxt", "savez", "savez_compressed", "seed",
     "set_bit_generator", "set_printoptions", "set_state", "setbufsize", "seterr", "seterrcall", "show_config",
     "show_runtime", "test", "random_integers", "bmat", "asmatrix",
     # NumPy 2.4 leaves out elements here: np.power.reduce([4, 0.5, 0.5]) is 2.
@@ -139,31 +140,38 @@ def parameters(function):
         return []
 
 
-@functools.cache
-def calls(home, name, tries_kept_extended=SHORT):
-    """Some calls that NumPy takes: positional arguments from the pool, then keywords beside them."""
-    function = public(home)[name]
-    drawn, limit, extended = tries_kept_extended
+def attempts(home, name, drawn):
+    """Positional arguments to try: every single one from the pool, and drawn ones."""
     generator = np.random.default_rng(sum(map(ord, name)))
-    pool, found = list(POOL.values()), []
-    tries = [(x,) for x in pool]
+    pool = list(POOL.values())
+    found = [(x,) for x in pool]
     pool = [x for x in pool if x is not POOL["c"]]
     for count in (2, 3, 4):
         picks = generator.integers(0, len(pool), (drawn, count))
-        tries += [tuple(pool[i] for i in pick) for pick in picks]
+        found += [tuple(pool[i] for i in pick) for pick in picks]
     if method := name.partition(".")[2]:  # on some other arguments NumPy itself crashes
         indices = [POOL[key] for key in ("j", "i", "mask", "zero")]
         following = {"reduceat": [(j, *rest) for j in indices for rest in ((), (0,))], "outer": [(x,) for x in pool],
                      "at": [(j, *rest) for j in indices for rest in ((), *((x,) for x in pool))]}  # fmt: skip
-        tries = [(x, *rest) for x in pool for rest in following.get(method, [(), (0,), (-1,)])]
-    if isinstance(function, np.ufunc):  # of truth values NumPy makes numbers of half precision, which others are not
-        tries = [args for args in tries if all(x is not POOL["mask"] for x in args)]
-    if name.startswith(("cum", "nancum")):  # into an out of another shape NumPy writes what memory holds
-        tries = [args for args in tries if len(args) < 4]
-    if home == "linalg":  # where a third or fourth argument that counts as true asks for half of a matrix
-        tries = [args for args in tries if len(args) < 3]
+        found = [(x, *rest) for x in pool for rest in following.get(method, [(), (0,), (-1,)])]
+    if isinstance(getattr(HOMES[home], name, None), np.ufunc):  # of truth values NumPy makes half precision
+        found = [args for args in found if all(x is not POOL["mask"] for x in args)]
+    # A third argument that counts as true asks for half of a matrix; into an out of another shape cumsum writes what
+    # memory holds; what is asked for a median may overwrite its input.
+    most = 2 if home == "linalg" else 3
+    if most == 2 or name.startswith(("cum", "nancum")) or name.endswith(("median", "quantile", "percentile")):
+        found = [args for args in found if len(args) <= most]
+    return found
+
+
+@functools.cache
+def calls(home, name, tries_kept_extended=SHORT):
+    """Some calls that NumPy takes: positional arguments, then keywords beside them."""
+    function = public(home)[name]
+    drawn, limit, extended = tries_kept_extended
+    found = []
     by_count = {}
-    for args in tries:
+    for args in attempts(home, name, drawn):
         if by_count.get(len(args), 0) < limit and plainly(function, args, {}) is not None:
             by_count[len(args)] = by_count.get(len(args), 0) + 1
             found.append((args, {}))
@@ -172,6 +180,8 @@ def calls(home, name, tries_kept_extended=SHORT):
         named = ["out", "dtype", "order", "casting"]
     if name.startswith(("cum", "nancum")) or name.endswith((".accumulate", ".reduceat")):
         named = ["dtype", "axis"]  # with an out of another shape NumPy itself crashes
+    if home == "fft" and name[-1] in "2n":
+        named = [key for key in named if key != "out"]  # which NumPy leaves as it is where it finds no use for it
     for args, _ in list(found)[:extended]:
         for name_ in named:
             for value in NAMED[name_]:

@@ -48,7 +48,10 @@ CALLS = {
     "scipy.special.logsumexp, renamed": (lambda t: renamed(t), "Write pullback.logsumexp("),
     "np.array": (lambda t: np.array([t, t]), "Write np.array([...], like=t)"),
     "np.r_": (lambda t: np.r_[t, t], "Write np.concatenate"),
-    "np.random.normal": (lambda t: np.random.normal(t), "Write loc + scale * np.random.standard_normal(size)."),
+    "np.random.normal": (
+        lambda t: np.random.normal(t),  # noqa: NPY002
+        "Write loc + scale * np.random.standard_normal(size).",
+    ),
     "rng.uniform": (lambda t: rng.uniform(t), "Write low + (high - low) * rng.random(size)."),
     "np.sum": (lambda t: np.sum([t, t]), "join a list first, by np.stack"),
     "np.vectorize": (lambda t: np.vectorize(abs)(t), "np.stack of its values in a loop"),
@@ -197,7 +200,8 @@ def test_counterparts_exist_and_every_name_in_the_tables_is_a_function():
 VALUES = {"N": 5.0, "n": 5.0, "k": 2.0, "m": 1.5, "v": 1.5, "z": 0.75, "loc": 0.5, "scale": 2.0, "lmbda": 0.5,
           "delta": 0.6, "r": 0.9, "q": 0.3, "mu": 1.5, "dfn": 3.0, "dfd": 4.0, "start": 1.0, "stop": 9.0,
           "A": np.array([[0.5, 0.2], [0.2, 0.4]]), "c": np.array([3.0, 1.0, 2.0]), "u": np.array([1.0, 2.0, 0.5]),
-          "M": 5, "size": 4, "mean": 0.3, "sigma": 0.8, "low": -0.5, "high": 2.0, "p": 1.25, "b": 1.25, "y": 0.75, "x": 0.5}  # fmt: skip
+          "M": 5, "size": 4, "mean": 0.3, "sigma": 0.8, "low": -0.5, "high": 2.0,
+          "p": 1.25, "b": 1.25, "y": 0.75, "x": 0.5}  # fmt: skip
 VECTORS = {"v": np.array([0.5, 1.0, 2.5])}
 OF_ITS_OWN = {  # where signature and names do not tell how to call it
     "math.fsum": ([0.5, 1.0],), "math.prod": ([0.5, 1.0],), "math.dist": ([1.0, 2.0], [3.0, 5.0]),
@@ -217,7 +221,8 @@ CALLED = {
     "np.random.laplace": "loc scale size", "np.random.logistic": "loc scale size",
     "np.random.lognormal": "mean sigma size", "np.random.normal": "loc scale size", "np.random.pareto": "a size",
     "np.random.power": "a size", "np.random.rayleigh": "scale size", "np.random.uniform": "low high size",
-    "np.random.weibull": "a size", "scipy.stats.gmean": "a", "scipy.stats.hmean": "a", "scipy.stats.sem": "a", "scipy.stats.zscore": "a",
+    "np.random.weibull": "a size", "scipy.stats.gmean": "a", "scipy.stats.hmean": "a",
+    "scipy.stats.sem": "a", "scipy.stats.zscore": "a",
 }  # fmt: skip
 
 

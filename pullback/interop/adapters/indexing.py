@@ -218,7 +218,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     n = arr.shape[axis]
     where = obj if isinstance(obj, slice) else plain_values(obj, "insert")
     new = np.astype(array(values), arr.dtype)
-    if isinstance(where, np.ndarray) and where.ndim == 0:
+    if not isinstance(where, slice) and where.ndim == 0:
         new = np.moveaxis(np.reshape(new, (*(1,) * (arr.ndim - new.ndim), *new.shape)), 0, axis)
         count = new.shape[axis]
     else:  # one element or slice for each index, as many as the values have for a single one

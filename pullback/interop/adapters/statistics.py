@@ -39,7 +39,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             )
         order = sorted(range(len(axes)), key=axes.__getitem__)
         w = np.reshape(np.transpose(w, order), [a.shape[i] if i in axes else 1 for i in range(a.ndim)])
-    w = np.broadcast_to(w, a.shape)
+    w = np.broadcast_to(np.astype(w, np.result_type(a, w)), a.shape)
     scale = np.sum(w, axes, keepdims=bool(keepdims))
     result = np.sum(a * w, axes, keepdims=bool(keepdims)) / scale
     return (result, scale) if returned else result
