@@ -103,10 +103,10 @@ def reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: Any = 0, dtype: Any = 
         where = np.concatenate([np.arange(*ends_of) for ends_of in zip(starts, ends, strict=True)])
         shape = [*a.shape]
         shape[axis] = len(starts)
-        parts = np.take(a, where, axis)
-        parts = parts if a.dtype.kind in "fc" else np.astype(parts, np.add.reduce(np.empty(1, a.dtype)).dtype)
+        taken = np.take(a, where, axis)
+        taken = taken if a.dtype.kind in "fc" else np.astype(taken, np.add.reduce(np.empty(1, a.dtype)).dtype)
         segment = np.repeat(np.arange(len(starts)), ends - starts)
-        return deliver(name, ops.index_add(np.zeros(shape, parts.dtype), axis, segment, parts), out)
+        return deliver(name, ops.index_add(np.zeros(shape, taken.dtype), axis, segment, taken), out)
     parts = [reduce(ufunc, a[along(a.ndim, axis, slice(*e))], axis) for e in zip(starts, ends, strict=True)]
     return deliver(name, np.stack(parts, axis) if parts else a[along(a.ndim, axis, slice(0))], out)
 

@@ -231,7 +231,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return np.take(np.concatenate([arr, new], axis), order, axis)
 
 
-def _filling(name: str) -> Any:
+def _filling(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a rule that writes into a Tensor; into an ndarray NumPy itself writes, if no gradient goes there."""
 
     def enter(write: Callable[..., Any]) -> Callable[..., Any]:

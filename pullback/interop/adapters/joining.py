@@ -90,7 +90,7 @@ def _joined(item: Any, depth: Any, ndim: int) -> Any:
 
 # -- np.pad ---------------------------------------------------------------------------------------------------------
 
-_STATISTICS = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
+_STATISTICS: dict[str, Any] = {"maximum": np.max, "mean": np.mean, "median": np.median, "minimum": np.min}
 _OPTIONS = {
     "constant": ("constant_values",), "linear_ramp": ("end_values",), "reflect": ("reflect_type",),
     "symmetric": ("reflect_type",), **dict.fromkeys(_STATISTICS, ("stat_length",)),

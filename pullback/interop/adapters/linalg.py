@@ -76,7 +76,8 @@ def vecdot(x1: Any, x2: Any, /) -> Any:
 @rule("linalg.vecdot")
 def vecdot_along(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
     """np.linalg.vecdot."""
-    return np.vecdot(array(x1), array(x2), axis=axis)
+    dot_along: Any = np.vecdot
+    return dot_along(array(x1), array(x2), axis=axis)
 
 
 @rule("einsum")

@@ -11,6 +11,8 @@ from pullback.interop.operands import array, cast, deliver, floating, frozen, op
 from pullback.interop.registry import rule
 from pullback.interop.ufuncs import call
 
+_CLIP: Any = np._core.umath.clip  # type: ignore[attr-defined]  # the ufunc, for its name
+
 # -- ufuncs ---------------------------------------------------------------------------------------------------------
 
 
@@ -36,7 +38,7 @@ def rint(x: Any, /) -> Any:
 @rule("reciprocal")
 def reciprocal(x: Any, /) -> Any:
     """np.reciprocal: whole numbers for integers."""
-    return ops.floor_divide(1, x) if array(x).dtype.kind in "iu" else ops.reciprocal(x)
+    return ops.reciprocal(x) if array(x).dtype.kind in "fcb" else tensor_of(np.reciprocal(frozen(x, "reciprocal")))
 
 
 @rule("divmod")
@@ -77,10 +79,12 @@ def clip(
     low, high = (None if v is None or v is np._NoValue else v for v in (low, high))
     if low is None and high is None:
         return np.positive(a, out=out, **others)
-    if low is None or high is None:
-        return (np.maximum if high is None else np.minimum)(a, low if high is None else high, out=out, **others)
+    if high is None:
+        return np.maximum(a, low, out=out, **others)  # type: ignore[arg-type]  # not both are None
+    if low is None:
+        return np.minimum(a, high, out=out, **others)
     if others:
-        return call(np._core.umath.clip, ops.clamp, (a, low, high), out=(out,), **others)
+        return call(_CLIP, ops.clamp, (a, low, high), out=(out,), **others)
     return deliver("clip", ops.clamp(array(a), operand(low), operand(high)), out)
 
 
@@ -162,7 +166,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     """np.isclose."""
     if type(rtol) is float and type(atol) is float:
         return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
-    return tensor_of(np.isclose(*(frozen(x, "isclose") for x in (array(a), array(b), rtol, atol)), equal_nan))
+    a, b, rtol, atol = (frozen(x, "isclose") for x in (array(a), array(b), rtol, atol))
+    return tensor_of(np.isclose(a, b, rtol, atol, equal_nan))
 
 
 @rule("allclose")

@@ -83,7 +83,7 @@ def mean(
 
 
 def _spread(
-    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any, correction: Any
+    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any, correction: Any
 ) -> Any:
     """np.var or np.std."""
     if correction is not None and correction is not np._NoValue:

@@ -43,7 +43,7 @@ def unique_values(x: Any) -> Any:
 def _with_names(name: str, **asked: bool) -> None:
     """The rule of np.unique_all and the like, whose results have names."""
     function = numpy_object(name)
-    kind = None if function is None else type(function(np.zeros(1)))
+    kind: Any = None if function is None else type(function(np.zeros(1)))
 
     @rule(name)
     def run(x: Any) -> Any:
