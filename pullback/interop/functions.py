@@ -9,6 +9,7 @@ from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
+from pullback.interop.results import OF_NO_DIMENSION, as_numpy_gives
 from pullback.interop.suggest import unsupported
 
 _OURS = frozenset([Tensor, NestedTensor, ndarray]) | ARRAYS
@@ -23,6 +24,9 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
     if rule is None:
         raise unsupported(f"np.{numpy_name(function)}")
     try:
-        return rule(*args, **kwargs)
+        result = rule(*args, **kwargs)
+        if ARRAYS.isdisjoint(types):
+            return result
+        return as_numpy_gives(result, (*args, *kwargs.values()), numpy_name(function) in OF_NO_DIMENSION)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904

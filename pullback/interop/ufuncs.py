@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.operands import READY, array, cast, deliver, in_order, needs_grad, operand, ops, refuse, values
 from pullback.interop.rebinding import Probe, may_be_replaced
 from pullback.interop.registry import UFUNCS, load_adapters
+from pullback.interop.results import as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported
 from pullback.interop.ufunc_methods import METHODS
 from pullback.ops.tables import NUMPY_RULES
@@ -66,8 +68,12 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
             rule = find_ufunc(ufunc)
             if rule is None:
                 raise unsupported(ufunc_name(ufunc))
-            return call(ufunc, rule, inputs, **kwargs)
-        return METHODS[method](ufunc, *inputs, **kwargs)
+            result = call(ufunc, rule, inputs, **kwargs)
+        else:
+            result = METHODS[method](ufunc, *inputs, **kwargs)
+        if ARRAYS.isdisjoint(map(type, inputs)):
+            return result
+        return as_numpy_gives(result, (*inputs, *kwargs.get("out", ())))
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         name = ufunc_name(ufunc)
         function: Any = ufunc

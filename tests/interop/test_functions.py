@@ -19,7 +19,7 @@ def cases(table):
 def same(ours, numpys):
     for a, b in zip(leaves(ours), leaves(numpys), strict=True):
         if isinstance(b, (np.ndarray, np.number, np.bool_)):
-            assert isinstance(a, (Tensor, np.ndarray))
+            assert isinstance(a, (Tensor, np.ndarray, np.generic))
             assert a.shape == b.shape
             assert a.dtype == b.dtype
             plain = a.detach().numpy() if isinstance(a, Tensor) else a

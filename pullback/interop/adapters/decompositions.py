@@ -171,7 +171,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     A = frozen(A, "A")
     if not np.isfinite(A).all():  # LAPACK may never come back from it
         raise LinAlgError("np.linalg.matrix_rank: a matrix with inf or nan in it has no rank; np.isfinite shows where.")
-    return np.asarray(np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol))
+    return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
 
 
 @rule("linalg.cond")
