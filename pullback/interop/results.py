@@ -12,10 +12,10 @@ _FACES = ARRAYS | {Tensor, NestedTensor}
 # What NumPy gives an array of no dimension, where all its other functions give a number: views, copies and choices.
 OF_NO_DIMENSION = frozenset({
     "array", "asanyarray", "asarray", "astype", "atleast_1d", "block", "broadcast_arrays", "broadcast_to", "concat",
-    "concatenate", "copy", "cov", "cross", "diff", "empty", "empty_like", "expand_dims", "fft.fftn", "fft.ifftn", "fix",
-    "full", "full_like", "i0", "imag", "isin", "isneginf", "isposinf", "linalg.tensordot", "ones", "ones_like", "pad", "permute_dims",
-    "piecewise", "polyint", "real", "real_if_close", "reshape", "resize", "roll", "squeeze", "tensordot", "tile",
-    "transpose", "trim_zeros", "where", "zeros", "zeros_like",
+    "concatenate", "copy", "cov", "cross", "diff", "empty", "empty_like", "expand_dims", "fft.fftn", "fft.ifftn",
+    "fix", "full", "full_like", "i0", "imag", "isin", "isneginf", "isposinf", "linalg.tensordot", "ones",
+    "ones_like", "pad", "permute_dims", "piecewise", "polyint", "real", "real_if_close", "reshape", "resize",
+    "roll", "squeeze", "tensordot", "tile", "transpose", "trim_zeros", "where", "zeros", "zeros_like",
 })  # fmt: skip
 
 

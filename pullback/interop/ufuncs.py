@@ -11,12 +11,12 @@ import numpy as np
 from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
+from pullback.interop import ufunc_methods
 from pullback.interop.operands import READY, array, cast, deliver, in_order, needs_grad, operand, ops, refuse, values
 from pullback.interop.rebinding import Probe, may_be_replaced
 from pullback.interop.registry import UFUNCS, load_adapters
 from pullback.interop.results import as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported
-from pullback.interop.ufunc_methods import METHODS
 from pullback.ops.tables import NUMPY_RULES
 
 # SciPy's names of operators; those absent from the operator table have no rule.
@@ -64,13 +64,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                 return result
         if _foreign(inputs, kwargs):
             return NotImplemented
-        if method == "__call__":
-            rule = find_ufunc(ufunc)
-            if rule is None:
-                raise unsupported(ufunc_name(ufunc))
-            result = call(ufunc, rule, inputs, **kwargs)
-        else:
-            result = METHODS[method](ufunc, *inputs, **kwargs)
+        result = METHODS[method](ufunc, *inputs, **kwargs)
         if ARRAYS.isdisjoint(map(type, inputs)):
             return result
         return as_numpy_gives(result, (*inputs, *kwargs.get("out", ())))
@@ -127,6 +121,16 @@ def _foreign(inputs: Any, kwargs: Any) -> bool:
     outs = kwargs.get("out") or ()
     known = (Tensor, ndarray, np.generic)
     return any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, known) for x in (*inputs, *outs))
+
+
+def _call(ufunc: np.ufunc, *inputs: Any, **keywords: Any) -> Any:
+    rule = find_ufunc(ufunc)
+    if rule is None:
+        raise unsupported(ufunc_name(ufunc))
+    return call(ufunc, rule, inputs, **keywords)
+
+
+METHODS: dict[str, Callable[..., Any]] = {"__call__": _call, **ufunc_methods.METHODS}
 
 
 def call(

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.core.array_face import Array, as_array
 from pullback.core.tensor import Tensor
 
 HOMES = {"": np, "linalg": np.linalg, "fft": np.fft, "random": np.random}
@@ -66,7 +67,7 @@ NAMED = {
     "s": [(2, 3)], "rtol": [1e-3], "atol": [0.1], "include_initial": [True], "casting": ["unsafe"],
 }  # fmt: skip
 # How many tries there are for each number of arguments, calls kept of them, and calls that keywords are added to.
-SHORT, LONG = (40, 2, 2), (900, 30, 40)
+SHORT, LONG = (25, 1, 1), (900, 30, 40)
 
 
 def public(home):
@@ -229,7 +230,15 @@ def placed(args, kwargs, where, value):
 
 def is_ours(error, name):
     """Whether an error, or what it came from, is ours or says the function's name."""
-    parts = {name, name.split(".")[0], name.split(".")[-1], "'Tensor' object", "must be a Tensor", "requires grad"}
+    parts = {
+        name,
+        name.split(".")[0],
+        name.split(".")[-1],
+        "'Tensor' object",
+        "'Array' object",
+        "must be a Tensor",
+        "requires grad",
+    }
     while error is not None:
         ours = getattr(error, "explained", False) or type(error).__module__.startswith("pullback")
         if ours or any(part in str(error) for part in parts):
@@ -241,7 +250,8 @@ def is_ours(error, name):
 class Trial:
     """One call, with a Tensor at one place."""
 
-    def __init__(self, home, name, args, kwargs, where):
+    def __init__(self, home, name, args, kwargs, where, face=pb.Tensor):
+        self.face = face
         self.name, self.function, self.args, self.kwargs, self.where = name, public(home)[name], args, kwargs, where
         self.given = kwargs[where] if isinstance(where, str) else args[where]
         self.values = np.array(self.given[0] if isinstance(self.given, tuple) else self.given, float)
@@ -255,8 +265,9 @@ class Trial:
     def verdict(self):
         """What becomes of it: "gradient", "constant", "refused", "kink", or what is wrong."""
         leaf = pb.tensor(self.values, requires_grad=True)
+        shown = as_array(leaf) if self.face is Array else leaf
         try:
-            parts, after = run(self.function, *self.with_(with_tensor(self.given, leaf)))
+            parts, after = run(self.function, *self.with_(with_tensor(self.given, shown)))
         except AssertionError as error:
             return f"gives {error}"
         except Exception as error:  # noqa: BLE001 - judged
@@ -330,7 +341,7 @@ def shown(args, kwargs):
 
 
 @functools.cache
-def verdicts(home, name, size):
+def verdicts(home, name, size, face=pb.Tensor):
     """What becomes of the calls of one function, by their text."""
     return {
         f"np.{home}.{name}{shown(args, kwargs)}, a Tensor at {where!r}": Trial(
@@ -341,10 +352,10 @@ def verdicts(home, name, size):
     }
 
 
-def wrong(names, size):
+def wrong(names, size, face):
     """The calls of these functions that end otherwise than they should."""
     fine = ("gradient", "constant", "refused", "kink")
-    found = {call: said for home, name in names for call, said in verdicts(home, name, size).items()}
+    found = {call: said for home, name in names for call, said in verdicts(home, name, size, face).items()}
     return {call: said for call, said in found.items() if said not in fine}
 
 
@@ -360,14 +371,16 @@ NAMES = [(home, name) for home in HOMES for name in public(home)]
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_a_tensor_in_any_position_gives_a_right_gradient_or_our_error(part):
-    assert wrong(NAMES[part::8], SHORT) == {}
+@pytest.mark.parametrize("face", [pb.Tensor, Array])
+def test_a_tensor_in_any_position_gives_a_right_gradient_or_our_error(part, face):
+    assert wrong(NAMES[part::8], SHORT, face) == {}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(8))
-def test_a_tensor_in_any_position_of_many_more_calls(part):
-    assert wrong(NAMES[part::8], LONG) == {}
+@pytest.mark.parametrize("face", [pb.Tensor, Array])
+def test_a_tensor_in_any_position_of_many_more_calls(part, face):
+    assert wrong(NAMES[part::8], LONG, face) == {}
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pullback.core.tensor import Tensor
+from pullback.interop.conversion import plain_array
 from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, refuse, values
 from pullback.interop.registry import rule
 
@@ -238,10 +240,17 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 def _at_least(operator: Any, plain: Any) -> Callable[..., Any]:
     def atleast(*arys: Any) -> Any:
+        arys = tuple(_plain_for_solver(x) if isinstance(x, Tensor) else x for x in arys)
         results = tuple(operator(x) if isinstance(x, Tensor) else plain(array(x)) for x in arys)
         return results[0] if len(results) == 1 else results
 
     return atleast
+
+
+def _plain_for_solver(x: Any) -> Any:
+    """The values, if a solver of SciPy asks: it hands to C code what a user's function, or its `jac`, has returned."""
+    caller = sys._getframe(4).f_globals.get("__name__", "")  # above the generator, atleast and array_function
+    return np.array(plain_array(x)) if caller.startswith("scipy.optimize") else x
 
 
 rule("atleast_1d")(_at_least(ops.atleast_1d, np.atleast_1d))
