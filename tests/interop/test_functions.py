@@ -76,6 +76,18 @@ def test_rules_work_inside_a_function_being_differentiated(f):
     np.testing.assert_allclose(gradient, x.grad.numpy())
 
 
+@pytest.mark.parametrize("f", cases(SMOOTH))
+def test_tangents_go_through_the_same_rules(f):
+    direction = np.random.default_rng(0).standard_normal(m.shape)
+
+    def total(x):
+        parts = [p for p in leaves(f(x)) if isinstance(p, Tensor) and p.dtype.kind in "fc"]
+        return sum((np.nan_to_num(np.real(p)) * np.arange(1.0, p.size + 1).reshape(p.shape)).sum() for p in parts)
+
+    (tangent,) = pb.func.jvp(total, (m.copy(),), (direction,))[1:]
+    np.testing.assert_allclose(tangent, (pb.func.grad(total)(m.copy()) * direction).sum(), rtol=1e-8, atol=1e-9)
+
+
 def test_every_rule_is_tested():
     load_adapters()
     rules = {name for name in (*SMOOTH, *CONSTANT, *APART) if numpy_object(name) is not None}

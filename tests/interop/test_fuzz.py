@@ -387,7 +387,7 @@ def test_a_tensor_in_any_position_of_many_more_calls(part, face):
     "name", ["sin", "sum", "interp", "quantile", "pad", "append", "add.at", "copyto", "multiply.outer", "linspace"]
 )
 def test_the_fuzz_finds_calls_that_are_differentiable(name):
-    assert "gradient" in verdicts("", name, SHORT).values()
+    assert "gradient" in verdicts("", name, (60, 3, 2)).values()
 
 
 BROKEN = {

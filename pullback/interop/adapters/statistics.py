@@ -184,19 +184,15 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     """
     ask = getattr(np, name.replace("percentile", "quantile"))
     rows, axes = _rows(a if method in _OF_ELEMENTS else floating(a), axis)
-    ranks, plain = _ranks(rows), frozen(q, name)
+    plain, count = frozen(q, name), rows.shape[-1]
     if weights is not None:
-        w = frozen(array(weights), name)
-        if w.shape != a.shape:
-            if axis is None or w.shape != tuple(a.shape[i] for i in axes):
-                raise ValueError(f"np.{name}: weights have shape {w.shape}, a has {tuple(a.shape)} and axis is {axis}.")
-            w = w.transpose(np.argsort(axes)).reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
-        w = _rows(np.broadcast_to(w, a.shape), axis)[0]
-        place = ask(ranks, plain, -1, method=method, weights=w)
+        place = ask(_ranks(rows), plain, -1, method=method, weights=_along(name, frozen(array(weights), name), a, axis))
+    elif name.startswith("nan"):
+        ranks = _ranks(rows)
+        place, count = ask(ranks, plain, -1, method=method), np.sum(~np.isnan(ranks), -1, keepdims=True)
     else:
-        known = ranks if name.startswith("nan") else np.arange(rows.shape[-1], dtype=float)
-        place = ask(known, plain, -1, method=method)
-        place = np.reshape(place, (*q.shape, *(1,) * (rows.ndim - known.ndim), *place.shape[q.ndim :]))
+        place = ask(np.arange(count, dtype=float), plain, -1, method=method)
+        place = np.reshape(place, (*q.shape, *(1,) * (rows.ndim - 1)))
     place = np.moveaxis(np.broadcast_to(place, (*q.shape, *rows.shape[:-1])).reshape(q.size, *rows.shape[:-1]), 0, -1)
     s = np.sort(rows)
     low = np.floor(place)
@@ -205,18 +201,27 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         part, above = (place - low).astype(q.dtype), _at(s, np.minimum(low + 1, rows.shape[-1] - 1))
         inner = part != 0
         if needs_grad(q) and method in _SLOPES:
-            count = np.sum(~np.isnan(ranks), -1, keepdims=True)
             free = (place > 0) & (place < count - 1)
             part = part + np.where(free, (np.ravel(q) - plain.ravel()) * (count + _SLOPES[method]), 0)
             inner = inner | free
         step = np.where(inner, above - result, s.dtype.type(0))  # `above` may be nan or infinite where none is needed
         # From the nearer end, so that part = 1 gives `above` exactly.
         result = np.where(part < 0.5, result + step * part, np.where(inner, above, result) - step * (1 - part))
-    lost = np.isnan(place) if name.startswith("nan") else np.isnan(s[..., -1:]) & np.isfinite(place)
-    if np.any(lost):
+    if s.dtype.kind in "fc":  # nan is sorted last, and spreads
+        lost = np.isnan(place) if name.startswith("nan") else np.isnan(s[..., -1:])
         result = np.where(lost, s.dtype.type(np.nan), result)
     result = np.reshape(np.moveaxis(result, -1, 0), (*q.shape, *rows.shape[:-1]))
     return _with_axes(result, axes, a.ndim, q.ndim) if keepdims else result
+
+
+def _along(name: str, w: Any, a: Any, axis: Any) -> Any:
+    """The weights of the elements of `_rows(a, axis)`."""
+    axes = axes_of(axis, a.ndim)
+    if w.shape != a.shape:
+        if axis is None or w.shape != tuple(a.shape[i] for i in axes):
+            raise ValueError(f"np.{name}: weights have shape {w.shape}, a has {tuple(a.shape)} and axis is {axis}.")
+        w = w.transpose(np.argsort(axes)).reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
+    return _rows(np.broadcast_to(w, a.shape), axis)[0]
 
 
 @rule("cov")
