@@ -60,34 +60,39 @@ def public(home):
 
 
 def calls_of(name, function):
-    """The calls of a function that there are to try."""
+    """(function of Tensors, their values) for each call that there is to try."""
     if isinstance(function, np.ufunc):
         square, x = np.abs(m[:, :3]) / 4 + np.eye(3), m[:, 0] / 4
         for given in ((x,) * function.nin, (x + 3,) * function.nin, (square,) * function.nin, (square, x), (x, square)):
             if len(given) == function.nin:
                 for args in (given, [a > 0 for a in given], [(4 * a).astype(int) for a in given]):
-                    yield lambda _, args=args: function(*(pb.tensor(a, requires_grad=a.dtype == float) for a in args))
+                    yield function, args
     for table in (SMOOTH, CONSTANT):
         for known, calls in table.items():
             rule = FUNCTIONS.get(numpy_object(known), known)
             if name == known or rule is FUNCTIONS.get(function):  # np.max and np.amax have one
-                yield from calls
+                yield from ((call, [m]) for call in calls)
 
 
 def tried(name, function):
     """(kind, why) as calls show it; None if no call succeeds."""
-    results = []
-    for call in calls_of(name, function):
+    kinds, recorded = set(), False
+    for call, args in calls_of(name, function):
+        given = [pb.tensor(a, requires_grad=a.dtype == float) for a in args]
         try:
-            results += leaves(call(pb.tensor(m, requires_grad=True)))
+            results = leaves(call(*given))
         except (TypeError, ValueError, IndexError):  # not of these numbers
             continue
-    if any(isinstance(r, Tensor) and r.requires_grad for r in results):
-        return DIFFERENTIABLE, ""
-    kinds = {r.dtype.kind if isinstance(r, (Tensor, np.ndarray, np.generic)) else "other" for r in results}
+        tracked = [r for r in results if isinstance(r, Tensor) and r.requires_grad]
+        if tracked:
+            recorded = True
+            sum(np.sum(np.abs(r + 0.5)) for r in tracked).backward()
+            if any(x.grad is not None and np.any(x.grad.numpy()) for x in given):
+                return DIFFERENTIABLE, ""
+        kinds |= {r.dtype.kind if isinstance(r, (Tensor, np.ndarray, np.generic)) else "other" for r in results}
     names = (("other", "facts"), ("b", "truth values"), ("iu", "whole numbers"), ("fc", "steps"))
     shown = [text for kind, text in names if any(k == kind or (len(k) == 1 and k in kind) for k in kinds)]
-    return (BY_NATURE, " and ".join(shown)) if results else None
+    return (BY_NATURE, "steps, whose gradient is 0" if recorded else " and ".join(shown)) if kinds else None
 
 
 def table():

@@ -43,6 +43,7 @@ def leaves(result):
 
 # name -> functions of x, a 3 x 4 matrix of distinct numbers; each is called with an ndarray and with a Tensor.
 SMOOTH = {
+    "angle": [lambda x: np.angle(x + 2j), lambda x: np.angle(x * (1 + x[0] * 1j), deg=True)],
     "append": [lambda x: np.append(x, 1.0), lambda x: np.append(x, x[:1], axis=0)],
     "apply_along_axis": [
         lambda x: np.apply_along_axis(np.sum, 0, x),

@@ -47,7 +47,7 @@ def test_kinds_are_found_by_trying():
     assert tool.tried("sum", np.sum) == (tool.DIFFERENTIABLE, "")
     assert tool.tried("cbrt", np.cbrt) == (tool.DIFFERENTIABLE, "")
     assert tool.tried("argmax", np.argmax) == (tool.BY_NATURE, "whole numbers")
-    assert tool.tried("floor", np.floor)[0] == tool.DIFFERENTIABLE  # its gradient is recorded, and 0
+    assert tool.tried("floor", np.floor)[0] == tool.tried("round", np.round)[0] == tool.BY_NATURE  # steps
     assert tool.tried("isnan", np.isnan) == (tool.BY_NATURE, "truth values")
 
 
