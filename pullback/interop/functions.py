@@ -8,11 +8,12 @@ from typing import Any
 from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
-from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
+from pullback.interop.registry import FUNCTIONS, find_function, numpy_name, numpy_object
 from pullback.interop.results import OF_NO_DIMENSION, as_numpy_gives
 from pullback.interop.suggest import unsupported
 
 _OURS = frozenset([Tensor, NestedTensor, ndarray]) | ARRAYS
+_OF_NO_DIMENSION = frozenset(map(numpy_object, OF_NO_DIMENSION))
 
 
 def array_function(self: Any, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
@@ -27,6 +28,6 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
         result = rule(*args, **kwargs)
         if ARRAYS.isdisjoint(types):
             return result
-        return as_numpy_gives(result, (*args, *kwargs.values()), numpy_name(function) in OF_NO_DIMENSION)
+        return as_numpy_gives(result, (*args, *kwargs.values()), function in _OF_NO_DIMENSION)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904

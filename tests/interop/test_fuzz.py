@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import io
+import os
 import warnings
 
 import numpy as np
@@ -376,7 +377,7 @@ def test_a_tensor_in_any_position_gives_a_right_gradient_or_our_error(part, face
     assert wrong(NAMES[part::8], SHORT, face) == {}
 
 
-@pytest.mark.long
+@pytest.mark.skipif("PULLBACK_LONG" not in os.environ, reason="takes a quarter of an hour: PULLBACK_LONG=1")
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("face", [pb.Tensor, Array])
 def test_a_tensor_in_any_position_of_many_more_calls(part, face):

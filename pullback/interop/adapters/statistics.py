@@ -93,6 +93,8 @@ def nanstd(
 def _rows(a: Any, axis: Any) -> tuple[Any, ...]:
     """(`a` with the dimensions of `axis` gathered into one, the last; which these were)."""
     axes = axes_of(axis, a.ndim)
+    if axis is None:
+        return np.reshape(a, (-1,)), axes
     kept = [i for i in range(a.ndim) if i not in axes]
     return np.reshape(np.transpose(a, (*kept, *axes)), (*(a.shape[i] for i in kept), -1)), axes
 
@@ -122,9 +124,10 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     a = floating(array(a))
     rows, axes = _rows(a, axis)
     s = np.sort(rows)
-    place = np.nanmedian(_ranks(rows), -1)
-    middle = (_at(s, np.floor(place)) + _at(s, np.ceil(place))) / 2
-    result = np.where(np.isnan(place), s.dtype.type(np.nan), middle)
+    place = np.nanmedian(_ranks(rows), -1, keepdims=True)
+    known = np.nan_to_num(place)
+    middle = (_at(s, np.floor(known).astype(int)) + _at(s, np.ceil(known).astype(int))) / 2
+    result = np.where(np.isnan(place), s.dtype.type(np.nan), middle)[..., 0]
     return deliver("nanmedian", _with_axes(result, axes, a.ndim) if _asked(keepdims) else result, out)
 
 
@@ -135,10 +138,9 @@ def _ranks(rows: Any) -> Any:
     return np.where(np.isnan(plain), np.nan, ranks) if plain.dtype.kind == "f" else ranks
 
 
-def _at(s: Any, place: Any) -> Any:
-    """The elements of the last dimension at these places, one or several."""
-    index = np.where(np.isnan(place), 0, place).astype(int)
-    return np.take_along_axis(s, np.reshape(index, (*s.shape[:-1], -1)), -1).reshape(index.shape)
+def _at(s: Any, index: Any) -> Any:
+    """The elements of the last dimension at these places: the same ones of every row, or those of each."""
+    return s[..., index] if index.ndim == 1 else np.take_along_axis(s, index, -1)
 
 
 def _asked(keepdims: Any) -> bool:
@@ -182,34 +184,33 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
 
     NumPy is asked for the quantile of the elements' ranks: it says between which places the result lies.
     """
-    ask = getattr(np, name.replace("percentile", "quantile"))
+    ask, of_known = getattr(np, name.replace("percentile", "quantile")), name.startswith("nan")
     rows, axes = _rows(a if method in _OF_ELEMENTS else floating(a), axis)
     plain, count = frozen(q, name), rows.shape[-1]
     if weights is not None:
         place = ask(_ranks(rows), plain, -1, method=method, weights=_along(name, frozen(array(weights), name), a, axis))
-    elif name.startswith("nan"):
+    elif of_known:
         ranks = _ranks(rows)
         place, count = ask(ranks, plain, -1, method=method), np.sum(~np.isnan(ranks), -1, keepdims=True)
     else:
         place = ask(np.arange(count, dtype=float), plain, -1, method=method)
-        place = np.reshape(place, (*q.shape, *(1,) * (rows.ndim - 1)))
-    place = np.moveaxis(np.broadcast_to(place, (*q.shape, *rows.shape[:-1])).reshape(q.size, *rows.shape[:-1]), 0, -1)
-    s = np.sort(rows)
-    low = np.floor(place)
-    result = _at(s, low)
-    if method not in _OF_ELEMENTS:
-        part, above = (place - low).astype(q.dtype), _at(s, np.minimum(low + 1, rows.shape[-1] - 1))
-        inner = part != 0
-        if needs_grad(q) and method in _SLOPES:
-            free = (place > 0) & (place < count - 1)
+    place = np.moveaxis(place.reshape(q.size, *place.shape[q.ndim :]), 0, -1)
+    known = np.nan_to_num(place)
+    s, low = np.sort(rows), np.floor(known).astype(int)
+    if method in _OF_ELEMENTS:
+        result = _at(s, low)
+    else:
+        part, free = (known - low).astype(q.dtype), np.zeros((), bool)
+        if needs_grad(q) and method in _SLOPES and weights is None:
+            free = (known > 0) & (known < count - 1)
             part = part + np.where(free, (np.ravel(q) - plain.ravel()) * (count + _SLOPES[method]), 0)
-            inner = inner | free
-        step = np.where(inner, above - result, s.dtype.type(0))  # `above` may be nan or infinite where none is needed
-        # From the nearer end, so that part = 1 gives `above` exactly.
-        result = np.where(part < 0.5, result + step * part, np.where(inner, above, result) - step * (1 - part))
+        near, high = known - low < 0.5, np.where((known == low) & ~free, low, low + 1)
+        below, above = _at(s, low), _at(s, high)
+        # From the nearer end, so that part = 1 gives the upper element exactly.
+        end = below if near.all() else _at(s, np.where(near, low, high)) if near.any() else above
+        result = end + (above - below) * (part - ~near)
     if s.dtype.kind in "fc":  # nan is sorted last, and spreads
-        lost = np.isnan(place) if name.startswith("nan") else np.isnan(s[..., -1:])
-        result = np.where(lost, s.dtype.type(np.nan), result)
+        result = np.where(np.isnan(place) if of_known else np.isnan(s[..., -1:]), s.dtype.type(np.nan), result)
     result = np.reshape(np.moveaxis(result, -1, 0), (*q.shape, *rows.shape[:-1]))
     return _with_axes(result, axes, a.ndim, q.ndim) if keepdims else result
 
@@ -242,7 +243,7 @@ def cov(
     x = _variables(m, rowvar, dtype)
     if y is not None:
         x = np.concatenate([x, _variables(y, rowvar, dtype)])
-    ddof = (0 if bias else 1) if ddof is None else ddof
+    ddof = int(bias == 0) if ddof is None else ddof
     counts = None if fweights is None else _weights_of("fweights", values(fweights, "cov"), x.shape[1])
     if counts is not None and (counts != np.around(counts)).any():
         raise TypeError("np.cov: fweights must be integer.")
