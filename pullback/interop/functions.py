@@ -8,12 +8,12 @@ from typing import Any
 from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
-from pullback.interop.registry import FUNCTIONS, find_function, numpy_name, numpy_object
-from pullback.interop.results import OF_NO_DIMENSION, as_numpy_gives
+from pullback.interop.numpy_errors import raise_as_numpy
+from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
+from pullback.interop.results import apart_from, as_numpy_gives, gives_arrays
 from pullback.interop.suggest import unsupported
 
 _OURS = frozenset([Tensor, NestedTensor, ndarray]) | ARRAYS
-_OF_NO_DIMENSION = frozenset(map(numpy_object, OF_NO_DIMENSION))
 
 
 def array_function(self: Any, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
@@ -26,8 +26,15 @@ def array_function(self: Any, function: Callable[..., Any], types: Any, args: An
         raise unsupported(f"np.{numpy_name(function)}")
     try:
         result = rule(*args, **kwargs)
-        if ARRAYS.isdisjoint(types):
-            return result
-        return as_numpy_gives(result, (*args, *kwargs.values()), function in _OF_NO_DIMENSION)
+        return _of_arrays(function, result, args, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        if type(self) in ARRAYS:
+            raise_as_numpy(function, args, kwargs)
         raise explained_call(f"np.{numpy_name(function)}", rule, args, kwargs, error)  # noqa: B904
+
+
+def _of_arrays(function: Callable[..., Any], result: Any, args: Any, kwargs: Any) -> Any:
+    """What a rule returned where an Array, which is asked first, is among the arguments, as NumPy gives it."""
+    if args and kwargs.get("out") is None:
+        result = apart_from(args[0], result, function)
+    return as_numpy_gives(result, args, kwargs, gives_arrays(function, args))

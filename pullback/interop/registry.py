@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS
-from pullback.interop.results import as_numpy_gives
 from pullback.ops.tables import NUMPY_RULES
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # function of NumPy -> function on Tensors with the same signature
@@ -30,24 +28,11 @@ def rule(*names: str) -> Callable[..., Any]:
         function.__qualname__ = f"np.{names[0]}"  # which Python's own errors show
         for name in names:
             target = numpy_object(name)
-            if isinstance(target, np.ufunc):
-                UFUNCS[target] = _with_face(function)
-            elif target is not None:
-                FUNCTIONS[target] = function
+            if target is not None:
+                (UFUNCS if isinstance(target, np.ufunc) else FUNCTIONS)[target] = function
         return function
 
     return enter
-
-
-def _with_face(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of a ufunc; operators see to the face of their results themselves."""
-
-    @functools.wraps(function)
-    def run(*inputs: Any) -> Any:
-        result = function(*inputs)
-        return result if ARRAYS.isdisjoint(map(type, inputs)) else as_numpy_gives(result, inputs)
-
-    return run
 
 
 def numpy_object(name: str) -> Any:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS
+from pullback.core.array_face import ARRAYS, Array, Scalar
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop import ufunc_methods
+from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import READY, array, cast, deliver, in_order, needs_grad, operand, ops, refuse, values
 from pullback.interop.rebinding import Probe, may_be_replaced
 from pullback.interop.registry import UFUNCS, load_adapters
-from pullback.interop.results import as_numpy_gives
+from pullback.interop.results import apart_from, as_numpy_gives
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported
 from pullback.ops.tables import NUMPY_RULES
 
@@ -51,13 +52,14 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
     try:
         rule = _known(ufunc)
         if rule is not None and not kwargs and method == "__call__":  # the hot path, where each step costs some 20 ns
-            if len(inputs) == 1:
+            if len(inputs) == 1 and type(self) is Tensor:
                 return rule(self)
             for x in inputs:
                 if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
                     break
             else:
-                return rule(*inputs)
+                result = rule(*inputs)
+                return _of_arrays(ufunc, result, inputs) if type(self) in ARRAYS else result
         if "out" in kwargs and method == "__call__" and may_be_replaced(self, kwargs["out"]):
             result = _in_place_of(kwargs["out"][0], array_ufunc(self, ufunc, method, *inputs))
             if result is not None:
@@ -65,15 +67,25 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         if _foreign(inputs, kwargs):
             return NotImplemented
         result = METHODS[method](ufunc, *inputs, **kwargs)
-        if ARRAYS.isdisjoint(map(type, inputs)):
-            return result
-        return as_numpy_gives(result, (*inputs, *kwargs.get("out", ())))
+        return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        if type(self) in ARRAYS:
+            raise_as_numpy(getattr(ufunc, method), inputs, kwargs)
         name = ufunc_name(ufunc)
         function: Any = ufunc
         if method != "__call__":
             name, function, inputs = f"{name}.{method}", METHODS[method], (ufunc, *inputs)
         raise explained_call(name, function, inputs, kwargs, error)  # noqa: B904
+
+
+def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
+    """What a rule returned where an Array is among the inputs, as NumPy gives it."""
+    kind = type(result)
+    if (kind is Array or kind is Scalar) and result is not inputs[0]:
+        raw = result._array
+        if raw.dtype.kind in "fc" and (raw.ndim or kind is Scalar):
+            return result  # as it is: the common case
+    return as_numpy_gives(apart_from(inputs[0], result, ufunc), inputs)
 
 
 Probe.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
