@@ -44,31 +44,33 @@ SCIPY_OF_DEGREE = {
 }  # fmt: skip
 
 
+# The rules of functions of one number that have been called: the shortest way, where each step costs some 20 ns.
+_OF_ONE: dict[Any, Callable[..., Any]] = {}
 _known = UFUNCS.get
 
 
-def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, **kwargs: Any) -> Any:
     """The rule of a ufunc, called or reduced, on inputs of any kind."""
     try:
-        rule = _known(ufunc)
-        if rule is not None and not kwargs and method == "__call__":  # the hot path, where each step costs some 20 ns
-            if len(inputs) == 1 and type(self) is Tensor:
-                return rule(self)
-            for x in inputs:
-                if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
-                    break
+        if type(x) is Tensor and not others and not kwargs:
+            try:
+                rule = _OF_ONE[ufunc]
+            except KeyError:
+                pass
             else:
-                result = rule(*inputs)
-                return _of_arrays(ufunc, result, inputs) if type(self) in ARRAYS else result
-        if "out" in kwargs and method == "__call__" and may_be_replaced(self, kwargs["out"]):
-            result = _in_place_of(kwargs["out"][0], array_ufunc(self, ufunc, method, *inputs))
-            if result is not None:
-                return result
-        if _foreign(inputs, kwargs):
-            return NotImplemented
-        result = METHODS[method](ufunc, *inputs, **kwargs)
-        return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
+                return rule(x)
+        if method == "__call__" and not kwargs and len(others) == 1:
+            (y,) = others
+            known, other = _known(ufunc), y if x is self else x
+            kind = type(other)
+            if known is not None and kind in READY and (kind is not ndarray or other.dtype.char != "O"):
+                result = known(x, y)
+                return _of_arrays(ufunc, result, (x, y)) if type(self) in ARRAYS else result
+        elif type(x) in ARRAYS and not others and not kwargs and ufunc in _OF_ONE:
+            return _of_arrays(ufunc, _OF_ONE[ufunc](x), (x,))
+        return _on_inputs(self, ufunc, method, (x, *others), kwargs)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
+        inputs = (x, *others)
         if type(self) in ARRAYS:
             raise_as_numpy(getattr(ufunc, method), inputs, kwargs)
         name = ufunc_name(ufunc)
@@ -76,6 +78,27 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
         if method != "__call__":
             name, function, inputs = f"{name}.{method}", METHODS[method], (ufunc, *inputs)
         raise explained_call(name, function, inputs, kwargs, error)  # noqa: B904
+
+
+def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
+    rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
+    if rule is not None and not kwargs and method == "__call__":
+        if ufunc.nin == 1:
+            _OF_ONE[ufunc] = rule
+        for x in inputs:
+            if type(x) not in READY or (type(x) is ndarray and x.dtype.char == "O"):
+                break
+        else:
+            result = rule(*inputs)
+            return _of_arrays(ufunc, result, inputs) if type(self) in ARRAYS else result
+    if method == "__call__" and "out" in kwargs and may_be_replaced(self, kwargs["out"]):
+        result = _in_place_of(kwargs["out"][0], array_ufunc(self, ufunc, method, *inputs))
+        if result is not None:
+            return result
+    if _foreign(inputs, kwargs):
+        return NotImplemented
+    result = METHODS[method](ufunc, *inputs, **kwargs)
+    return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
 
 
 def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
