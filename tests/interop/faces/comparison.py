@@ -1,0 +1,427 @@
+"""One idiom of NumPy on ndarrays and on what `func` shows in their place: are results, memory and slopes the same?
+
+An idiom is a function of arrays, or an expression. The names of its parameters choose its arguments from `SAMPLES`. It
+is run as four programs, each first on plain arrays, then inside `func.value_and_grad`:
+
+    on copies     f(x.copy()), where what it writes into its argument is compared too
+    on arguments  f(x), on what the transform itself hands to the function
+    write after   r = f(x.copy()), then x is overwritten: does r change where NumPy's does?
+    write back    r = f(x.copy()), then every array in r is overwritten: does x change where NumPy's does?
+
+A program is EQUAL if values, dtypes, shapes, the kinds of results (an array or a scalar) and the types of everything
+else are NumPy's, errors are of NumPy's types, and the gradient of a weighted sum of all floating-point numbers, those
+of the arguments included, equals central differences. It is OURS if an error of pullback says what to write instead.
+Anything else is WRONG.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import copy
+import dataclasses
+import itertools
+import re
+import traceback
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pullback as pb
+from pullback.core.array_type import innermost
+
+EQUAL, OURS, WRONG = "equal", "ours", "WRONG"
+PROGRAMS = ("on copies", "on arguments", "write after", "write back")
+PACKAGE = pb.__path__[0]
+FACED = hasattr(pb, "Scalar")
+
+_x = np.array([0.7, 2.3, 1.1, 3.4, 0.2, 1.9])
+_A = np.array([[1.2, -0.7, 0.4, 2.1], [0.3, 1.8, -1.1, 0.6], [-0.9, 0.5, 2.4, -1.6]])
+SAMPLES: dict[str, Any] = {
+    "x": _x,  # positive and distinct
+    "y": np.array([-1.3, 0.4, 2.1, -0.6, 1.7, -2.2]),
+    "p": np.array([0.55, -0.8, 1.6]),  # as long as A is high
+    "q": np.array([1.5, -0.4, 0.9, 0.25]),  # as long as A is wide
+    "A": _A,
+    "B": np.array([[0.2, 1.1, -0.5], [1.9, -0.3, 0.7], [-1.2, 0.6, 0.8], [0.1, -1.7, 1.4]]),  # A @ B
+    "C": np.array([[2.1, 0.3, -0.4], [0.5, 1.7, 0.2], [-0.6, 0.1, 1.4]]),  # square, well conditioned, unsymmetric
+    "T": np.sin(np.arange(1.0, 25.0)).reshape(2, 3, 4) * 2.5,
+    "v": np.array([0.7, 9.0, 2.3, 9.0, 1.1, 9.0, 3.4, 9.0])[::2],  # strided
+    "F": np.asfortranarray(_A),
+    "e": np.empty((0,)),
+    "E": np.empty((0, 3)),
+    "o": np.array(1.3),  # 0-d, can be written
+    "s": np.float64(1.7),
+    "t": np.float64(-0.6),
+    "z": np.array([1.2 + 0.5j, -0.7 + 1.1j, 0.4 - 2.0j, 1.9 + 0.3j]),
+    "c": np.complex128(0.8 - 1.3j),
+    "h": np.array([0.75, 2.5, 1.25, 3.5], dtype=np.float32),
+    "k": np.array([2, 0, 3, 1]),
+    "K": np.array([[1, 2, 3], [4, 5, 7]]),
+    "i": np.int64(2),
+    "b": np.array([True, False, True, True, False, True]),  # a mask of x
+}
+_LAYOUT = {  # how a copy inside of the transform gets the layout that the sample has
+    "v": lambda x: np.stack([x, x], axis=1).reshape(-1)[::2],
+    "F": lambda x: x.T.copy().T,
+}
+
+
+@dataclasses.dataclass
+class Idiom:
+    """A function of samples, called by the names of its parameters."""
+
+    theme: str
+    name: str
+    function: Callable[..., Any]
+    parameters: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.theme}: {self.name}"
+
+
+def from_module(module: types.ModuleType) -> list[Idiom]:
+    """The idioms of a module: its functions, and the lines of its text EXPRESSIONS."""
+    theme = module.__name__.rpartition(".")[2]
+    found = []
+    for line in getattr(module, "EXPRESSIONS", "").splitlines():
+        if text := line.strip():
+            names = _samples_in(text)
+            # The module's own globals, so that adopt() reaches them as it reaches a user's.
+            function = eval(f"lambda {', '.join(names)}: {text}", vars(module))
+            found.append(Idiom(theme, text, function, names))
+    for name, function in vars(module).items():
+        if isinstance(function, types.FunctionType) and function.__module__ == module.__name__ and name[0] != "_":
+            names = function.__code__.co_varnames[: function.__code__.co_argcount]
+            assert set(names) <= set(SAMPLES), f"{theme}.{name}: no sample for each of {names}"
+            found.append(Idiom(theme, name, function, names))
+    return found
+
+
+def _samples_in(text: str) -> tuple[str, ...]:
+    """The samples that an expression names, and does not bind itself."""
+    names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    bound |= {node.arg for node in ast.walk(ast.parse(text)) if isinstance(node, ast.arg)}
+    return tuple(dict.fromkeys(node.id for node in names if node.id in SAMPLES and node.id not in bound))
+
+
+# ---- what a program gives, as a tree of facts ----
+
+
+@dataclasses.dataclass
+class Number:
+    """An array or a scalar of NumPy or of ours: a copy of its values, and what carries the gradient."""
+
+    kind: str
+    values: np.ndarray
+    live: Any
+    type: type
+
+
+@dataclasses.dataclass
+class Parts:
+    """A container, or anything else of a type that has parts."""
+
+    type: type
+    keys: tuple[Any, ...]
+    items: tuple[Any, ...]
+
+
+def facts(x: Any) -> Any:
+    """What is compared of a result: arrays and numbers with copies of their values, containers by their parts."""
+    if isinstance(x, pb.Tensor):
+        raw = innermost(x)
+        kind = "scalar" if FACED and isinstance(x, pb.Scalar) else "array"
+        return Number(kind, np.array(raw), x, type(x))
+    if type(x) in (np.ndarray, np.memmap):
+        if x.dtype == object:
+            return Parts(np.ndarray, (x.shape,), tuple(facts(i) for i in x.ravel()))
+        return Number("array", x.copy(), x, type(x))
+    if isinstance(x, np.generic) and x.dtype.kind in "biufc":
+        return Number("scalar", np.array(x), x, type(x))
+    if isinstance(x, np.ma.MaskedArray):
+        return Parts(type(x), (), (facts(np.asarray(x.data)), facts(np.ma.getmaskarray(x))))
+    if isinstance(x, (float, complex)):
+        return Number("scalar", np.array(x), x, type(x))
+    if isinstance(x, dict):
+        return Parts(type(x), tuple(x), tuple(facts(i) for i in x.values()))
+    if isinstance(x, (list, tuple)) or isinstance(x, collections.deque):
+        return Parts(type(x), (), tuple(facts(i) for i in x))
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        return Parts(type(x), (), tuple(facts(getattr(x, f.name)) for f in dataclasses.fields(x)))
+    return x
+
+
+def numbers_in(tree: Any) -> list[Number]:
+    """The arrays and scalars in a tree of facts."""
+    if isinstance(tree, Number):
+        return [tree]
+    if isinstance(tree, Parts):
+        return [n for part in tree.items for n in numbers_in(part)]
+    return []
+
+
+class Difference(Exception):
+    """Where two results differ."""
+
+
+def compare(plain: Any, ours: Any, where: str = "result") -> None:
+    """Raise a Difference unless two trees of facts agree."""
+    if isinstance(plain, Number):
+        _compare_numbers(plain, ours, where)
+    elif isinstance(plain, Parts):
+        if not isinstance(ours, Parts) or ours.type is not plain.type:
+            raise Difference(f"{where}: {_told(plain)} in NumPy, {_told(ours)} here")
+        if len(plain.items) != len(ours.items) or plain.keys != ours.keys:
+            raise Difference(
+                f"{where}: {len(plain.items)} parts {plain.keys} in NumPy, {len(ours.items)} {ours.keys} here"
+            )
+        for n, (a, b) in enumerate(zip(plain.items, ours.items, strict=True)):
+            compare(a, b, f"{where}[{n}]")
+    elif isinstance(ours, Number) and isinstance(plain, (int, bool)):
+        if not (ours.kind == "scalar" and isinstance(ours.live, type(plain)) and ours.values == plain):
+            raise Difference(f"{where}: {_told(plain)} in NumPy, {_told(ours)} here")
+    elif callable(plain) and callable(ours) and not isinstance(plain, type):
+        return  # a method that was not called
+    elif type(plain) is not type(ours):
+        raise Difference(f"{where}: {_told(plain)} in NumPy, {_told(ours)} here")
+    elif plain is not ours and type(plain) is not object and plain != ours:
+        raise Difference(f"{where}: {plain!r} in NumPy, {ours!r} here")
+
+
+def _told(x: Any) -> str:
+    if isinstance(x, Number):
+        return (
+            f"{x.type.__name__} {x.values.dtype}{x.values.shape} {np.array2string(x.values, precision=5, threshold=8)}"
+        )
+    return f"a {x.type.__name__}" if isinstance(x, Parts) else f"{x!r} ({type(x).__name__})"
+
+
+def _compare_numbers(plain: Number, ours: Any, where: str) -> None:
+    told = f"{where}: {_told(plain)} in NumPy, {_told(ours)} here"
+    if not isinstance(ours, Number):
+        raise Difference(told)
+    a, b = plain.values, ours.values
+    if a.dtype != b.dtype or a.shape != b.shape:
+        raise Difference(told)
+    if plain.kind != ours.kind and FACED:
+        raise Difference(
+            f"{where}: {plain.kind} ({plain.type.__name__}) in NumPy, {ours.kind} ({ours.type.__name__}) here"
+        )
+    if plain.kind == "scalar" and not isinstance(ours.live, plain.type) and FACED:
+        raise Difference(f"{where}: {ours.type.__name__} is no {plain.type.__name__}")
+    if a.dtype.kind not in "fc":
+        same = np.array_equal(a, b)
+    else:
+        rtol = 8 * np.finfo(a.dtype).eps
+        finite = np.abs(a[np.isfinite(a)])
+        atol = rtol * (finite.max() if finite.size else 0.0) * 2
+        same = np.allclose(b, a, rtol=rtol, atol=atol, equal_nan=True)
+    if not same:
+        raise Difference(told)
+
+
+# ---- the four programs ----
+
+
+def _after_writes(program: str, function: Callable[..., Any], args: list[Any]) -> Any:
+    result = function(*args)
+    if program == "write after":
+        for arg in arrays_in(args):
+            _overwrite(arg)
+    elif program == "write back":
+        for part in arrays_in(result):
+            _overwrite(part)
+    return result
+
+
+def _overwrite(array: Any) -> None:
+    kind = array.dtype.kind
+    if kind == "b":
+        array[...] = ~array
+    elif kind in "iufc":
+        array[...] = array * 2 + 1
+
+
+def arrays_in(result: Any) -> list[Any]:
+    """The arrays in a result, outside and inside of containers, of NumPy and of ours; no scalars."""
+    if type(result) is np.ndarray:
+        return [result]
+    if isinstance(result, pb.Tensor):
+        return [] if FACED and isinstance(result, pb.Scalar) else [result]
+    if isinstance(result, dict):
+        result = list(result.values())
+    return [a for part in result for a in arrays_in(part)] if isinstance(result, (list, tuple)) else []
+
+
+def _plain(idiom: Idiom, program: str, values: list[Any]) -> tuple[Any, float]:
+    """What the program gives on plain arrays, arguments included, and its weighted sum."""
+    args = [_copied(x) for x in values]
+    tree = facts([_after_writes(program, idiom.function, args), args])
+    return tree, _objective(tree, lambda live, values: values)
+
+
+def _copied(x: Any) -> Any:
+    """A copy with the layout of the sample."""
+    if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
+        return np.repeat(x, 2)[::2] if x.ndim == 1 else np.asfortranarray(x.copy())
+    return copy.copy(x)
+
+
+def _objective(tree: Any, live: Callable[[Any, np.ndarray], Any]) -> Any:
+    """A weighted sum of the floating-point numbers in a tree: of what `live` makes of each."""
+    rng = np.random.default_rng(3)
+    total: Any = 0.0
+    for number in numbers_in(tree):
+        if number.values.dtype.kind not in "fc":
+            continue
+        weights, more = rng.uniform(0.5, 1.5, (2, *number.values.shape))
+        part = live(number.live, number.values)
+        if number.values.dtype.kind == "c":
+            total = total + _sum(_real(part) * weights) + _sum(_imag(part) * more)
+        else:
+            total = total + _sum(part * weights)
+    return total
+
+
+def _shared(name: str) -> Callable[[Any], Any]:
+    """An operator that both faces share, or NumPy's function of the same name for plain arrays."""
+    ours, plain = getattr(pb, name), getattr(np, name)
+    return lambda x: ours(x) if isinstance(x, pb.Tensor) else plain(x)
+
+
+_sum, _real, _imag = _shared("sum"), _shared("real"), _shared("imag")
+
+
+def _ours(idiom: Idiom, program: str, values: list[Any]) -> tuple[Any, list[Any]]:
+    """What the program gives inside `func.value_and_grad`, and its gradients."""
+    found: list[Any] = []
+
+    def function(*leaves: Any) -> Any:
+        args = [
+            leaf if program == "on arguments" and x.dtype.kind in "fc" else _inner(name, x, leaf)
+            for name, x, leaf in zip(idiom.parameters, values, leaves, strict=True)
+        ]
+        tree = facts([_after_writes(program, idiom.function, args), args])
+        found.append(tree)
+        total = _objective(tree, lambda live, values: live if isinstance(live, pb.Tensor) else values)
+        return total + sum(_sum(_real(leaf)) * 0.0 for leaf in leaves)
+
+    floats = [x.astype(float) if x.dtype.kind in "iub" else x for x in values]
+    _, gradients = pb.func.value_and_grad(function, tuple(range(len(floats))))(*floats)
+    return found[0], list(gradients)
+
+
+def _inner(name: str, sample: Any, leaf: Any) -> Any:
+    """An array that was computed from an argument of the transform, with the sample's dtype and layout."""
+    if sample.dtype.kind in "iub":
+        return leaf.astype(sample.dtype)
+    if np.isscalar(sample):
+        return leaf * 1.0
+    copied = _LAYOUT[name](leaf) if name in _LAYOUT else leaf.copy()
+    assert not FACED or innermost(copied).strides == sample.strides, f"the copy of {name} has another layout"
+    return copied
+
+
+def _differences(idiom: Idiom, program: str, values: list[Any]) -> list[Any]:
+    """The gradients of the weighted sum by central differences; None for whole numbers."""
+    return [_slopes(idiom, program, values, n) if x.dtype.kind in "fc" else None for n, x in enumerate(values)]
+
+
+def _slopes(idiom: Idiom, program: str, values: list[Any], n: int) -> np.ndarray:
+    x = values[n]
+    single = x.dtype == np.float32
+    step = 2.0**-7 if single else 2.0**-19
+    slopes = np.zeros(x.shape, np.complex128 if x.dtype.kind == "c" else float)
+    for index, unit in itertools.product(np.ndindex(x.shape), (1, 1j) if x.dtype.kind == "c" else (1,)):
+        ends = []
+        for sign in (1, -1):
+            moved = np.array(_copied(x), copy=None)
+            moved[index] += sign * step * unit
+            shifted = moved if isinstance(x, np.ndarray) else x.dtype.type(moved)
+            ends.append(_plain(idiom, program, [*values[:n], shifted, *values[n + 1 :]])[1])
+        slopes[index] += unit * (ends[0] - ends[1]) / (2 * step)
+    return slopes
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How an idiom compared: `verdict`, and what was found in which program."""
+
+    verdict: str
+    notes: list[str]
+
+
+def judge(idiom: Idiom) -> Outcome:
+    """Run an idiom as its four programs, on both faces."""
+    verdicts, notes = [], []
+    for program in PROGRAMS:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            verdict, note, plain_fails = _judge(idiom, program)
+        verdicts.append(verdict)
+        if note:
+            notes.append(f"{program}: {note}")
+        if plain_fails:
+            break
+    worst = WRONG if WRONG in verdicts else OURS if OURS in verdicts else EQUAL
+    return Outcome(worst, notes)
+
+
+def _judge(idiom: Idiom, program: str) -> tuple[str, str, bool]:
+    """(verdict, what was found, whether NumPy refuses the idiom itself)."""
+    values = [SAMPLES[name] for name in idiom.parameters]
+    try:
+        plain, total = _plain(idiom, program, values)
+        refused = None
+    except Exception as error:  # noqa: BLE001 - what NumPy raises is what is compared
+        refused = error
+    try:
+        ours, gradients = _ours(idiom, program, values)
+    except Exception as error:  # noqa: BLE001
+        return (*_judge_error(refused, error), refused is not None and program == "on copies")
+    if refused is not None:
+        told = f"{type(refused).__name__} in NumPy ({refused}), no error here: {_told(ours.items[0])}"
+        return WRONG, told, program == "on copies"
+    try:
+        compare(plain, ours)
+        if np.isfinite(total):
+            for name, slope, gradient in zip(
+                idiom.parameters, _differences(idiom, program, values), gradients, strict=True
+            ):
+                _compare_slopes(name, slope, gradient, total, values)
+    except Difference as difference:
+        return WRONG, str(difference), False
+    return EQUAL, "", False
+
+
+def _compare_slopes(name: str, slope: Any, gradient: Any, total: float, values: list[Any]) -> None:
+    single = any(x.dtype == np.float32 for x in values)
+    rtol, atol = (2e-2, 2e-2) if single else (2e-5, 1e-6)
+    if slope is not None and not np.allclose(gradient, slope, rtol=rtol, atol=atol * max(1.0, abs(total))):
+        a, b = (np.array2string(np.asarray(g), precision=5, threshold=12) for g in (slope, gradient))
+        raise Difference(f"gradient by {name}: {a} by differences, {b} here".replace("\n", ""))
+
+
+REMEDY = re.compile(
+    r"\b([Uu]se|[Ww]rite|[Pp]ass|[Tt]ake|[Cc]ollect|[Cc]all|[Ww]rap|[Cc]ompute|[Mm]ake|[Cc]onvert|[Gg]ive|instead|adopt\(\)|detach)\b|\.detach\(\)|adopt\(\)"
+)
+
+
+def _judge_error(refused: Exception | None, error: Exception) -> tuple[str, str]:
+    if refused is not None and isinstance(error, type(refused)):
+        return EQUAL, ""
+    told = f"{type(error).__name__}: {error}"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    package = frame.filename.startswith(PACKAGE)
+    own = type(error).__module__.partition(".")[0] == "pullback"
+    if refused is not None and not own:
+        return WRONG, f"{type(refused).__name__} in NumPy ({refused}); here {told}"
+    text = told + " ".join(getattr(error, "__notes__", ()))
+    if (own or package) and REMEDY.search(text):
+        return OURS, told
+    return WRONG, f"{'an error without a remedy' if own or package else 'a foreign error'}: {told}"
