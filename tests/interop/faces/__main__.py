@@ -1,7 +1,7 @@
 """Say how the idioms compare: `python -m tests.interop.faces [--adopt] [-v] [text ...]`.
 
-Prints the idioms that are WRONG, or with -v those that we refuse too, and the counts by theme. With texts, only the
-idioms whose "theme: name" holds one of them are tried, and every outcome is printed.
+Prints the idioms that are WRONG (with -v those that we refuse too), the commonest reasons, and the counts by theme. With
+texts, only the idioms whose "theme: name" holds one of them are tried, and every outcome is printed.
 """
 
 import collections
@@ -17,6 +17,7 @@ def main(words: list[str]) -> None:
     texts = [word for word in words if not word.startswith("-")]
     told = {EQUAL, OURS, WRONG} if texts else {OURS, WRONG} if "-v" in words else {WRONG}
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    reasons: collections.Counter[str] = collections.Counter()
     with pb.adopt() if "--adopt" in words else contextlib.nullcontext():
         for idiom in IDIOMS:
             if texts and not any(text in str(idiom) for text in texts):
@@ -27,6 +28,9 @@ def main(words: list[str]) -> None:
                 print(outcome.verdict, idiom)
                 for note in outcome.notes:
                     print("     ", " ".join(note.split())[:400])
+            reasons.update(" ".join(note.partition(": ")[2].split())[:90] for note in outcome.notes)
+    for reason, count in reasons.most_common(12):
+        print(f"{count:6} x {reason}")
     total = sum(counts.values(), collections.Counter())
     for theme, count in [*counts.items(), ("all", total)]:
         print(f"{theme:12}", *(f"{count[verdict]:6} {verdict}" for verdict in (EQUAL, OURS, WRONG)))

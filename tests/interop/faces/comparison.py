@@ -358,18 +358,20 @@ class Outcome:
 
 def judge(idiom: Idiom) -> Outcome:
     """Run an idiom as its four programs, on both faces."""
-    verdicts, notes = [], []
+    verdicts: list[str] = []
+    notes: dict[tuple[str, str], list[str]] = {}
     for program in PROGRAMS:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             verdict, note, plain_fails = _judge(idiom, program)
         verdicts.append(verdict)
         if note:
-            notes.append(f"{program}: {note}")
+            notes.setdefault((verdict, note), []).append(program)
         if plain_fails:
             break
     worst = WRONG if WRONG in verdicts else OURS if OURS in verdicts else EQUAL
-    return Outcome(worst, notes)
+    told = [f"{verdict}, {', '.join(programs)}: {note}" for (verdict, note), programs in notes.items()]
+    return Outcome(worst, told)
 
 
 def _judge(idiom: Idiom, program: str) -> tuple[str, str, bool]:
@@ -412,8 +414,13 @@ REMEDY = re.compile(
 )
 
 
+def _public(kind: type[Exception]) -> type[Exception]:
+    """The error's type, or that of Python's which NumPy hides behind it (a TypeError behind a UFuncTypeError)."""
+    return next(base for base in kind.__mro__ if base.__module__ in {"builtins", "numpy.linalg", "numpy.exceptions"})
+
+
 def _judge_error(refused: Exception | None, error: Exception) -> tuple[str, str]:
-    if refused is not None and isinstance(error, type(refused)):
+    if refused is not None and isinstance(error, _public(type(refused))):
         return EQUAL, ""
     told = f"{type(error).__name__}: {error}"
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -64,7 +64,7 @@ TABLE = {
         numerator denominator bit_count() fromhex("0x1p0") newbyteorder() tobytes() T.shape flat data.nbytes flags.writeable base
         __class__.__name__ __class__.__mro__ real.dtype sum() mean() max() argmax() std() reshape(1,1) ravel() copy() __copy__()
         __deepcopy__({}) __reduce__()[0] __add__(1) __radd__(1) __eq__(1) __lt__(1) __setitem__ __iter__ __len__ __contains__
-        __iadd__ append
+        append
     """,
 }
 EXPRESSIONS = "\n".join(
