@@ -109,7 +109,7 @@ def differences(program: Program) -> np.ndarray:
         return float(function(*rebuilt(program.arguments, moved[::-1].tolist())))
 
     slopes = np.empty_like(x)
-    for i, step in enumerate(1e-4 * np.maximum(np.abs(x), 0.01)):
+    for i, step in enumerate(1e-5 * np.maximum(np.abs(x), 1.0)):
         near, far = at(i, step) - at(i, -step), at(i, 2 * step) - at(i, -2 * step)
         slopes[i] = (8 * near - far) / (12 * step)
     return slopes

@@ -1,7 +1,7 @@
 """Say how the idioms compare: `python -m tests.interop.faces [--adopt] [-v] [text ...]`.
 
-Prints the idioms that are WRONG (with -v those that we refuse too), the commonest reasons, and the counts by theme. With
-texts, only the idioms whose "theme: name" holds one of them are tried, and every outcome is printed.
+Prints the idioms that are WRONG (with -v those that we refuse too), the commonest reasons, and the counts by theme.
+With texts, only the idioms whose "theme: name" holds one of them are tried, and every outcome is printed.
 """
 
 import collections

@@ -202,27 +202,24 @@ def _told(x: Any) -> str:
 
 
 def _compare_numbers(plain: Number, ours: Any, where: str) -> None:
-    told = f"{where}: {_told(plain)} in NumPy, {_told(ours)} here"
-    if not isinstance(ours, Number):
-        raise Difference(told)
-    a, b = plain.values, ours.values
-    if a.dtype != b.dtype or a.shape != b.shape:
-        raise Difference(told)
+    if not isinstance(ours, Number) or not _same_numbers(plain.values, ours.values):
+        raise Difference(f"{where}: {_told(plain)} in NumPy, {_told(ours)} here")
     if plain.kind != ours.kind and FACED:
         raise Difference(
             f"{where}: {plain.kind} ({plain.type.__name__}) in NumPy, {ours.kind} ({ours.type.__name__}) here"
         )
     if plain.kind == "scalar" and not isinstance(ours.live, plain.type) and FACED:
         raise Difference(f"{where}: {ours.type.__name__} is no {plain.type.__name__}")
+
+
+def _same_numbers(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
     if a.dtype.kind not in "fc":
-        same = np.array_equal(a, b)
-    else:
-        rtol = 8 * np.finfo(a.dtype).eps
-        finite = np.abs(a[np.isfinite(a)])
-        atol = rtol * (finite.max() if finite.size else 0.0) * 2
-        same = np.allclose(b, a, rtol=rtol, atol=atol, equal_nan=True)
-    if not same:
-        raise Difference(told)
+        return np.array_equal(a, b)
+    rtol = 8 * np.finfo(a.dtype).eps
+    finite = np.abs(a[np.isfinite(a)])
+    return np.allclose(b, a, rtol=rtol, atol=2 * rtol * (finite.max() if finite.size else 0.0), equal_nan=True)
 
 
 # ---- the four programs ----
@@ -327,25 +324,54 @@ def _inner(name: str, sample: Any, leaf: Any) -> Any:
     return copied
 
 
-def _differences(idiom: Idiom, program: str, values: list[Any]) -> list[Any]:
-    """The gradients of the weighted sum by central differences; None for whole numbers."""
-    return [_slopes(idiom, program, values, n) if x.dtype.kind in "fc" else None for n, x in enumerate(values)]
+def _slope(idiom: Idiom, program: str, values: list[Any], directions: list[Any], step: float) -> float:
+    """The slope of the weighted sum along a direction, by central differences."""
+    ends = []
+    for sign in (1, -1):
+        moved = [_moved(x, sign * step * d) for x, d in zip(values, directions, strict=True)]
+        ends.append(_plain(idiom, program, moved)[1])
+    return (ends[0] - ends[1]) / (2 * step)
 
 
-def _slopes(idiom: Idiom, program: str, values: list[Any], n: int) -> np.ndarray:
-    x = values[n]
-    single = x.dtype == np.float32
-    step = 2.0**-7 if single else 2.0**-19
-    slopes = np.zeros(x.shape, np.complex128 if x.dtype.kind == "c" else float)
-    for index, unit in itertools.product(np.ndindex(x.shape), (1, 1j) if x.dtype.kind == "c" else (1,)):
-        ends = []
-        for sign in (1, -1):
-            moved = np.array(_copied(x), copy=None)
-            moved[index] += sign * step * unit
-            shifted = moved if isinstance(x, np.ndarray) else x.dtype.type(moved)
-            ends.append(_plain(idiom, program, [*values[:n], shifted, *values[n + 1 :]])[1])
-        slopes[index] += unit * (ends[0] - ends[1]) / (2 * step)
-    return slopes
+def _moved(x: Any, shift: Any) -> Any:
+    if x.dtype.kind not in "fc":
+        return x
+    if not isinstance(x, np.ndarray):
+        return x.dtype.type(x + shift)
+    moved = _copied(x)
+    moved += np.asarray(shift).astype(x.dtype)
+    return moved
+
+
+def _compare_slopes(idiom: Idiom, program: str, values: list[Any], gradients: list[Any], plain: Any) -> None:
+    """Raise a Difference unless the gradients give the slope along a random direction that differences give."""
+    rng = np.random.default_rng(5)
+    directions = [rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else 0)
+                  for x in values]  # fmt: skip
+    single = any(number.values.dtype.char in "fF" for number in numbers_in(plain))
+    rtol, atol, step = (2e-2, 2e-2, 2.0**-7) if single else (2e-5, 1e-6, 2.0**-19)
+    slope = _slope(idiom, program, values, directions, step)
+    parts = [np.vdot(gradient, d).real for gradient, d, x in zip(gradients, directions, values, strict=True)
+             if x.dtype.kind in "fc"]  # fmt: skip
+    if np.allclose(sum(parts), slope, rtol=rtol, atol=atol * max(1.0, *np.abs(parts))):
+        return
+    for n, (name, gradient) in enumerate(zip(idiom.parameters, gradients, strict=True)):
+        if values[n].dtype.kind in "fc":
+            expected = np.array2string(_gradient(idiom, program, values, n, step), precision=5, threshold=12)
+            found = np.array2string(np.asarray(gradient), precision=5, threshold=12)
+            if found != expected:
+                raise Difference(f"gradient by {name}: {expected} by differences, {found} here")
+    raise Difference(f"slope along {directions}: {slope} by differences, {sum(parts)} here")
+
+
+def _gradient(idiom: Idiom, program: str, values: list[Any], n: int, step: float) -> np.ndarray:
+    """The gradient by one argument, element by element."""
+    gradient = np.zeros(values[n].shape, values[n].dtype)
+    for index, unit in itertools.product(np.ndindex(gradient.shape), (1, 1j) if gradient.dtype.kind == "c" else (1,)):
+        directions = [np.zeros(x.shape, x.dtype) for x in values]
+        directions[n][index] = unit
+        gradient[index] += unit * _slope(idiom, program, values, directions, step)
+    return gradient
 
 
 @dataclasses.dataclass
@@ -392,21 +418,10 @@ def _judge(idiom: Idiom, program: str) -> tuple[str, str, bool]:
     try:
         compare(plain, ours)
         if np.isfinite(total):
-            for name, slope, gradient in zip(
-                idiom.parameters, _differences(idiom, program, values), gradients, strict=True
-            ):
-                _compare_slopes(name, slope, gradient, total, values)
+            _compare_slopes(idiom, program, values, gradients, plain)
     except Difference as difference:
         return WRONG, str(difference), False
     return EQUAL, "", False
-
-
-def _compare_slopes(name: str, slope: Any, gradient: Any, total: float, values: list[Any]) -> None:
-    single = any(x.dtype == np.float32 for x in values)
-    rtol, atol = (2e-2, 2e-2) if single else (2e-5, 1e-6)
-    if slope is not None and not np.allclose(gradient, slope, rtol=rtol, atol=atol * max(1.0, abs(total))):
-        a, b = (np.array2string(np.asarray(g), precision=5, threshold=12) for g in (slope, gradient))
-        raise Difference(f"gradient by {name}: {a} by differences, {b} here".replace("\n", ""))
 
 
 REMEDY = re.compile(
