@@ -353,7 +353,7 @@ def _compare_slopes(idiom: Idiom, program: str, values: list[Any], gradients: li
     slope = _slope(idiom, program, values, directions, step)
     parts = [np.vdot(gradient, d).real for gradient, d, x in zip(gradients, directions, values, strict=True)
              if x.dtype.kind in "fc"]  # fmt: skip
-    if np.allclose(sum(parts), slope, rtol=rtol, atol=atol * max(1.0, *np.abs(parts))):
+    if np.allclose(sum(parts), slope, rtol=rtol, atol=atol * max([1.0, *np.abs(parts)])):
         return
     for n, (name, gradient) in enumerate(zip(idiom.parameters, gradients, strict=True)):
         if values[n].dtype.kind in "fc":
