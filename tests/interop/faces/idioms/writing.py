@@ -893,3 +893,192 @@ def ndenumerate_read(A):
 def ndindex_written(A):
     for index in np.ndindex(A.shape):
         A[index] = A[index] ** 2
+
+
+_START = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+
+def plain_start_moved(x):
+    u = _START.copy()
+    for _ in range(3):
+        u += 0.1 * x
+    return u
+
+
+def plain_start_moved_by_scalars(s):
+    u = _START.copy()
+    u *= s
+    u -= s
+    return u
+
+
+def plain_random_start_moved(x):
+    u = np.random.default_rng(0).normal(size=6)
+    u += x
+    return u
+
+
+def plain_buffer_accumulated(A):
+    total = np.zeros(4)
+    for row in A:
+        total += row
+    return total
+
+
+def plain_buffer_with_an_alias(x):
+    u = _START.copy()
+    v = u
+    u += x
+    return v
+
+
+def plain_buffer_with_a_view(x):
+    u = _START.copy()
+    v = u[1:]
+    u += x
+    return v
+
+
+def plain_buffer_whose_view_is_moved(x):
+    u = _START.copy()
+    u[1:3] += x[1:3]
+    return u
+
+
+def plain_buffer_of_a_caller(x):
+    def move(u):
+        u += x
+
+    u = _START.copy()
+    move(u)
+    return u
+
+
+def plain_buffer_given_away(x):
+    def moved(u):
+        u += x
+        return u
+
+    return moved(_START.copy())
+
+
+def plain_buffer_in_a_list(x):
+    us = [_START.copy(), _START.copy()]
+    us[0] += x
+    return us
+
+
+def plain_buffer_in_two_lists(x):
+    us = [_START.copy()]
+    vs = list(us)
+    us[0] += x
+    return vs
+
+
+def plain_buffer_in_a_dict(x):
+    state = {"u": _START.copy()}
+    state["u"] += x
+    return state
+
+
+def plain_buffer_in_an_attribute(x):
+    class State:
+        pass
+
+    state = State()
+    state.u = _START.copy()
+    state.u += x
+    return state.u
+
+
+def plain_buffer_of_a_closure(x):
+    u = _START.copy()
+
+    def move():
+        nonlocal u
+        u += x
+
+    move()
+    return u
+
+
+def plain_buffer_and_a_loop_over_it(x):
+    u = np.ones((2, 6))
+    for row in u:
+        row += x
+    return u
+
+
+def plain_buffer_by_out(x):
+    u = _START.copy()
+    np.add(u, x, out=u)
+    return u
+
+
+def plain_buffer_by_out_returned(x):
+    return np.multiply(x, 2, out=np.empty(6))
+
+
+def plain_whole_numbers_moved(x):
+    u = np.arange(6)
+    u += x
+    return u
+
+
+def plain_single_moved(x):
+    u = np.ones(6, dtype=np.float32)
+    u += x
+    return u
+
+
+def plain_buffer_of_the_wrong_shape(x):
+    u = np.ones(3)
+    u += x
+    return u
+
+
+def plain_buffer_broadcast_into(s):
+    u = _START.copy()
+    u += s
+    u[0] = 0.0
+    u **= 2
+    return u
+
+
+def plain_read_only_moved(x):
+    u = _START.copy()
+    u.flags.writeable = False
+    u += x
+    return u
+
+
+def plain_matrix_times_in_place(C):
+    u = np.eye(3)
+    u @= C
+    return u
+
+
+def plain_element_moved(x):
+    u = _START.copy()
+    u[0] += x[0]
+    return u
+
+
+def plain_slice_written(x):
+    u = _START.copy()
+    u[:3] = x[:3]
+    return u
+
+
+def plain_number_in_place(x):
+    total = 0.0
+    total += x[0]
+    total *= x[1]
+    return total
+
+
+def plain_numpy_number_in_place(x):
+    total = np.float64(0.0)
+    total += x[0]
+    total += x
+    return total
