@@ -1,5 +1,7 @@
 """Writing by index and in place: buffers, swaps, accumulations, what is a copy and what is a view."""
 
+import operator
+
 import numpy as np
 
 
@@ -1082,3 +1084,15 @@ def plain_numpy_number_in_place(x):
     total += x[0]
     total += x
     return total
+
+
+def plain_buffer_by_a_function(x):
+    u = _START.copy()
+    operator.iadd(u, x)
+    return u
+
+
+def plain_buffer_by_its_method(x):
+    u = _START.copy()
+    u.__iadd__(x)
+    return u
