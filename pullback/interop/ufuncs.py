@@ -52,11 +52,11 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                     return rule(*inputs)
         if _foreign(inputs, kwargs):
             return NotImplemented
+        if "out" in kwargs and (taken := replaced(ufunc, inputs, kwargs)) is not None:
+            return taken
         if method == "__call__":
             if rule is None:
                 raise unsupported(ufunc_name(ufunc))
-            if "out" in kwargs and (taken := replaced(ufunc, inputs, kwargs)) is not None:
-                return taken
             return _call(ufunc, rule, inputs, **kwargs)
         return _METHODS[method](ufunc, *inputs, **kwargs)
     except Exception as error:  # noqa: BLE001 - raised again, with what was called
