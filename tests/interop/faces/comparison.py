@@ -4,7 +4,7 @@ An idiom is a function of arrays, or an expression. The names of its parameters 
 is run as four programs, each first on plain arrays, then inside `func.value_and_grad`:
 
     on copies     f(x.copy()), where what it writes into its argument is compared too
-    on arguments  f(x), on what the transform itself hands to the function
+    on arguments  f(x), on what the transform itself hands to the function: a copy
     write after   r = f(x.copy()), then x is overwritten: does r change where NumPy's does?
     write back    r = f(x.copy()), then every array in r is overwritten: does x change where NumPy's does?
 
@@ -39,7 +39,7 @@ PACKAGE = pb.__path__[0]
 FACED = hasattr(pb, "Scalar")
 
 _x = np.array([0.7, 2.3, 1.1, 3.4, 0.2, 1.9])
-_A = np.array([[1.2, -0.7, 0.4, 2.1], [0.3, 1.8, -1.1, 0.6], [-0.9, 0.5, 2.4, -1.6]])
+_A = np.array([[1.2, -0.7, 0.4, 2.1], [0.3, 1.8, -1.1, 0.6], [-0.9, 0.55, 2.4, -1.6]])
 SAMPLES: dict[str, Any] = {
     "x": _x,  # positive and distinct
     "y": np.array([-1.3, 0.4, 2.1, -0.6, 1.7, -2.2]),
@@ -65,7 +65,7 @@ SAMPLES: dict[str, Any] = {
     "b": np.array([True, False, True, True, False, True]),  # a mask of x
 }
 _LAYOUT = {  # how a copy inside of the transform gets the layout that the sample has
-    "v": lambda x: np.stack([x, x], axis=1).reshape(-1)[::2],
+    "v": lambda x: np.repeat(x, 2)[::2],
     "F": lambda x: x.T.copy().T,
 }
 
@@ -257,14 +257,18 @@ def arrays_in(result: Any) -> list[Any]:
 
 def _plain(idiom: Idiom, program: str, values: list[Any]) -> tuple[Any, float]:
     """What the program gives on plain arrays, arguments included, and its weighted sum."""
-    args = [_copied(x) for x in values]
+    args = [np.array(x, order="K") if program == "on arguments" and _is_array(x) else _copied(x) for x in values]
     tree = facts([_after_writes(program, idiom.function, args), args])
     return tree, _objective(tree, lambda live, values: values)
 
 
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray)
+
+
 def _copied(x: Any) -> Any:
     """A copy with the layout of the sample."""
-    if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
+    if _is_array(x) and not x.flags.c_contiguous:
         return np.repeat(x, 2)[::2] if x.ndim == 1 else np.asfortranarray(x.copy())
     return copy.copy(x)
 
@@ -336,7 +340,7 @@ def _slope(idiom: Idiom, program: str, values: list[Any], directions: list[Any],
 def _moved(x: Any, shift: Any) -> Any:
     if x.dtype.kind not in "fc":
         return x
-    if not isinstance(x, np.ndarray):
+    if not _is_array(x):
         return x.dtype.type(x + shift)
     moved = _copied(x)
     moved += np.asarray(shift).astype(x.dtype)
@@ -425,7 +429,7 @@ def _judge(idiom: Idiom, program: str) -> tuple[str, str, bool]:
 
 
 REMEDY = re.compile(
-    r"\b([Uu]se|[Ww]rite|[Pp]ass|[Tt]ake|[Cc]ollect|[Cc]all|[Ww]rap|[Cc]ompute|[Mm]ake|[Cc]onvert|[Gg]ive|instead|adopt\(\)|detach)\b|\.detach\(\)|adopt\(\)"
+    r"\b([Uu]se|[Ww]rite|[Pp]ass|[Tt]ake|[Cc]ollect|[Cc]all|[Ww]rap|[Cc]ompute|[Mm]ake|[Cc]onvert|[Gg]ive|[Cc]ompare|[Rr]ound|[Oo]mit|instead|detach)\b|\.detach\(\)|adopt\(\)"
 )
 
 

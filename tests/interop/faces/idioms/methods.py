@@ -22,10 +22,10 @@ TABLE = {
         reshape((-1,)) reshape(1,-1) reshape(-1,1) reshape((-1,1),order="F") reshape(()) reshape([-1]) transpose(None) mT
         swapaxes(0,-1) sum(axis=3) sum(axis=0.5) sum(axis="a") sum(axis=(0,0)) sum(dim=0) sum(nope=1) mean(ddof=1) max(axis=9)
         to_device("cpu") byteswap() getfield(np.float64) flags.c_contiguous flags.f_contiguous flags.owndata data.shape dump
-        __len__() __iter__() __bool__() __float__() __int__() __complex__() __index__() __contains__(1) __copy__()
+        __len__() __bool__() __float__() __int__() __complex__() __index__() __contains__(1) __copy__()
         __deepcopy__({}) __array__() __array__(float) __abs__() __neg__() __pos__() __invert__() item(0) item(-1) item(99)
         put([0],[5]) put(0,1) itemset nope resize partition(0) argpartition(0) setflags(write=True) setfield(1,float)
-        ctypes.data sum(out=None) round(out=None) mean(axis=None,out=None) __array_priority__ __array_namespace__() tofile dumps
+        sum(out=None) round(out=None) mean(axis=None,out=None) __array_namespace__() tofile dumps
     """,
     "A F K C": """
         sum(axis=1) sum(axis=(0,1)) sum(1) sum(axis=1,keepdims=True) sum(axis=(1,0),keepdims=True) mean(1) mean((0,1)) std(1)
@@ -60,10 +60,10 @@ TABLE = {
     "s t c i": """
         is_integer() as_integer_ratio() hex() real imag conj() conjugate() item() tolist() dtype dtype.type shape ndim size itemsize
         astype(int) astype(complex) round(1) __round__() __round__(1) __floor__() __ceil__() __trunc__() __hash__() __bool__() __float__()
-        __int__() __complex__() __format__(".2f") __str__() __repr__() __pow__(2) __divmod__(2) __getitem__(()) __array__()
-        numerator denominator bit_count() fromhex("0x1p0") newbyteorder() tobytes() T.shape flat data.nbytes flags.writeable base
+        __int__() __complex__() __format__(".2f") __str__() __pow__(2) __divmod__(2) __getitem__(()) __array__()
+        numerator denominator bit_count() newbyteorder() tobytes() T.shape data.nbytes flags.writeable base
         __class__.__name__ __class__.__mro__ real.dtype sum() mean() max() argmax() std() reshape(1,1) ravel() copy() __copy__()
-        __deepcopy__({}) __reduce__()[0] __add__(1) __radd__(1) __eq__(1) __lt__(1) __setitem__ __iter__ __len__ __contains__
+        __deepcopy__({}) __reduce__()[0] __add__(1) __radd__(1) __eq__(1) __lt__(1) __iter__ __len__
         append
     """,
 }
