@@ -4,7 +4,6 @@ What has no rule raises an error that names the function and the nearest ones th
 requires grad into a plain array without saying so.
 
     ufuncs.py      __array_ufunc__: np.sin(t), np.add.reduce(t), ndarray * t
-    sole_holders.py  a += t on an ndarray that nobody else holds
     functions.py   __array_function__: np.sum(t, axis=0), np.where(m, t, u)
     adapters/      one file an area: NumPy's signatures over pullback's operators
     methods.py     NumPy's forms of methods: t.transpose(), t.var(ddof=1), t.copy()

@@ -11,7 +11,6 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.operands import READY, array, cast, deliver, operand, ops, refuse
 from pullback.interop.registry import FUNCTIONS, UFUNCS, load_adapters
-from pullback.interop.sole_holders import replaced
 from pullback.interop.suggest import from_scipy, ufunc_name, unsupported, unsupported_method
 from pullback.ops.tables import NUMPY_RULES
 
@@ -52,8 +51,6 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs:
                     return rule(*inputs)
         if _foreign(inputs, kwargs):
             return NotImplemented
-        if "out" in kwargs and (taken := replaced(ufunc, inputs, kwargs)) is not None:
-            return taken
         if method == "__call__":
             if rule is None:
                 raise unsupported(ufunc_name(ufunc))
