@@ -23,11 +23,21 @@ def groups():
         yield from calls.values()
 
 
-@pytest.mark.skipif(not hasattr(pb, "Scalar"), reason="arrays have one face")
+def wrong(idioms):
+    outcomes = [(str(idiom), judge(idiom)) for idiom in idioms]
+    return [(name, outcome.notes) for name, outcome in outcomes if outcome.verdict == WRONG]
+
+
 @pytest.mark.parametrize("idioms", list(groups()), ids=lambda idioms: str(idioms[0]))
 def test_an_idiom_means_what_it_means_in_numpy(idioms):
-    outcomes = [(str(idiom), judge(idiom)) for idiom in idioms]
-    assert [(name, outcome.notes) for name, outcome in outcomes if outcome.verdict == WRONG] == []
+    assert wrong(idioms) == []
+
+
+@pytest.mark.skipif(not hasattr(pb, "adopt"), reason="nothing to adopt with")
+@pytest.mark.parametrize("theme", sorted({idiom.theme for idiom in IDIOMS} - {"methods"}))
+def test_idioms_mean_the_same_after_adopt(theme):
+    with pb.adopt():
+        assert wrong([idiom for idiom in IDIOMS if idiom.theme == theme]) == []
 
 
 # ---- the comparison itself finds what it is for ----
