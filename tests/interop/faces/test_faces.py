@@ -40,6 +40,13 @@ def test_idioms_mean_the_same_after_adopt(theme):
         assert wrong([idiom for idiom in IDIOMS if idiom.theme == theme]) == []
 
 
+def test_every_method_and_attribute_of_ndarray_is_in_the_table():
+    tried = {
+        idiom.name.split(".")[1].partition("(")[0].partition("[")[0] for idiom in IDIOMS if idiom.theme == "methods"
+    }
+    assert {name for name in dir(np.ndarray) if not name.startswith("_")} <= tried
+
+
 # ---- the comparison itself finds what it is for ----
 
 

@@ -23,7 +23,7 @@ TABLE = {
         swapaxes(0,-1) sum(axis=3) sum(axis=0.5) sum(axis="a") sum(axis=(0,0)) sum(dim=0) sum(nope=1) mean(ddof=1) max(axis=9)
         to_device("cpu") byteswap() getfield(np.float64) flags.c_contiguous flags.f_contiguous flags.owndata data.shape dump
         __len__() __bool__() __float__() __int__() __complex__() __index__() __contains__(1) __copy__()
-        __deepcopy__({}) __array__() __array__(float) __abs__() __neg__() __pos__() __invert__() item(0) item(-1) item(99)
+        __deepcopy__({}) __array__() __array__(float) __abs__() __neg__() __pos__() __invert__() ctypes.data>0 item(0) item(-1) item(99)
         put([0],[5]) put(0,1) itemset nope resize partition(0) argpartition(0) setflags(write=True) setfield(1,float)
         sum(out=None) round(out=None) mean(axis=None,out=None) __array_namespace__() tofile dumps
     """,

@@ -11,6 +11,7 @@ import json
 import math
 import numbers
 import operator
+import os
 import pickle
 import statistics
 
@@ -240,6 +241,8 @@ copy.copy([x])[0] is x
 pickle.loads(pickle.dumps(x))
 pickle.loads(pickle.dumps(s))
 pickle.loads(x.dumps())
+x.dump(io.BytesIO())
+x.tofile(os.devnull)
 json.dumps(x.tolist())
 json.dumps(x[0])
 json.dumps({"a": s})
