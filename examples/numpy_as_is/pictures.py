@@ -111,8 +111,8 @@ def orbits() -> Any:
         axes.plot(*path[0, body], "o", color=colour)
     axes.quiver(*nbody.POSITIONS.T, *nbody.VELOCITIES.T, color=GREY, width=0.004, label="velocity")
     axes.quiver(*nbody.POSITIONS.T, *away.T, color="black", width=0.004, label="slope of the closest approach")
-    axes.legend(loc="upper center")
-    axes.set(title="the figure of eight", aspect="equal")
+    axes.legend(loc="lower center", ncols=2)
+    axes.set(title="the figure of eight", aspect="equal", ylim=(-0.65, 0.55))
     return drawing
 
 
