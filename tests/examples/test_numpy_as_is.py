@@ -51,6 +51,33 @@ def test_the_gradient_of_a_program_is_that_of_differences(number, run):
     np.testing.assert_allclose(run.flat(gradient), expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
 
 
+@pytest.mark.skipif(not hasattr(pb, "adopt"), reason="nothing to adopt with")
+@pytest.mark.parametrize("number", range(27))
+def test_the_tangent_of_a_program_is_that_of_its_gradient(number, run):
+    program = run.PROGRAMS[number]
+    direction = np.random.default_rng(0).standard_normal(run.flat(program.arguments).size)
+    with pb.adopt():
+        _, gradient = program.gradient()
+        value, tangent = pb.func.jvp(
+            program.load(), program.arguments, run.rebuilt(program.arguments, [*direction[::-1]])
+        )
+    expected = direction @ run.flat(gradient)
+    assert float(value) == pytest.approx(float(program.load()(*program.arguments)), rel=1e-12)
+    assert float(tangent) == pytest.approx(expected, rel=1e-10, abs=1e-10 * np.abs(run.flat(gradient)).max())
+
+
+@pytest.mark.skipif(not hasattr(pb, "adopt"), reason="nothing to adopt with")
+def test_the_gamma_of_an_option_is_the_second_derivative(run):
+    program = next(program for program in run.PROGRAMS if program.function == "call_price")
+    spot, *others = program.arguments
+    delta = pb.func.grad(program.load())
+    with pb.adopt():
+        gamma = pb.func.grad(delta)(spot, *others)
+        step = 1e-4
+        expected = (delta(spot + step, *others) - delta(spot - step, *others)) / (2 * step)
+    assert float(gamma) == pytest.approx(float(expected), rel=1e-6)
+
+
 def test_every_program_is_tried(run):
     assert len(run.PROGRAMS) == 27
 
