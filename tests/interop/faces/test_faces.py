@@ -8,6 +8,7 @@ import pytest
 import pullback as pb
 from pullback.core.array_type import innermost
 from tests.interop.faces.comparison import EQUAL, OURS, WRONG, Idiom, judge
+from tests.interop.faces.random_programs import program
 from tests.interop.faces.table import IDIOMS
 
 
@@ -31,6 +32,11 @@ def wrong(idioms):
 @pytest.mark.parametrize("idioms", list(groups()), ids=lambda idioms: str(idioms[0]))
 def test_an_idiom_means_what_it_means_in_numpy(idioms):
     assert wrong(idioms) == []
+
+
+@pytest.mark.parametrize("seed", range(0, 150, 10))
+def test_random_programs_of_views_and_writes_mean_what_they_mean_in_numpy(seed):
+    assert wrong([program(n) for n in range(seed, seed + 10)]) == []
 
 
 @pytest.mark.skipif(not hasattr(pb, "adopt"), reason="nothing to adopt with")
