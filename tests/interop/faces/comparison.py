@@ -58,7 +58,7 @@ SAMPLES: dict[str, Any] = {
     "t": np.float64(-0.6),
     "z": np.array([1.2 + 0.5j, -0.7 + 1.1j, 0.4 - 2.0j, 1.9 + 0.3j]),
     "c": np.complex128(0.8 - 1.3j),
-    "h": np.array([0.75, 2.5, 1.25, 3.5], dtype=np.float32),
+    "h": np.array([0.77, 2.31, 1.17, 3.62], dtype=np.float32),
     "k": np.array([2, 0, 3, 1]),
     "K": np.array([[1, 2, 3], [4, 5, 7]]),
     "i": np.int64(2),
@@ -66,7 +66,7 @@ SAMPLES: dict[str, Any] = {
 }
 _LAYOUT = {  # how a copy inside of the transform gets the layout that the sample has
     "v": lambda x: np.repeat(x, 2)[::2],
-    "F": lambda x: x.T.copy().T,
+    "F": lambda x: x.copy("F"),
 }
 
 

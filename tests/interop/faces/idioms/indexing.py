@@ -116,6 +116,13 @@ A[:, k]
 A[:, k[::-1]]
 A[-1:, ::2]
 A[0:0]
+A[:, [0, 2]].ravel()
+A[:, [0, 2]].strides
+A[:, [0, 2]].T.reshape(-1)
+np.exp(A[:, [0, 2]]).ravel()
+A[[0, 2]].T.ravel()
+T[:, [0, 2], 1].ravel()
+A[A[:, 0] > 0].T.ravel()
 A[True]
 A[..., [1]]
 A[1, ...][0]
@@ -168,6 +175,11 @@ s[()]
 s[...]
 s[None]
 s[..., None]
+s[True]
+s[False]
+s[s > 0]
+s[s < 0]
+x.sum()[x.sum() > 1]
 z[1]
 z[1:].real
 z[::-1].imag

@@ -16,7 +16,7 @@ TABLE = {
         mean(axis=0) mean(axis=0,keepdims=True) mean(None) max(axis=0) max(0) min(axis=-1) std(axis=0) var(ddof=1) std(ddof=1)
         std(axis=-1,ddof=1,keepdims=True) var(axis=0,keepdims=True) argmax(axis=0) argmin(0) argmax(keepdims=True) all(axis=0)
         any(axis=0) cumsum(axis=0) cumsum(0) cumprod(axis=-1) prod(axis=0) prod(keepdims=True) argsort(axis=0) argsort(-1)
-        argsort(axis=None) argsort(kind="stable") round(1) round(decimals=2) round(-1) repeat(2,axis=0) repeat(0) repeat(2,-1)
+        argsort(axis=None) argsort(kind="stable") round(1) round(decimals=1) round(-1) repeat(2,axis=0) repeat(0) repeat(2,-1)
         sum(initial=2) sum(where=False) sum(initial=2,where=True) mean(where=True) max(initial=9) min(initial=-9,where=False)
         prod(initial=3) squeeze(axis=0) squeeze(()) flatten("F") ravel("F") ravel(order="K") ravel("A") copy("F") copy(order="K")
         reshape((-1,)) reshape(1,-1) reshape(-1,1) reshape((-1,1),order="F") reshape(()) reshape([-1]) transpose(None) mT
