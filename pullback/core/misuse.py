@@ -180,7 +180,7 @@ def _number_for_tensor(given: Given, error: Exception) -> str | None:
     if isinstance(error, AttributeError):
         for argument, value in given:
             if argument.base == "Tensor" and not argument.is_list and isinstance(value, (int, float, complex)):
-                return f"argument {argument.name!r} must be a Tensor or an ndarray, not a number."
+                return f"argument {argument.name!r} must be a Tensor or an ndarray, not a number: pass np.array(...) of it."
     return None
 
 
@@ -395,7 +395,7 @@ _SENTENCES = {
         r"shapes cannot be multiplied: a dimension has size \1 where \2 is needed"
     ),
     r"(?:\w+: )?Input operand (\d) does not have enough dimensions \(has (\d+), gufunc core with signature \S+ "
-    r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed",
+    r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed; give it more (x[None])",
     r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is no number: a \2",
     r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
     r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",

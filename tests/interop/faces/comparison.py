@@ -445,7 +445,7 @@ def _judge_error(refused: Exception | None, error: Exception) -> tuple[str, str]
     frame = traceback.extract_tb(error.__traceback__)[-1]
     package = frame.filename.startswith(PACKAGE)
     own = type(error).__module__.partition(".")[0] == "pullback"
-    if refused is not None and not own:
+    if refused is not None and not own and not package:
         return WRONG, f"{type(refused).__name__} in NumPy ({refused}); here {told}"
     text = told + " ".join(getattr(error, "__notes__", ()))
     if (own or package) and REMEDY.search(text):
