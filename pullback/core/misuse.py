@@ -180,7 +180,7 @@ def _number_for_tensor(given: Given, error: Exception) -> str | None:
     if isinstance(error, AttributeError):
         for argument, value in given:
             if argument.base == "Tensor" and not argument.is_list and isinstance(value, (int, float, complex)):
-                return f"argument {argument.name!r} must be a Tensor or an ndarray, not a number: pass np.array(...) of it."
+                return f"argument {argument.name!r} must be a Tensor or an ndarray, not a number: pass an array."
     return None
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy as np
-
 from pullback.core.array_face import Array, show_as_array, show_as_plural
 from pullback.core.array_type import TENSOR
 from pullback.core.tensor import ndarray
@@ -87,8 +85,7 @@ def _only_adds(index: Any) -> bool:
 
 
 def _is_truth_value(item: Any) -> bool:
-    known = isinstance(item, (bool, np.generic, ndarray))
-    return known and np.result_type(item).char == "?" and not np.ndim(item)
+    return item is True or item is False or (hasattr(item, "dtype") and item.dtype.char == "?" and not item.ndim)
 
 
 def show_copy(self: Any) -> Any:
