@@ -139,7 +139,7 @@ def percentile(
 
 
 def _quantile(name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, weights: Any) -> Any:
-    only(name, "method", method, ("linear",), "only 'linear' is differentiable here")
+    only(name, "method", method, ("linear",), "only 'linear' is differentiable here: omit it")
     only(name, "weights", weights, (None,))
     if np.any(q < 0) or np.any(q > 1):
         raise ValueError(f"np.{name}: quantiles must be in the range {'[0, 1]' if name == 'quantile' else '[0, 100]'}.")

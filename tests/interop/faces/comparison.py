@@ -66,7 +66,7 @@ SAMPLES: dict[str, Any] = {
 }
 _LAYOUT = {  # how a copy inside of the transform gets the layout that the sample has
     "v": lambda x: np.repeat(x, 2)[::2],
-    "F": lambda x: x.copy("F"),
+    "F": lambda x: x * 1.0,
 }
 
 

@@ -60,10 +60,10 @@ TABLE = {
     "s t c i": """
         is_integer() as_integer_ratio() hex() real imag conj() conjugate() item() tolist() dtype dtype.type shape ndim size itemsize
         astype(int) astype(complex) round(1) __round__() __round__(1) __floor__() __ceil__() __trunc__() __hash__() __bool__() __float__()
-        __int__() __complex__() __format__(".2f") __str__() __pow__(2) __divmod__(2) __getitem__(()) __array__()
+        __int__() __complex__() __format__(".2f") __str__() __pow__(2) __getitem__(()) __array__()
         numerator denominator bit_count() newbyteorder() tobytes() T.shape data.nbytes flags.writeable base
         __class__.__name__ __class__.__mro__ real.dtype sum() mean() max() argmax() std() reshape(1,1) ravel() copy() __copy__()
-        __deepcopy__({}) __reduce__()[0] __add__(1) __radd__(1) __eq__(1) __lt__(1) __iter__ __len__
+        __deepcopy__({}) __reduce__()[0] __add__(1) __radd__(1) __eq__(1) __lt__(1) __len__
         append
     """,
 }
