@@ -22,6 +22,7 @@ from types import BuiltinFunctionType, FunctionType, TracebackType, WrapperDescr
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from pullback.core.errors import (
     DtypeError,
@@ -179,7 +180,7 @@ def _number_for_tensor(given: Given, error: Exception) -> str | None:
     if isinstance(error, AttributeError):
         for argument, value in given:
             if argument.base == "Tensor" and not argument.is_list and isinstance(value, (int, float, complex)):
-                return f"argument {argument.name!r} must be a Tensor or an ndarray, not a number."
+                return f"argument {argument.name!r} must be a Tensor or an ndarray, not a number: pass an array."
     return None
 
 
@@ -274,7 +275,7 @@ def _explained(name: str, given: Given, error: Exception, takes_over: bool = Fal
     if plain is None:
         plain, kind = _plainly(error, given, meant)
         plain = re.sub(rf"^(?:\w+\.)*{re.escape(name.rpartition('.')[2])}(?:\(\))?: ", "", plain)
-    if not isinstance(kind.__init__, WrapperDescriptorType):
+    if not isinstance(kind.__init__, WrapperDescriptorType) and kind is not AxisError:
         return error  # an error of another library, which is not made of a text
     return _from(error, plain, f"{name}({_listed(given)}): {plain}", kind)
 
@@ -347,12 +348,14 @@ def _listed(given: Given) -> str:
 
 def _plainly(error: Exception, given: Given, meant: bool) -> tuple[str, type[Exception]]:
     """An error's message in words that need no knowledge of NumPy's internals, and the class to raise."""
-    if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
-        return out_of_range(error.axis, error.ndim or 0), IndexError
+    if isinstance(error, AxisError) and error.axis is not None:
+        return out_of_range(error.axis, error.ndim or 0), AxisError
     text, kind = str(error), type(error)
     phrase = torch_phrase(text, [tuple(x.shape) for _, x in given if isinstance(x, (Tensor, ndarray))])
     plain, kind = _in_plain_words(error, text, kind, given, meant)
-    return plain if phrase.removesuffix(": ") in plain else phrase + plain, kind
+    plain = plain if phrase.removesuffix(": ") in plain else phrase + plain
+    # As NumPy raises it, and an IndexError too, as PyTorch does.
+    return plain, AxisError if kind is IndexError and plain.startswith(_NO_SUCH_DIMENSION) else kind
 
 
 def _in_plain_words(
@@ -392,7 +395,7 @@ _SENTENCES = {
         r"shapes cannot be multiplied: a dimension has size \1 where \2 is needed"
     ),
     r"(?:\w+: )?Input operand (\d) does not have enough dimensions \(has (\d+), gufunc core with signature \S+ "
-    r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed",
+    r"requires (\d+)\)": r"tensor \1 has \2 dimensions, and at least \3 are needed; give it more (x[None])",
     r"^loop of ufunc does not support argument (\d) of type (\S+) .*$": r"argument \1 is no number: a \2",
     r"^ufunc '\w+' (?:not supported|did not contain a loop).*$": "not defined for the dtypes of these arguments",
     r"^Cannot cast ufunc '\w+' (in|out)put (?:\d )?from (\S+) to (\S+) .*$": r"cannot cast the \1put from \2 to \3",
@@ -435,6 +438,7 @@ _SENTENCES = {
 _PLAIN = [(re.compile(pattern, re.DOTALL), plain) for pattern, plain in _SENTENCES.items()]
 
 
+_NO_SUCH_DIMENSION = out_of_range(0, 0).partition(" (")[0]
 _DIMENSIONS = frozenset({"dim", "dim0", "dim1", "dim2", "dims", "start_dim", "end_dim", "source", "destination"})
 
 

@@ -44,7 +44,7 @@ def array(x: Any) -> Any:
     if made.dtype.kind not in _NUMERIC:
         raise TypeError(
             f"expected a Tensor, an array of numbers or a number beside a Tensor, got {type_name(x)} of dtype "
-            f"{made.dtype}."
+            f"{made.dtype}: convert it to numbers."
         )
     return made
 

@@ -36,7 +36,7 @@ def may_be_replaced(beside: Any, out: Any) -> bool:
     if type(beside) is Probe:
         raise Counted(count)
     array = out[0]
-    if len(out) != 1 or type(array) is not ndarray or array.base is not None:
+    if len(out) != 1 or type(array) is not ndarray or array.base is not None or not array.flags.writeable:
         return False
     return count == _count_of_one_name() and _is_in_place(_frame_of_user())
 

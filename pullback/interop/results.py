@@ -7,6 +7,7 @@ NumPy's own have. Whole numbers and truth values have no gradient by nature, and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,7 @@ def as_numpy_gives(
         return kind([as_numpy_gives(part, args, kwargs, whole) for part in result])
     if issubclass(kind, tuple):  # of several results with names, which ours have and NumPy's ufuncs do not
         parts = [as_numpy_gives(part, args, kwargs, whole) for part in result]
+        parts = [part if isinstance(part, Tensor) else copy(part) for part in parts]  # the node may have saved it
         return tuple(parts) if kind.__module__.startswith("pullback") else kind(*parts)
     if kind is ndarray:
         return _of_constants(result, args, kwargs, whole)

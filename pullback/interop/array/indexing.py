@@ -74,14 +74,18 @@ def get_from_scalar(self: Any, index: Any) -> Any:
     """The number itself for `()`, an array around it for what else an index of no dimension may be."""
     if type(index) is tuple and not index:
         return self
-    if not is_basic_index(index) or not _only_adds(index):
+    if not _only_adds(index):
         raise IndexError("invalid index to scalar variable.")
-    return TENSOR.slice_view(show_copy(self), index)
+    return getitem(show_copy(self), index)
 
 
 def _only_adds(index: Any) -> bool:
     items = index if isinstance(index, tuple) else (index,)
-    return all(item is None or item is Ellipsis for item in items)
+    return all(item is None or item is Ellipsis or _is_truth_value(item) for item in items)
+
+
+def _is_truth_value(item: Any) -> bool:
+    return item is True or item is False or (hasattr(item, "dtype") and item.dtype.char == "?" and not item.ndim)
 
 
 def show_copy(self: Any) -> Any:

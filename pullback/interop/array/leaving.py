@@ -16,7 +16,9 @@ import numpy as np
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
 from pullback.core.array_type import TENSOR, read
+from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.printing import tensor_format, tensor_repr
+from pullback.core.tensor import Tensor
 from pullback.interop.array.functions import of_a_number
 from pullback.interop.operands import needs_grad
 from pullback.interop.results import plain_or_none
@@ -170,6 +172,15 @@ def truth(self: Any) -> bool:
     return _general_truth(self) if numbers is None else bool(numbers)
 
 
+def whole_number(self: Any) -> int:
+    """int(x): cut off at the point. A whole number has no gradient by nature, as `x > 0` has none."""
+    if self._array.ndim or self._array.dtype.kind == "c":
+        return Tensor.__int__(self)
+    if WATCHED:
+        note_operator("int", self)
+    return int(read(self, "int()")[()])
+
+
 def length(self: Any) -> int:
     """len(x)."""
     if not self._array.ndim:
@@ -202,7 +213,8 @@ def methods(kind: type) -> dict[str, Any]:
         "item": item, "tolist": tolist, "tobytes": tobytes, "__bytes__": tobytes, "tofile": tofile, "dumps": dumps,
         "dump": dump, "view": view, "__reduce__": _reduce, "__reduce_ex__": _reduce_ex, "__copy__": _copy,
         "__deepcopy__": _deepcopy,
-        "__str__": text, "__repr__": representation, "__format__": formatted, "__bool__": truth, "__len__": length,
+        "__str__": text, "__repr__": representation, "__format__": formatted, "__bool__": truth,
+        "__int__": whole_number, "__len__": length,
         "__contains__": contains, "__array_namespace__": _namespace, "__hash__": None,
         "__class_getitem__": classmethod(GenericAlias),
     }  # fmt: skip

@@ -33,6 +33,12 @@ def _general(op: Operator, args: Sequence[Any]) -> Any:
     """What is not the common case: lists become arrays, and what is no array is left to its own class."""
     if any(type(x) not in READY and not _is_arraylike(x) for x in args):
         return NotImplemented
+    if (
+        op.name == "mul"
+        and any(isinstance(x, Scalar) for x in args)
+        and any(isinstance(x, (list, tuple)) for x in args)
+    ):
+        return NotImplemented  # times a number, a list means its repetition
     return dispatch_arrays(op, [operand(x) for x in args])
 
 

@@ -191,7 +191,6 @@ REFUSED = {
     "dtype": lambda x: setattr(x, "dtype", int),
     "strides": lambda x: setattr(x, "strides", (8, 8)),
     "float": lambda x: float(x[0, 0]),
-    "int": lambda x: int(x[0, 0]),
     "complex": lambda x: complex(x[0, 0]),
     "hex": lambda x: x[0, 0].hex(),
     "ratio": lambda x: x[0, 0].as_integer_ratio(),
@@ -200,6 +199,16 @@ REFUSED = {
     "__array_interface__": lambda x: x.__array_interface__,
     "fill": lambda x: x[0, 0].fill(1.0),
 }
+
+
+def test_a_whole_number_is_made_as_comparisons_are_and_named_where_nothing_else_is_left():
+    table = np.array([1.0, 10.0, 100.0])
+    assert grad(lambda x: x * table[int(x)])(2.5) == 100.0
+    assert grad(lambda x: x[0] * int(x[1, ...]))(np.array([3.0, 2.9])).tolist() == [2.0, 0.0]
+    with pytest.warns(IndependentResultWarning, match=r"int at .*test_array_methods"):
+        assert grad(lambda x: table[int(x)])(2.5) == 0.0
+
+
 OF_NDARRAYS_ALONE = {"__array_finalize__", "__array_wrap__", "__setstate__"}
 
 
