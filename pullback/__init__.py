@@ -118,6 +118,8 @@ del PUBLIC, np, printing
 def __getattr__(name):
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
+    if name in ("adopt", "release"):
+        return getattr(_import_module("pullback.interop.adopt"), name)
     if name in _LATE:
         function = globals()[name] = _late_function("", name)  # found at once from now on
         return function

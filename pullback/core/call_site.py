@@ -70,7 +70,11 @@ def call_site() -> CallSite:
 
 
 def _is_users(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
+    return is_users_file(frame.f_code.co_filename)
+
+
+def is_users_file(file: str) -> bool:
+    """Whether code of this file is the user's own: neither installed as a library nor Python's."""
     if file.startswith(_PACKAGE):
         return file.startswith(_DEMO)
     return not file.startswith((*_LIBRARIES, "<frozen ", "<__array_function__"))
@@ -138,10 +142,10 @@ def _public_name(frame: FrameType, root: str, rest: list[str]) -> str:
         return _short(".".join([found.__name__, *rest]))
     if isinstance(found, np.ndarray):
         return ".".join(["ndarray", *rest])
-    return ".".join([_home_of(found, root) or root, *rest])
+    return ".".join([home_of(found, root) or root, *rest])
 
 
-def _home_of(found: Any, *names: str) -> str:
+def home_of(found: Any, *names: str) -> str:
     """Where the public face of a library has this object, "" if nowhere."""
     names = (*names, getattr(found, "__name__", ""))
     for home in _HOMES:
@@ -160,7 +164,7 @@ def _short(name: str) -> str:
 def _entered(frames: list[FrameType]) -> str:
     """The public function or class of a library that was entered first."""
     for frame in reversed(frames):
-        name = _home_of(type(frame.f_locals.get("self")))
+        name = home_of(type(frame.f_locals.get("self")))
         if name:
             return name
         module, name = _module(frame), frame.f_code.co_name

@@ -16,6 +16,7 @@ from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
 from pullback.core.factory import from_numpy
 from pullback.core.named import named
 from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.awaited import refuse_if_awaited
 from pullback.interop.operands import needs_grad
 from pullback.interop.suggest import advice, would_detach
 
@@ -29,7 +30,8 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     the back of its version. `numpy()` gives an array that can be written into.
     """
     if needs_grad(self):
-        if _is_store(sys._getframe(1)):
+        refuse_if_awaited(frame := sys._getframe(1))
+        if _is_store(frame):
             raise _would_store(self)
         familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
@@ -50,6 +52,7 @@ def _number(kind: Any) -> Callable[..., Any]:
         if self._array.size != 1:
             raise _not_one(self, kind)
         if needs_grad(self):
+            refuse_if_awaited(sys._getframe(1))
             _say_that_gradient_is_lost(self, kind.__name__, sys._getframe(1))
         if WATCHED:
             note(f"{kind.__name__}()", self)

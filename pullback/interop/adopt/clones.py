@@ -1,0 +1,88 @@
+"""Clones: Python functions of NumPy or SciPy with other globals, in which `np` and its functions take our tensors.
+
+The function itself stays as it is, for everybody who calls it with plain arrays; a clone shares its code. What a clone
+calls is cloned when it is first looked up.
+"""
+
+from __future__ import annotations
+
+import math
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from pullback.interop.adopt.reached import is_source
+from pullback.interop.adopt.stand_ins import functions
+
+
+def clone(function: Any) -> Any:
+    """`function` for our tensors. It must be one that is known to be differentiated by running it."""
+    return _clone(function)
+
+
+def _clone(function: FunctionType) -> FunctionType:
+    own = function.__globals__
+    if id(own) not in _globals:
+        _globals[id(own)] = _Globals(own)
+    cells = function.__closure__
+    made = FunctionType(
+        function.__code__,
+        _globals[id(own)],
+        function.__name__,
+        function.__defaults__,
+        cells and tuple(CellType(_cloned(cell.cell_contents)) for cell in cells),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+class _Globals(dict[str, Any]):
+    """The globals of a module as its clones see them: converted when first looked up."""
+
+    def __init__(self, own: dict[str, Any]) -> None:
+        super().__init__({name: own[name] for name in ("__name__", "__builtins__")})
+        self.own = own
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = _BY_NAME[name] if name in _BY_NAME else _cloned(self.own[name])
+        return value
+
+
+class _Module(ModuleType):
+    """A module as clones see it."""
+
+    def __init__(self, genuine: ModuleType) -> None:
+        super().__init__(genuine.__name__)
+        self.__dict__["__genuine__"] = genuine
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.__dict__[name] = _cloned(getattr(self.__dict__["__genuine__"], name))
+        return found
+
+
+_globals: dict[int, _Globals] = {}
+_made: dict[int, Any] = {}
+
+
+def _cloned(value: Any) -> Any:
+    """What clones see in place of a value of a module's."""
+    if id(value) not in _made:
+        _made[id(value)] = functions(always=True).get(id(value)) or _made_of(value)
+    return _made[id(value)]
+
+
+def _made_of(value: Any) -> Any:
+    if type(value) is ModuleType:
+        library = value.__name__.partition(".")[0]
+        return _Module(value) if value in (np, math) or (library == "scipy" and is_source(value)) else value
+    if type(value) is FunctionType and (value.__module__ or "").startswith("scipy."):
+        return _clone(value)
+    return value
+
+
+def _array_namespace(*_: Any, **__: Any) -> Any:
+    return _cloned(np)
+
+
+_BY_NAME = {"array_namespace": _array_namespace}

@@ -1,0 +1,159 @@
+"""Functions that make arrays, as adopted modules see them.
+
+Inside a transform they give `Array`s, so that a buffer records what is written into it. Only memory that nobody else
+knows of becomes one: what is written into another's memory through an Array would be read there without its gradient.
+Integers and bools carry no gradient and stay plain.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core import modes
+from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, WithLists, first_tensor
+from pullback.interop.adopt.state import State
+from pullback.interop.awaited import FILES, Awaited
+from pullback.interop.operands import frozen
+
+FILES.add(__file__)
+
+_current = modes.current
+
+
+def buffer(made: Any) -> Any:
+    """A fresh array as one that records what is written into it, from whatever level."""
+    if type(made) is ndarray and made.dtype.kind in "fc" and made.flags.owndata:
+        level = _current().level
+        for inner in range(1, level):
+            made = wrap(made, inner)
+        made = wrap(made, level)
+    return made
+
+
+class Creation(Dispatcher):
+    """np.zeros and its kin. `always` says whether outside of transforms too: see `clones`."""
+
+    def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
+        super().__init__(genuine)
+        self.always = always
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            made = self.genuine(*args, **kwargs)
+        except REFUSALS as error:
+            if not isinstance(error, Awaited) and first_tensor(args, kwargs) is None:
+                raise
+        else:
+            return buffer(made) if self.records() else made
+        return self.on_tensors(args, kwargs)
+
+    def records(self) -> bool:
+        """Whether what is made now is to record what is written into it."""
+        return self.always or (_current().level > 0 and State.on)
+
+    on_tensors = WithLists.on_tensors
+
+
+class Full(Creation):
+    """np.full with a value that is a tensor."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        return _full(*args, **kwargs)
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> Any:
+    value = _array(fill_value)
+    made = np.zeros(shape, value.dtype if dtype is None else dtype, order, **options, like=value)
+    made[...] = value
+    return made
+
+
+class Arange(Creation):
+    """np.arange between tensors: as many numbers as between their values, each of which moves with the ends."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        return _arange(*args, **kwargs)
+
+
+def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **options: Any) -> Any:
+    start, stop = (0, start) if stop is None else (start, stop)
+    values = [frozen(x, "arange")[()] for x in (start, stop, step)]
+    count = max(math.ceil((values[1] - values[0]) / values[2]), 0)
+    made = start + step * np.arange(count, **options)
+    return made if dtype is None else made.astype(dtype)
+
+
+class FromIterable(Creation):
+    """np.fromiter: what runs through an iterator cannot be tried twice."""
+
+    def __call__(self, iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
+        if not self.records():
+            return self.genuine(iter, dtype, count, **options)
+        items = list(iter if count < 0 else itertools.islice(iter, count))
+        if first_tensor(items) is None:
+            return buffer(self.genuine(items, dtype, count, **options))
+        return _array(items).astype(dtype)
+
+
+class Conversion(Creation):
+    """np.array, np.asarray and their kin: an Array stays one, and a list of tensors becomes one.
+
+    Of a plain array only a copy becomes an Array.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(given := args[0], FACE):
+            return self.on_tensors(args, kwargs)
+        try:
+            made = self.genuine(*args, **kwargs)
+        except REFUSALS as error:
+            if not isinstance(error, Awaited) and first_tensor(args, kwargs) is None:
+                raise
+        else:
+            if self.records() and args and (self.copies or isinstance(given, _BY_VALUE)):
+                return buffer(made)
+            return made
+        return self.on_tensors(args, kwargs)
+
+    def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
+        super().__init__(genuine, always)
+        self.copies = genuine is np.array
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        if args:
+            given, *rest = args
+        else:
+            given, rest = next(kwargs.pop(name) for name in ("object", "a") if name in kwargs), []
+        dtype = rest[0] if rest else kwargs.get("dtype")
+        if dtype is not None and np.dtype(dtype).char == "O":
+            return _objects(given)
+        if isinstance(given, ndarray):
+            given = given.tolist()
+        return self.genuine(given, *rest, **kwargs, like=first_tensor((given,)))
+
+
+_BY_VALUE = (list, tuple, float, complex)  # what an array is made of without sharing memory
+FACE = Tensor
+
+
+def _objects(x: Any) -> Any:
+    """An array of objects, each a tensor of one element, as NumPy makes them of numbers."""
+    if isinstance(x, Tensor):
+        made = np.empty(x.shape, object)
+        for index in np.ndindex(x.shape):
+            made[index] = x[index]
+        return made
+    items = [_objects(item) for item in x]
+    made = np.empty(len(items), object)
+    made[:] = items
+    return made
+
+
+def _array(x: Any) -> Any:
+    return np.asarray(x, like=first_tensor((x,)))

@@ -1,0 +1,105 @@
+"""Dispatchers: what an adopted module sees in place of functions that cannot take our tensors by themselves.
+
+Each calls the genuine function and nothing else, unless one of our tensors is among the arguments: then its subclass
+says what to do. Programs may treat it as the function that it stands for: equal to it and of the same hash, with its
+name, signature and documentation, and a pickle of it is one of the genuine function.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import Any
+
+from pullback.core.tensor import Tensor, ndarray
+from pullback.interop.awaited import FILES, Awaited
+from pullback.interop.functions import array_function
+from pullback.interop.operands import array
+
+FILES.add(__file__)
+
+# What NumPy makes of a refusal, or raises before it comes to one.
+REFUSALS = (Awaited, TypeError, ValueError)
+
+
+class Dispatcher:
+    """A function, and what stands for it where our tensors are among the arguments."""
+
+    def __init__(self, genuine: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, genuine)
+        self.genuine = genuine
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.genuine(*args, **kwargs)
+        except REFUSALS as error:
+            if not isinstance(error, Awaited) and first_tensor(args, kwargs) is None:
+                raise
+        return self.on_tensors(args, kwargs)
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        """The result where our tensors are among the arguments, or in lists among them."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["genuine"], name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        binds = instance is not None and hasattr(type(self.genuine), "__get__")
+        return MethodType(self, instance) if binds else self
+
+    __class__ = property(lambda self: type(self.genuine))  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> Any:
+        return self is other or self.genuine is other
+
+    def __hash__(self) -> int:
+        return hash(self.genuine)
+
+    def __repr__(self) -> str:
+        return repr(self.genuine)
+
+    def __reduce__(self) -> Any:
+        return operator.itemgetter(0), ((self.genuine,),)
+
+
+class WithLists(Dispatcher):
+    """A function that finds our tensors by NumPy's protocol, but not in lists: `np.sum([t, u])`."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        tensor = first_tensor(args, kwargs)
+        joined = _of_sequences if self.genuine.__name__ in _OF_SEQUENCES else _joined
+        kwargs = {name: joined(x) for name, x in kwargs.items()}
+        return array_function(tensor, self.genuine, (), [joined(x) for x in args], kwargs)
+
+
+# These take a sequence of arrays, each of which may be a list.
+_OF_SEQUENCES = {"concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "block", "meshgrid"}
+
+
+def _joined(x: Any) -> Any:
+    return array(x) if isinstance(x, (list, tuple)) and first_tensor(x) is not None else x
+
+
+def _of_sequences(x: Any) -> Any:
+    return [_joined(item) for item in x] if isinstance(x, (list, tuple)) else x
+
+
+def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> Any:
+    """One of our tensors among these values, or in containers among them; None if there is none."""
+    for x in values if not more else (*values, *more.values()):
+        if isinstance(x, Tensor):
+            return x
+        if isinstance(x, (list, tuple)):
+            found = first_tensor(x)
+        elif isinstance(x, dict):
+            found = first_tensor(x.values())
+        elif type(x) is ndarray and x.dtype.char == "O":
+            found = first_tensor(x.flat)
+        else:
+            continue
+        if found is not None:
+            return found
+    return None

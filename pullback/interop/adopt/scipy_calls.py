@@ -1,0 +1,87 @@
+"""SciPy's functions, as adopted modules see them.
+
+A dispatcher looks for our tensors before it calls anything, because SciPy's own Python would run on some way and give
+an answer whose gradient is not that of the solution. Where a gradient is at stake a rule must be in the table, else
+the error says what to write; tensors without one go on as the plain arrays that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.core.call_site import home_of
+from pullback.core.tensor import Tensor
+from pullback.dispatch.call_errors import explained_call
+from pullback.interop.adopt.dispatchers import Dispatcher
+from pullback.interop.operands import needs_grad
+from pullback.interop.suggest import unsupported
+
+RULES: dict[str, Callable[..., Any]] = {}  # "scipy.linalg.expm" -> the same function, of tensors
+
+
+def scipy_rule(*names: str) -> Callable[..., Any]:
+    """Enter the decorated function as the rule of these functions of SciPy: it takes their arguments."""
+
+    def enter(function: Callable[..., Any]) -> Any:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+class ScipyFunction(Dispatcher):
+    """A function of SciPy, and its rule for our tensors if it has one."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            if isinstance(x, _LOOKED_INTO) and (isinstance(x, Tensor) or has_tensor(x)):
+                break
+        else:
+            if not kwargs or not has_tensor(kwargs):
+                return self.genuine(*args, **kwargs)
+        return self.on_tensors(args, kwargs)
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        if not (at_stake(args) or at_stake(kwargs)):
+            return self.genuine(*plain(args), **plain(kwargs))
+        name = home_of(self.genuine, self.genuine.__name__) or f"{self.genuine.__module__}.{self.genuine.__name__}"
+        rule = RULES.get(name)
+        if rule is None:
+            raise unsupported(name)
+        try:
+            return rule(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - raised again, with what was called
+            raise explained_call(name, self.genuine, args, kwargs, error)  # noqa: B904
+
+
+_LOOKED_INTO = (Tensor, list, tuple, dict)
+
+
+def has_tensor(x: Any) -> bool:
+    """Whether this container holds one of our tensors, at whatever depth."""
+    for item in x.values() if isinstance(x, dict) else x:
+        if isinstance(item, _LOOKED_INTO) and (isinstance(item, Tensor) or has_tensor(item)):
+            return True
+    return False
+
+
+def at_stake(x: Any) -> bool:
+    """Whether a gradient, or a tangent, would be lost with this argument."""
+    if isinstance(x, Tensor):
+        return bool(needs_grad(x))
+    if isinstance(x, (list, tuple, dict)):
+        return any(map(at_stake, x.values() if isinstance(x, dict) else x))
+    return False
+
+
+def plain(x: Any) -> Any:
+    """The argument with plain arrays in place of our tensors."""
+    if isinstance(x, Tensor):
+        return x.numpy()[()]
+    if isinstance(x, dict):
+        return {name: plain(item) for name, item in x.items()}
+    if isinstance(x, (list, tuple)) and has_tensor(x):
+        items = map(plain, x)
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    return x
