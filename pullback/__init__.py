@@ -33,6 +33,7 @@ from pullback.core.collector import collector_paused as _collector_paused
 with _collector_paused():  # which would take a fifth of the time of this import
     from pullback.arrays.numpy.freed_memory import keep_freed_memory
     from pullback.core import printing
+    from pullback.core.array_face import Array, Scalar
     from pullback.core.devices import device
     from pullback.core.dtypes import (
         can_cast,
@@ -96,7 +97,8 @@ _LATER = (  # imported when first used
 )  # fmt: skip
 
 __all__ = [  # noqa: RUF022 - by kind
-    "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy", "is_inference", "is_tensor",
+    "Array", "Scalar", "Tensor", "as_tensor", "asarray", "broadcast_shapes", "from_dlpack", "from_numpy",
+    "is_inference", "is_tensor",
     "is_nonzero", "is_same_size", "is_signed", "numel", "tensor",
     "can_cast", "device", "finfo", "get_default_dtype", "iinfo", "promote_types", "result_type", "set_default_dtype",
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",

@@ -36,6 +36,8 @@ from pullback.core.operator_methods import (
     ValuesIndices,
 )
 
+from pullback.core.array_face import Array as Array
+from pullback.core.array_face import Scalar as Scalar
 from pullback.core.tensor import Tensor as Tensor
 from pullback.core.factory import asarray as as_tensor
 from pullback.core.factory import asarray as asarray

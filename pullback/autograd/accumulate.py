@@ -17,10 +17,11 @@ import numpy as np
 from pullback.arrays.numpy.quiet import IGNORE_ALL, restore
 from pullback.autograd.run import Box, Run
 from pullback.autograd.structural_zeros import Masked, summed
+from pullback.core.array_face import wrap_as
 from pullback.core.array_type import array_type, leaving_gradient
 from pullback.core.errors import GradientError, with_article
 from pullback.core.lock import one_thread
-from pullback.core.tensor import Tensor, extra_of, ndarray, wrap
+from pullback.core.tensor import Tensor, extra_of, ndarray
 from pullback.core.types import Gradient, RawArray
 from pullback.core.version import counter_of
 from pullback.graph.node import AccumulateGrad
@@ -65,7 +66,7 @@ def owned(box: Box) -> RawArray:
     """The raw gradient in `box`, copied if it is a view, read-only or held by anyone else."""
     grad = box[0]
     if type(grad) is not ndarray:
-        return np.array(grad) if isinstance(grad, np.generic) else _handed_out(grad)
+        return np.array(grad) if issubclass(type(grad), np.generic) else _handed_out(grad)
     if grad.base is not None or sys.getrefcount(grad) > _ALONE or not grad.flags.writeable:
         return grad.copy()
     return grad
@@ -119,7 +120,7 @@ def add_pending(run: Run) -> None:
             ((variable, box),) = run.pending
             extra: Any = variable._extra
             if extra.grad is None and not extra.grad_is_given:  # the usual case, one step
-                extra.grad = wrap(owned(box), run.level)
+                extra.grad = wrap_as(variable, owned(box), run.level)
                 return
         steps = [step for variable, box in run.pending for step in _steps_to_add(run, variable, box)]
         if run.replaced is not None:
@@ -136,13 +137,13 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
     extra: Any = variable._extra
     held: Any = extra.grad  # read once: another thread may set it to None
     if held is None and not extra.grad_is_given and not run.create_graph:
-        return [(setattr, extra, "grad", wrap(owned(box), run.level))]
+        return [(setattr, extra, "grad", wrap_as(variable, owned(box), run.level))]
     replace = [(setattr, extra, "grad_is_given", False)] if extra.grad_is_given else []
     if run.create_graph:
         grad = leaving_gradient(box[0])
         return [(setattr, extra, "grad", grad.clone() if held is None else held + grad), *replace]
     if held is None:
-        return [(setattr, extra, "grad", wrap(owned(box), run.level)), *replace]
+        return [(setattr, extra, "grad", wrap_as(variable, owned(box), run.level)), *replace]
     data, given = held._array, extra.grad_is_given
     alone = type(data) is ndarray and data.base is None and sys.getrefcount(data) <= _ALONE
     alone = alone and sys.getrefcount(held) <= _ALONE
@@ -155,7 +156,7 @@ def _steps_to_add(run: Run, variable: Tensor, box: Box) -> list[Step]:
             grad = grad.copy()
         moved = [(setattr, counter, "n", counter.n + 1), (setattr, counter, "culprit", "backward()")]
         return [(np.add, data, grad, data), *moved]
-    total = wrap(_whole(data + leaving_gradient(box[0])), run.level)
+    total = wrap_as(variable, _whole(data + leaving_gradient(box[0])), run.level)
     return [(setattr, extra, "grad", total), *replace]
 
 
@@ -163,7 +164,7 @@ def _takes_in_place(held: Tensor, data: Gradient, grad: Gradient) -> bool:
     """Whether the array `data` of `held` can take `grad` as it is; nothing that the writing refuses is left then."""
     if type(data) is not ndarray or held._fn is not None or not data.flags.writeable:
         return False
-    return isinstance(grad, (ndarray, np.generic)) and grad.shape == data.shape and grad.dtype == data.dtype
+    return issubclass(type(grad), (ndarray, np.generic)) and grad.shape == data.shape and grad.dtype == data.dtype
 
 
 def _commit(steps: list[Step]) -> None:
@@ -198,4 +199,4 @@ def put_back(run: Run) -> None:
 
 
 def _whole(array: RawArray) -> RawArray:
-    return np.asarray(array) if isinstance(array, np.generic) else array
+    return np.asarray(array) if issubclass(type(array), np.generic) else array

@@ -12,10 +12,11 @@ from pullback.autograd.roots import Cotangents, Tensors, roots_of, tensors_of
 from pullback.autograd.run import Box, Output, Roots
 from pullback.core import modes
 from pullback.core.arguments import a_flag
+from pullback.core.array_face import wrap_as
 from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
 from pullback.core.cuts import WATCHED, note_derivative
 from pullback.core.errors import GradientError
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, ndarray
 from pullback.core.types import Gradient
 from pullback.graph.node import Edge, Node, edge_to
 
@@ -323,7 +324,7 @@ def _finished(
         return None
     if create_graph or (isinstance(box[0], Tensor) and box[0]._level > level):  # a cotangent of a higher level
         return leaving_gradient(box[0])  # type: ignore[no-any-return]
-    return wrap(accumulate.owned(box), level)
+    return wrap_as(tensor, accumulate.owned(box), level)
 
 
 def _by_old_name(grad_tensors: Cotangents, grad_variables: Cotangents) -> Cotangents:

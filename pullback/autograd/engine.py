@@ -48,7 +48,7 @@ def execute(
     """
     run = Run(level, keep_graph, create_graph, captures, towards)
     for edge, grad in roots:
-        if type(grad) is ndarray or not isinstance(grad, np.generic):  # a loss's own 1 has no zeros
+        if type(grad) is ndarray or not issubclass(type(grad), np.generic):  # a loss's own 1 has no zeros
             grad = root_cotangent(grad)
         run.delivered.append((edge, grad))
     dependencies.count([edge for edge, _ in roots], run.awaited)

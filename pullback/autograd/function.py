@@ -156,7 +156,7 @@ class FunctionNode(MultiNode):
         if not isinstance(value, Tensor):
             raise GradientTypeError(
                 f"function {self.name()} returned {with_article(value)} as gradient {i}; expected a Tensor or None."
-                + (" Write pullback.from_numpy(array)." if isinstance(value, ndarray) else "")
+                + (" Write pullback.from_numpy(array)." if issubclass(type(value), ndarray) else "")
             )
         if not self._given_tensors[i]:
             raise GradientError(

@@ -47,18 +47,18 @@ def _is_numeric(name: str, x: Any) -> bool:
     """Whether this is an array or a number that can have a gradient; what looks like one and cannot is refused."""
     if isinstance(x, _NUMBERS):
         return True
-    if isinstance(x, np.ma.MaskedArray) or (isinstance(x, ndarray) and x.dtype.kind == "O"):
+    if isinstance(x, np.ma.MaskedArray) or (issubclass(type(x), ndarray) and x.dtype.kind == "O"):
         kind = "a MaskedArray" if isinstance(x, np.ma.MaskedArray) else "an ndarray of dtype object"
         raise TypeError(
             f"{name}: forward returned {kind}, through which no gradient flows; return an array of numbers "
             "(x.filled(value), x.astype(float))."
         )
-    if not isinstance(x, ndarray) and hasattr(x, "__array__") and not isinstance(x, np.generic):
+    if not issubclass(type(x), ndarray) and hasattr(x, "__array__") and not issubclass(type(x), np.generic):
         raise TypeError(
             f"{name}: forward returned {with_article(x)}, through which no gradient flows; return np.asarray(...) of "
             "it, or a Tensor."
         )
-    return isinstance(x, ndarray) and x.dtype.kind in "biufc"
+    return issubclass(type(x), ndarray) and x.dtype.kind in "biufc"
 
 
 def _refuse_derivatives_below(name: str, args: Sequence[Any], x: Any) -> None:

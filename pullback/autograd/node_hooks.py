@@ -28,7 +28,7 @@ def to_tensor(run: Run, raw: Gradient) -> Any:
     if raw is None or run.create_graph:
         return raw
     if type(raw) is not ndarray:
-        raw = np.asarray(raw) if isinstance(raw, np.generic) else raw
+        raw = np.asarray(raw) if issubclass(type(raw), np.generic) else raw
     elif not raw.flags.writeable:
         raw = raw.copy()
     return wrap(raw, run.level)

@@ -97,7 +97,7 @@ def _cotangent(tensor: Tensor, given: Any, i: int, name: str) -> Tensor:
     # A Python number has no dtype: a real one fits a complex output, but no complex one a real output.
     number = type(given) in (int, float) and tensor.dtype.kind == "c"
     if not isinstance(given, Tensor):
-        if not isinstance(given, (ndarray, np.generic, int, float, complex)):
+        if not issubclass(type(given), (ndarray, np.generic, int, float, complex)):
             found = type_name(given)
             raise TypeError(
                 f"gradients can be either Tensors or None, but got {found}: {name}[{i}] must be a Tensor, an ndarray "

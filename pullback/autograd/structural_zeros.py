@@ -165,7 +165,7 @@ class Masked:
         value: Any = self.value
         if not self.dirty:
             return value
-        if type(value) is ndarray or isinstance(value, np.generic):
+        if type(value) is ndarray or issubclass(type(value), np.generic):
             if not _has_nan(value):
                 return value
             return np.where(self.mask.touched(), value, value.dtype.type(0))

@@ -53,11 +53,21 @@ from pullback.core.sequence import next_sequence_nr
 from pullback.core.tensor import Tensor, new
 from pullback.graph.view import make_view, several_views, shares_memory
 
-FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers'''
+FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers
+
+# What tells the faces of a tensor apart: `pullback.ops.array_calls` has the same factories with other values of these.
+Taken = Tensor  # the class of the tensors that are the common case
+Whole = Tensor  # that of a result that is an ndarray, and ...
+Single = Tensor  # ... of one for which the kernel gave a bare number
+kind = type'''
 
 # core.tensor.wrap written out, because a call costs a tenth of a small operator.
-_WRAP = """{out} = new(Tensor)
-{out}._array = {result} if type({result}) is ndarray else asarray({result})
+_WRAP = """if type({result}) is ndarray:
+    {out} = new(Whole)
+    {out}._array = {result}
+else:
+    {out} = new(Single)
+    {out}._array = asarray({result})
 {out}._fn = {out}._counter = {out}._extra = None
 {out}._requires_grad = False
 {out}._level = {level}"""
@@ -84,7 +94,7 @@ def _one_result(tensors: int, further: int | None) -> str:
     prepare, condition, data, level, needs = (_one, _two, _three)[tensors - 1](xs)
     fractions = "input._array.dtype.kind in FRACTIONS"  # what is seen at once
     if tensors > 1:
-        fractions = f"{'a is Tensor and ' if tensors == 2 else ''}{fractions} or not is_whole({', '.join(data)})"
+        fractions = f"{'a is Taken and ' if tensors == 2 else ''}{fractions} or not is_whole({', '.join(data)})"
     body = [
         "try:",
         f"    result = kernel({', '.join([*data, *extra])})",
@@ -94,7 +104,8 @@ def _one_result(tensors: int, further: int | None) -> str:
         f"if ({needs}) and record is not None and (state.records_all or state.records({level})):",
     ]
     inputs = (1, 2) if tensors == 3 else tuple(range(tensors))  # of three: those of where
-    edges = [f"{xs[i]}._fn if type({xs[i]}) is Tensor and {xs[i]}._extra is None else edge_to({xs[i]})" for i in inputs]
+    kinds = "ab" if tensors == 2 else " bc"
+    edges = [f"{xs[i]}._fn if {kinds[i]} is Taken and {xs[i]}._extra is None else edge_to({xs[i]})" for i in inputs]
     if tensors == 1:
         edges = ["input._fn if input._extra is None else edge_to(input)", "None"]
     body += [
@@ -110,7 +121,7 @@ def _one_result(tensors: int, further: int | None) -> str:
     if tensors == 1:
         # The usual case of shares_memory without the call: a slice of an array that owns its memory.
         body += [
-            "if view and (out._array.base is input._array or shares_memory(result, input._array)):",
+            "if view and (out._array.base is input._array or shares_memory(out._array, input._array)):",
             "    make_view(out, input)",
         ]
     body.append("return out")
@@ -152,19 +163,19 @@ _Case = tuple[list[str], str, list[str], str, str]
 
 def _one(xs: list[str]) -> _Case:
     (x,) = xs
-    return [], f"type({x}) is Tensor", [f"{x}._array"], f"{x}._level", f"{x}._requires_grad"
+    return [], f"type({x}) is Taken", [f"{x}._array"], f"{x}._level", f"{x}._requires_grad"
 
 
 def _two(xs: list[str]) -> _Case:
     """Either may be a constant."""
     x, y = xs
-    other = f"b is Tensor and ({_constant(x, 'a')})"
+    other = f"b is Taken and ({_constant(x, 'a')})"
     return (
-        [f"a, b = type({x}), type({y})"],
-        f"a is Tensor and (b is Tensor and {x}._level == {y}._level or {_constant(y, 'b')}) or {other}",
-        [f"{x}._array if a is Tensor else {x}", f"{y}._array if b is Tensor else {y}"],
-        f"({x} if a is Tensor else {y})._level",
-        f"a is Tensor and {x}._requires_grad or b is Tensor and {y}._requires_grad",
+        [f"a, b = kind({x}), kind({y})"],
+        f"a is Taken and (b is Taken and {x}._level == {y}._level or {_constant(y, 'b')}) or {other}",
+        [f"{x}._array if a is Taken else {x}", f"{y}._array if b is Taken else {y}"],
+        f"({x} if a is Taken else {y})._level",
+        f"a is Taken and {x}._requires_grad or b is Taken and {y}._requires_grad",
     )
 
 
@@ -173,14 +184,14 @@ def _three(xs: list[str]) -> _Case:
     x, y, z = xs
 
     def fits(name: str, kind: str) -> str:
-        given = f"{kind} is Tensor and {name}._level == {x}._level or {_constant(name, kind)}"
+        given = f"{kind} is Taken and {name}._level == {x}._level or {_constant(name, kind)}"
         return f"({given} or {name} is None and op.optional)"
 
-    needs = [f"{x}._requires_grad", *(f"{k} is Tensor and {n}._requires_grad" for n, k in ((y, "b"), (z, "c")))]
+    needs = [f"{x}._requires_grad", *(f"{k} is Taken and {n}._requires_grad" for n, k in ((y, "b"), (z, "c")))]
     return (
-        [f"b, c = type({y}), type({z})"],
-        f"type({x}) is Tensor and {fits(y, 'b')} and {fits(z, 'c')}",
-        [f"{x}._array", *(f"{n}._array if {k} is Tensor else {n}" for n, k in ((y, "b"), (z, "c")))],
+        [f"b, c = kind({y}), kind({z})"],
+        f"kind({x}) is Taken and {fits(y, 'b')} and {fits(z, 'c')}",
+        [f"{x}._array", *(f"{n}._array if {k} is Taken else {n}" for n, k in ((y, "b"), (z, "c")))],
         f"{x}._level",
         " or ".join(needs),
     )
@@ -192,8 +203,8 @@ def _several_results() -> str:
         "def run(input, *rest, out=None):",
         "    if out is not None:",
         "        return write_out(op, (input, *rest), out)",
-        "    whole = floating and type(input) is Tensor and input._array.dtype.kind not in FRACTIONS",
-        "    if type(input) is Tensor and not whole and (state := current()).plain:",
+        "    whole = floating and kind(input) is Taken and input._array.dtype.kind not in FRACTIONS",
+        "    if kind(input) is Taken and not whole and (state := current()).plain:",
         "        level = input._level",
         "        try:",
         "            results = kernel(input._array, *rest)",
@@ -233,7 +244,7 @@ def _listed() -> str:
         "    if (type(tensors) is list or type(tensors) is tuple) and tensors and (state := current()).plain:",
         "        raws, needs, level = [], False, getattr(tensors[0], '_level', None)",
         "        for x in tensors:",
-        "            if type(x) is not Tensor or x._level != level:",
+        "            if kind(x) is not Taken or x._level != level:",
         "                break",
         "            raws.append(x._array)",
         "            needs = needs or x._requires_grad",

@@ -123,7 +123,7 @@ def _index(operator: str, name: str, value: Any) -> int:
 
 
 def _given(value: object) -> str:
-    if isinstance(value, (bool, int, float, complex, str)):
+    if issubclass(type(value), (bool, int, float, complex, str)):
         return f"{value!r} ({with_article(value)})"
     return "None" if value is None else with_article(value)
 
@@ -135,7 +135,7 @@ def int_list(operator: str, name: str, given: tuple[Any, ...], by_keyword: Any, 
             raise TypeError(f"{operator}() got {name!r} twice, by position and by keyword.")
         return (by_keyword,) if isinstance(by_keyword, int) and not isinstance(by_keyword, bool) else by_keyword
     if len(given) == 1 and (given[0] is None or not _is_int(given[0])):
-        return tuple(given[0]) if isinstance(given[0], (list, ndarray)) else given[0]
+        return tuple(given[0]) if issubclass(type(given[0]), (list, ndarray)) else given[0]
     if not given and default is UNSET:
         missing_argument(operator, name)
     return given or (default if default is not UNSET else ())
@@ -203,7 +203,7 @@ _NUMPY_SPELLING = {"axis": "dim", "keepdims": "keepdim", "self": "input", "x": "
 
 
 def _is_number(x: object) -> bool:
-    return isinstance(x, (int, float, complex, np.generic))
+    return issubclass(type(x), (int, float, complex, np.generic))
 
 
 def _is_tensor(x: object, strict: bool) -> bool:

@@ -80,7 +80,7 @@ def from_numpy(array: ndarray) -> Tensor:
     TypeError
         `array` is no ndarray of numbers.
     """
-    if not isinstance(array, ndarray):
+    if not issubclass(type(array), ndarray):
         raise TypeError(f"expected an ndarray, got {type_name(array)}; use pullback.tensor for other data.")
     return wrap(_checked("from_numpy", np.asarray(array)))
 

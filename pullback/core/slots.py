@@ -27,3 +27,5 @@ part_from_views: Callable[..., None] = _unfilled
 formula_failed: Callable[[Exception], None] = _unfilled
 # () -> (the tangent functions, the inputs that they ignore), both by operator: see dispatch.tangent_rules
 tangents: Callable[[], Any] = _unfilled
+# (operator, class) -> what runs it in the common case on Arrays or Scalars, or None: see ops.array_calls
+array_call: Callable[..., Any] = _unfilled

@@ -291,7 +291,7 @@ class Tensor(_Methods):
                 slots.refresh_view(self)  # while what it shows of its base can be told
             elif self._fn is not None:
                 slots.part_from_views(self)
-        self._array, self.__class__ = value._array, type(value)
+        hold(self, value._array)
         # A counter of its own from now on: views and detached aliases stay with the old memory.
         self._counter = moved_counter(self, "assigning to .data")
 
@@ -341,8 +341,7 @@ class Tensor(_Methods):
         self._requires_grad = False
         plain = _without_tangent(self._array)
         if plain is not self._array:
-            self._array = plain
-            self.__class__ = type(wrap(plain, self._level))  # type: ignore[assignment]
+            hold(self, plain)
         return self
 
     # -- leaving for Python and NumPy ------------------------------------------------------------------------
@@ -467,6 +466,20 @@ class TensorType(ArrayType):
     def leaving_gradient(self, gradient: Any) -> Any:
         kind = array_type(gradient._array)
         return gradient if kind is self else kind.leaving_gradient(gradient)
+
+
+# The class of each face around an ndarray, and around anything else; `core.array_face` adds its own.
+AROUND_NDARRAY: dict[type, type] = {NestedTensor: Tensor}
+AROUND_OTHERS: dict[type, type] = {Tensor: NestedTensor}
+_become = object.__dict__["__class__"].__set__
+
+
+def hold(tensor: Tensor, data: RawArray) -> None:
+    """Let `tensor` be around another array, which may be of another type."""
+    tensor._array = data
+    kind = (AROUND_NDARRAY if type(data) is ndarray else AROUND_OTHERS).get(type(tensor))
+    if kind is not None:
+        _become(tensor, kind)
 
 
 TENSORS = TensorType(TENSOR)

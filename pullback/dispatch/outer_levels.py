@@ -20,7 +20,7 @@ import numpy as np
 
 from pullback.core.array_type import REGISTERED, array_type
 from pullback.core.errors import InplaceError
-from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.dispatch.operator import Operator
 from pullback.graph.view import base_of, live_views, make_view
 
@@ -95,9 +95,10 @@ def _places(tensor: Tensor) -> dict[Key, Place]:
 
 def _put(place: Place, array: Tensor) -> None:
     holder, attribute = place
-    setattr(holder, attribute, array)
     if isinstance(holder, Tensor):
-        holder.__class__ = NestedTensor
+        hold(holder, array)
+    else:
+        setattr(holder, attribute, array)
 
 
 def _outer_parts(x: Tensor, level: int) -> list[tuple[Key, int]]:

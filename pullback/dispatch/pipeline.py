@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import modes
+from pullback.core import modes, slots
+from pullback.core.array_face import ARRAYS, Array, Scalar
 from pullback.core.array_type import NUMPY, REGISTERED, is_constant, memory_of, table_of
 from pullback.core.observers import Observer, run_operator
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
@@ -66,7 +67,11 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
         for x in args:
             if (type(x) is list or type(x) is tuple) and x:
                 x = x[0]
-            if type(x) is NestedTensor:
+            kind = type(x)
+            if kind in ARRAYS:
+                call = op.array_calls[kind] if kind in op.array_calls else _array_call_of(op, kind)
+                return dispatch_arrays(op, args) if call is None else call(*args)
+            if kind is NestedTensor:
                 kind = type(x._array)
                 call = op.calls[kind] if kind in op.calls else _call_of(op, kind, len(args))
                 result = None if call is None else call(state, *args)
@@ -78,6 +83,20 @@ def dispatch(op: Operator, args: Sequence[Any]) -> Any:
     if state.observers:
         return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
     return _dispatch(op, args)
+
+
+def dispatch_arrays(op: Operator, args: Sequence[Any]) -> Any:
+    """`dispatch` where an Array is among the arguments, but for the common case."""
+    state = modes.current()
+    if state.observers:
+        return run_operator(state.observers, op.name, args, partial(_dispatch, op, args))
+    return _dispatch(op, args)
+
+
+def _array_call_of(op: Operator, kind: type) -> Callable[..., Any] | None:
+    """What runs the operator in the common case where an Array or a Scalar comes first, if there is such a function."""
+    made = op.array_calls[kind] = slots.array_call(op, kind) if kind is Array or kind is Scalar else None
+    return made
 
 
 def _call_of(op: Operator, array_type: type, arity: int) -> Callable[..., Any] | None:
@@ -127,7 +146,7 @@ def _dispatch(op: Operator, args: Sequence[Any]) -> Any:
     note_cut(op, given.args)
     if op.returns_value:
         return result
-    outs, each = wrapped(op, result, max(given.level, 0))
+    outs, each = wrapped(op, result, max(given.level, 0), any(type(x) in ARRAYS for x in given.tensors))
     record(op, outs, each, given)
     if op.view:
         tie_views(op, each, given)

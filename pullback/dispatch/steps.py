@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.array_face import is_single, show_as_array
 from pullback.core.array_type import NUMPY, REGISTERED, STORED, is_constant, kernel_for, type_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import type_name
@@ -190,23 +191,29 @@ def is_whole(*raws: Any) -> bool:
 
 
 # -- wrap -------------------------------------------------------------------------------------------------------------
-def wrapped(op: Operator, result: Any, level: int) -> tuple[Any, tuple[Tensor, ...]]:
-    """(what the caller gets: a Tensor, a named tuple or a tuple of these; the same as a plain tuple)."""
+def wrapped(op: Operator, result: Any, level: int, arrays: bool = False) -> tuple[Any, tuple[Tensor, ...]]:
+    """(what the caller gets: a Tensor, a named tuple or a tuple of these; the same as a plain tuple).
+
+    With `arrays` they have NumPy's face.
+    """
+    make = _array_result if arrays else wrap_result
     if op.multi is None and not op.returns_list:
-        out = wrap_result(result, level)
-        outs: Any = out
-        each: tuple[Tensor, ...] = (out,)
-    else:
-        each = tuple(wrap_result(r, level) for r in result)
-        outs = op.multi(*each) if op.multi is not None else each
-    return outs, each
+        out = make(result, level, op.view)
+        return out, (out,)
+    each = tuple([make(r, level, op.view) for r in result])
+    return op.multi(*each) if op.multi is not None else each, each
 
 
-def wrap_result(raw: Any, level: int) -> Tensor:
+def wrap_result(raw: Any, level: int, view: bool = False) -> Tensor:
     """A fresh tensor around what a kernel returned; NumPy's scalars become 0-d arrays."""
     if type(raw) is not ndarray and not isinstance(raw, Tensor) and type(raw) not in REGISTERED:
         raw = np.asarray(raw)
     return wrap(raw, level)
+
+
+def _array_result(raw: Any, level: int, view: bool) -> Tensor:
+    """The same with NumPy's face: a Scalar where the kernel returned a number, and not a view of an array."""
+    return show_as_array(wrap_result(raw, level), not view and is_single(raw))  # type: ignore[no-any-return]
 
 
 # -- record -----------------------------------------------------------------------------------------------------------

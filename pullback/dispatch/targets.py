@@ -83,8 +83,8 @@ def _as_it_was(target: Tensor, copy: bool) -> Tensor:
 
 def write_result(op: Operator, target: Tensor, result: Any) -> None:
     """Write what `op` has computed into the array of `target`."""
-    data = target._array
-    if not isinstance(data, ndarray):
+    data: Any = target._array
+    if not issubclass(type(data), ndarray):
         if np.shape(result) != data.shape:
             raise shape_error(op.inplace_name, data, np.shape(result))
         replace(target, assigned(op.inplace_name, data, result))

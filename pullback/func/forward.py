@@ -16,8 +16,8 @@ from pullback.core.array_type import REGISTERED, is_array, table_of
 from pullback.core.errors import GradientError, explained, refusals, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
-from pullback.core.tensor import Tensor, ndarray, wrap
-from pullback.func.gradient import floating_argument, note_on_lists, outward, split_aux
+from pullback.core.tensor import Tensor, ndarray
+from pullback.func.gradient import enter, floating_argument, note_on_lists, outward, split_aux
 
 
 @named("func.jvp", "callable function")
@@ -71,7 +71,7 @@ def jvp(
     level, forward = state.level + 1, ForwardLevel()
     before, refused = modes.set_modes(state.deeper()), refusals.last
     try:
-        duals = [wrap(_dual(p, t, forward), level) for p, t in leaves]
+        duals = [enter(given, _dual(p, t, forward), level) for given, p, t in leaves]
         run = cuts.Run(level)
         output = run.watch(function, *unflatten(structure, duals))
         output, aux = split_aux(output) if has_aux else (output, None)
@@ -86,7 +86,7 @@ def jvp(
         forward.open = False
         modes.restore(before)
     if cuts.WATCHED:
-        cuts.note_derivative(p for p, _ in leaves)
+        cuts.note_derivative(p for _, p, _ in leaves)
     if not depends and not run.explained:
         names = [cuts.argument_name(function, i, len(primals)) for i in range(len(primals))]
         cuts.warn(run, "func.jvp", function, names)
@@ -101,7 +101,7 @@ def _dual(primal: Any, tangent: Any, forward: ForwardLevel) -> Any:
 
 
 def _paired(primals: Any, tangents: Any) -> tuple[Any, ...]:
-    """(pairs of primal and tangent, the structure of the primals), checked."""
+    """(triples of what was given, primal and tangent, the structure of the primals), checked."""
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple):
             raise TypeError(
@@ -115,7 +115,7 @@ def _paired(primals: Any, tangents: Any) -> tuple[Any, ...]:
         raise GradientError(
             "jvp: primals and tangents have different structures; every array among the primals needs one direction."
         )
-    return [_pair(i, p, t) for i, (p, t) in enumerate(zip(found, directions, strict=True))], structure
+    return [(p, *_pair(i, p, t)) for i, (p, t) in enumerate(zip(found, directions, strict=True))], structure
 
 
 def _pair(i: int, primal: Any, tangent: Any) -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ def _take_apart(output: Any, level: int, forward: ForwardLevel, strict: bool) ->
     found, structure = flatten(output)
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
-        if not isinstance(x, (ndarray, np.generic, float, complex, int)) and not is_array(x):
+        if not issubclass(type(x), (ndarray, np.generic, float, complex, int)) and not is_array(x):
             raise TypeError(f"jvp: output {i} of the function is {with_article(x)}; return arrays, or use has_aux.")
         raw = x._array if isinstance(x, Tensor) and x._level == level else x
         dual = type(raw) is DualArray and raw.level.number >= forward.number
@@ -166,9 +166,9 @@ def _leave_all(aux: Any, level: int, forward: ForwardLevel) -> Any:
 
 
 def _array(raw: Any, level: int) -> Any:
-    if isinstance(raw, (int, float, complex)):
+    if issubclass(type(raw), (int, float, complex)):
         return raw
-    return raw[()] if isinstance(raw, ndarray) else outward(raw, level)
+    return raw[()] if issubclass(type(raw), ndarray) else outward(raw, level)
 
 
 def _zeros_like(value: Any) -> Any:

@@ -13,11 +13,12 @@ import numpy as np
 from pullback.autograd.dropped_gradients import keepers, reached
 from pullback.autograd.engine import execute
 from pullback.core import cuts, modes
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, as_array, wrap_array
 from pullback.core.array_type import array_type, is_array, table_of
 from pullback.core.errors import DtypeError, GradientError, explained, refusals, type_name, with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, paths_of, unflatten
-from pullback.core.tensor import Extra, Tensor, ndarray, wrap
+from pullback.core.tensor import Extra, NestedTensor, Tensor, ndarray, wrap
 from pullback.graph.node import edge_to
 
 # The structure of a tree and the number of its arrays; None stands for a single array.
@@ -177,7 +178,7 @@ def _enter(args: Any, numbers: Sequence[int], level: int) -> tuple[Any, list[Ten
     if len(numbers) > 1 and len({n % len(args) for n in numbers}) < len(numbers):
         raise ValueError(f"argnums names an argument twice: {numbers}. Its gradient is the same; name it once.")
     for n in numbers:
-        if isinstance(args[n], ndarray) or is_array(args[n]):
+        if is_array(args[n]) or issubclass(type(args[n]), ndarray):
             args[n] = _leaf(args[n], level)
             leaves.append(args[n])
             structures.append(None)
@@ -207,7 +208,17 @@ def _rebuild(gradients: list[Any], structures: Sequence[Structure]) -> list[Any]
     return results
 
 
-def _leaf(x: Any, level: int) -> Tensor:
+def enter(given: Any, array: Any, level: int) -> Any:
+    """A tensor of `level` around `array`, with the face of the argument `given`: NumPy's for an ndarray or a number."""
+    if type(given) in (Tensor, NestedTensor):
+        return wrap(array, level)
+    return wrap_array(
+        array, level, type(given) in SCALAR_FACES or issubclass(type(given), (int, float, complex, np.generic))
+    )
+
+
+def _leaf(given: Any, level: int) -> Tensor:
+    x = given
     if type(x) is not ndarray:
         x = floating_argument(x, "cannot differentiate with respect to", ", or choose other arguments with argnums")
     if x.dtype.kind not in "fc":
@@ -216,10 +227,10 @@ def _leaf(x: Any, level: int) -> Tensor:
             f"cannot differentiate with respect to an array of dtype {x.dtype}: convert it, for example with "
             ".astype(float)."
         )
-    leaf = wrap(x, level)
+    leaf = enter(given, x, level)
     leaf._requires_grad = True
     leaf._extra = Extra()
-    return leaf
+    return leaf  # type: ignore[no-any-return]
 
 
 def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
@@ -227,9 +238,9 @@ def floating_argument(x: Any, refusal: str, otherwise: str = "") -> Any:
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         instead = "x.filled(value) and the mask separately" if isinstance(x, np.ma.MaskedArray) else "np.asarray(x)"
         raise TypeError(f"{refusal} {with_article(x)}, whose meaning of the operators would be lost; pass {instead}.")
-    if isinstance(x, ndarray) or is_array(x):
+    if is_array(x) or issubclass(type(x), ndarray):
         return x
-    if isinstance(x, (float, complex, np.generic)):
+    if issubclass(type(x), (float, complex, np.generic)):
         return np.asarray(x)
     if isinstance(x, (bool, int)):
         instead = "pass a floating-point number (2.0 for 2)"
@@ -258,7 +269,7 @@ def note_on_lists(error: Exception, args: Sequence[Any]) -> None:
 
 def _only_numbers(items: Any) -> bool:
     return all(
-        _only_numbers(x) if isinstance(x, (list, tuple)) else isinstance(x, (int, float, complex)) for x in items
+        _only_numbers(x) if isinstance(x, (list, tuple)) else issubclass(type(x), (int, float, complex)) for x in items
     )
 
 
@@ -281,7 +292,9 @@ def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[A
         grad = leaf._extra.grad  # type: ignore[union-attr]  # leaves have one: see _leaf
         if grad is None:
             undefined.append(i)
-        raw = _zeros(leaf) if grad is None else grad._array
+        raw: Any = _zeros(leaf) if grad is None else grad._array
+        if type(raw) in (Tensor, NestedTensor) and type(leaf) in ARRAYS:
+            raw = as_array(raw)
         found.append(raw if type(raw) is ndarray else outward(raw, level))
     return (found, *_undefined(start, leaves, undefined)) if undefined else (found, (), {})
 
@@ -315,7 +328,7 @@ def _names(
 def _check_scalar(value: Any) -> None:
     if isinstance(value, Tensor) and (data := value._array).shape == () and data.dtype.kind == "f":
         return
-    shape = getattr(value, "shape", () if isinstance(value, (int, float)) else None)
+    shape = getattr(value, "shape", () if issubclass(type(value), (int, float)) else None)
     if shape is None:
         raise GradientError(f"the function must return a real scalar, but returned a {type(value).__name__}.")
     if math.prod(shape) != 1:
@@ -342,8 +355,8 @@ def _leave(value: Any, level: int) -> Any:
     """A result of the function, moved one level out."""
     if not isinstance(value, Tensor) or value._level != level:
         return value
-    raw = value._array
-    return raw[()] if isinstance(raw, ndarray) else outward(raw, level)
+    raw: Any = value._array
+    return raw[()] if issubclass(type(raw), ndarray) and not isinstance(raw, Tensor) else outward(raw, level)
 
 
 def outward(raw: Any, level: int) -> Any:

@@ -101,7 +101,7 @@ class OfNumbers:
     def _value(self, x: Any) -> Any:
         y = self.function(wrap(x))
         if isinstance(y, Tensor):
-            if y.requires_grad or not isinstance(y._array, ndarray):
+            if y.requires_grad or not issubclass(type(y._array), ndarray):
                 raise GradientError(
                     f"linalg.matrix_function: {self!r} depends on something that is differentiated, besides its "
                     "argument. Scale the matrix or the result instead (exp(t A) for f(w) = exp(t w)), or detach it."

@@ -8,12 +8,14 @@ requires grad into a plain array without saying so.
     adapters/      one file an area: NumPy's signatures over pullback's operators
     methods.py     NumPy's forms of methods: t.transpose(), t.var(ddof=1), t.copy()
     conversion.py  leaving for plain numbers and arrays: __array__, __float__, DLPack
+    array/         the methods of Array and Scalar: those of ndarrays and NumPy's numbers
     suggest.py     the error for what has no rule
 """
 
 from __future__ import annotations
 
 from pullback.core.tensor import Tensor
+from pullback.interop import array
 from pullback.interop.conversion import METHODS, from_dlpack
 from pullback.interop.functions import array_function
 from pullback.interop.methods import attach
@@ -25,5 +27,6 @@ Tensor.__array_priority__ = 1000.0  # for libraries that still ask: NumPy's own 
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
 attach()
+array.attach()
 
 __all__ = ["from_dlpack"]

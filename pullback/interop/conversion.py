@@ -36,7 +36,7 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
         familiar = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. "
         raise would_detach(f"make a plain ndarray of a Tensor that {_carries(self)}", phrase=familiar)
     data = self.numpy()
-    if not isinstance(data, ndarray):
+    if not issubclass(type(data), ndarray):
         raise UnsupportedError(
             f"a Tensor around {with_article(data)} has no values yet, so it cannot become an ndarray."
         )

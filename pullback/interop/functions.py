@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.core.array_face import ARRAYS
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.registry import FUNCTIONS, find_function, numpy_name
 from pullback.interop.suggest import unsupported
 
-_OURS = frozenset([Tensor, NestedTensor, ndarray])
+_OURS = frozenset([Tensor, NestedTensor, ndarray]) | ARRAYS
 
 
 def array_function(self: Any, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
+from pullback.core.array_face import ARRAYS
 from pullback.core.array_type import CONSTANTS, TENSOR, carries_derivative
 from pullback.core.call_site import call_site
 from pullback.core.cuts import WATCHED, note_operator
@@ -19,7 +20,7 @@ from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 
 ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
-READY = CONSTANTS | {Tensor, NestedTensor}  # what operators take as it is
+READY = CONSTANTS | ARRAYS | {Tensor, NestedTensor}  # what operators take as it is
 _NUMERIC = frozenset("biufc")
 
 
@@ -87,7 +88,7 @@ def frozen(x: Any, name: str) -> Any:
 
 def _bottom(x: Any, name: str, force: Any) -> Any:
     data = x.numpy(force=force)
-    if not isinstance(data, ndarray):
+    if not issubclass(type(data), ndarray):
         raise UnsupportedError(
             f"np.{name} needs the values of its argument, and a Tensor around {with_article(data)} has none yet."
         )

@@ -113,6 +113,7 @@ def primitive(
         returns_value=returns == "value", view=view, mutates=call is writing, tags=tags.split(), along=along,
         arity=arity, optional=optional.split(),
     )  # fmt: skip
+    op.factory, op.kernel_on_ndarrays = call, kernel
     run = runner((call or in_general)(op, kernel), row.called)
     row.raw, row.run = kernel, run
     row.function = row.named(run if signature is None else signature(run))

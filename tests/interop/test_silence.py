@@ -69,6 +69,8 @@ def calls(matrix, vector, number):
 
 def numbers(result, depth=0):
     """The plain floating-point numbers in a result, and Tensors hidden in object arrays."""
+    if isinstance(result, Tensor):  # an Array says that it is an ndarray
+        return []
     if isinstance(result, (np.ndarray, np.generic)):
         if result.dtype == object:
             return [x for x in np.ravel(result) if isinstance(x, Tensor)]

@@ -15,7 +15,7 @@ from pullback.arrays.dual.untouched import relate
 from pullback.core import modes
 from pullback.core.array_type import innermost as values_of
 from pullback.core.errors import InplaceError, with_article
-from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
+from pullback.core.tensor import Tensor, hold, ndarray, wrap
 from pullback.core.version import counter_of
 from pullback.dispatch.mixed import ABOVE
 from pullback.dispatch.operator import Operator
@@ -148,7 +148,7 @@ def _give_tangents(name: str, owner: Tensor, level: ForwardLevel) -> None:
         base.untouched = np.ones(owner.shape, bool)
     for view, tangent in views:
         made = DualArray(primal_at(view._array, level), tangent, level)
-        view._array, view.__class__ = made, NestedTensor
+        hold(view, made)
         if base is not None:
             relate(base, made)
 
@@ -178,6 +178,6 @@ class _Zeros:
 
 def become(target: Tensor, other: Tensor) -> None:
     """Let `target` take over the array of `other`, and its place in the graph."""
-    target._array, target.__class__ = other._array, type(other)
+    hold(target, other._array)
     if other._requires_grad and target._requires_grad:
         target._fn = edge_to(other)

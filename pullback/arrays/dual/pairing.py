@@ -94,7 +94,7 @@ def _as_given(tangent: Any, given: Iterable[Any]) -> Any:
 
 
 def _array(x: Any) -> Any:
-    return np.asarray(x) if isinstance(x, np.generic) else x
+    return np.asarray(x) if issubclass(type(x), np.generic) else x
 
 
 def _fitted(tangent: Any, primal: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, bool, bool]:

@@ -134,7 +134,7 @@ def _by_element(
     """The tangents of a pointwise operator, to which each input adds 0 where it is untouched."""
     found = rule.push(primals, tangents, outputs, ops)
     masked = [i for i in rule.inputs if masks[i] is not None and tangents[i] is not None]
-    if not masked or all(x is None or (isinstance(x, (ndarray, np.generic)) and not _has_nan(x)) for x in found):
+    if not masked or all(x is None or (issubclass(type(x), (ndarray, np.generic)) and not _has_nan(x)) for x in found):
         return found
     terms = []
     moving = [i for i in rule.inputs if tangents[i] is not None]
@@ -149,7 +149,7 @@ def _by_element(
 
 
 def _cleaned(found: Any, mask: Mask, ops: OperatorTable) -> Any:
-    where = np.where if isinstance(found, (ndarray, np.generic)) else ops.where
+    where = np.where if issubclass(type(found), (ndarray, np.generic)) else ops.where
     return where(mask, found.dtype.type(0), found)
 
 

@@ -90,7 +90,7 @@ def _of_one(rule: Rule, name: str, in_general: Kernel) -> Kernel:
             restore(before)
         if mask is UNKNOWN:
             return in_general(x, *rest)
-        if isinstance(result, np.generic) and type(moved) is type(result):  # NumPy's scalars, as of a sum
+        if issubclass(type(result), np.generic) and type(moved) is type(result):  # NumPy's scalars, as of a sum
             result, moved = np.asarray(result), np.asarray(moved)
         if type(result) is type(moved) is ndarray:
             if result.base is None and result is not p:

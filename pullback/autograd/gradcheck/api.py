@@ -352,7 +352,11 @@ def _check_sizes(function: str, **sizes: Any) -> None:
     """Raise for a step that is no positive finite number, or a tolerance that is negative or nan."""
     for name, value in sizes.items():
         what = "a positive finite number" if name == "eps" else "a number that is not negative"
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or isinstance(value, complex):
+        if (
+            isinstance(value, bool)
+            or not issubclass(type(value), (int, float, np.number))
+            or issubclass(type(value), complex)
+        ):
             raise TypeError(f"{function}: {name} must be {what}, got {value!r}.")
         if not value >= 0 or (name == "eps" and value in (0, np.inf)):
             raise ValueError(f"{function}: {name} must be {what}, got {value!r}.")

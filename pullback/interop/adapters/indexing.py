@@ -25,7 +25,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     condition = array(condition)
     if condition.dtype.kind != "b":
         condition = condition != 0
-    return ops.where(condition, *(v if isinstance(v, (int, float, complex)) else array(v) for v in (x, y)))
+    return ops.where(condition, *(v if issubclass(type(v), (int, float, complex)) else array(v) for v in (x, y)))
 
 
 @rule("nonzero")

@@ -19,6 +19,12 @@ from pullback.graph.view import make_view, several_views, shares_memory
 
 FRACTIONS = "fc"  # the kinds of dtypes that are no whole numbers
 
+# What tells the faces of a tensor apart: `pullback.ops.array_calls` has the same factories with other values of these.
+Taken = Tensor  # the class of the tensors that are the common case
+Whole = Tensor  # that of a result that is an ndarray, and ...
+Single = Tensor  # ... of one for which the kernel gave a bare number
+kind = type
+
 def one_tensor_0(op, kernel):
     """One tensor."""
     record, floating, takes_dtype = op.record, op.floating, op.takes_dtype
@@ -31,7 +37,7 @@ def one_tensor_0(op, kernel):
         if out is not None:
             return write_out(op, (input,), out)
         if (
-            (type(input) is Tensor)
+            (type(input) is Taken)
             and (not floating or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
@@ -39,8 +45,12 @@ def one_tensor_0(op, kernel):
                 result = kernel(input._array)
             except Exception as error:
                 raise explain(op, (input,), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
             out._level = input._level
@@ -61,7 +71,7 @@ def one_tensor_0(op, kernel):
                     record(out, input)
             elif WATCHED and record is None:
                 note_cut(op, (input,))
-            if view and (out._array.base is input._array or shares_memory(result, input._array)):
+            if view and (out._array.base is input._array or shares_memory(out._array, input._array)):
                 make_view(out, input)
             return out
         return dispatch(op, (input,))
@@ -80,7 +90,7 @@ def one_tensor_1(op, kernel):
         if out is not None:
             return write_out(op, (input, a0), out)
         if (
-            (type(input) is Tensor)
+            (type(input) is Taken)
             and (not floating or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
@@ -88,8 +98,12 @@ def one_tensor_1(op, kernel):
                 result = kernel(input._array, a0)
             except Exception as error:
                 raise explain(op, (input, a0), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
             out._level = input._level
@@ -110,7 +124,7 @@ def one_tensor_1(op, kernel):
                     record(out, input, a0)
             elif WATCHED and record is None:
                 note_cut(op, (input, a0))
-            if view and (out._array.base is input._array or shares_memory(result, input._array)):
+            if view and (out._array.base is input._array or shares_memory(out._array, input._array)):
                 make_view(out, input)
             return out
         return dispatch(op, (input, a0))
@@ -129,7 +143,7 @@ def one_tensor_2(op, kernel):
         if out is not None:
             return write_out(op, (input, a0, a1), out)
         if (
-            (type(input) is Tensor)
+            (type(input) is Taken)
             and (not floating or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
@@ -137,8 +151,12 @@ def one_tensor_2(op, kernel):
                 result = kernel(input._array, a0, a1)
             except Exception as error:
                 raise explain(op, (input, a0, a1), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
             out._level = input._level
@@ -159,7 +177,7 @@ def one_tensor_2(op, kernel):
                     record(out, input, a0, a1)
             elif WATCHED and record is None:
                 note_cut(op, (input, a0, a1))
-            if view and (out._array.base is input._array or shares_memory(result, input._array)):
+            if view and (out._array.base is input._array or shares_memory(out._array, input._array)):
                 make_view(out, input)
             return out
         return dispatch(op, (input, a0, a1))
@@ -178,7 +196,7 @@ def one_tensor_3(op, kernel):
         if out is not None:
             return write_out(op, (input, a0, a1, a2), out)
         if (
-            (type(input) is Tensor)
+            (type(input) is Taken)
             and (not floating or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
@@ -186,8 +204,12 @@ def one_tensor_3(op, kernel):
                 result = kernel(input._array, a0, a1, a2)
             except Exception as error:
                 raise explain(op, (input, a0, a1, a2), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
             out._level = input._level
@@ -208,7 +230,7 @@ def one_tensor_3(op, kernel):
                     record(out, input, a0, a1, a2)
             elif WATCHED and record is None:
                 note_cut(op, (input, a0, a1, a2))
-            if view and (out._array.base is input._array or shares_memory(result, input._array)):
+            if view and (out._array.base is input._array or shares_memory(out._array, input._array)):
                 make_view(out, input)
             return out
         return dispatch(op, (input, a0, a1, a2))
@@ -227,7 +249,7 @@ def one_tensor(op, kernel):
         if out is not None:
             return write_out(op, (input, *rest), out)
         if (
-            (type(input) is Tensor)
+            (type(input) is Taken)
             and (not floating or input._array.dtype.kind in FRACTIONS)
             and (state := current()).plain
         ):
@@ -235,8 +257,12 @@ def one_tensor(op, kernel):
                 result = kernel(input._array, *rest)
             except Exception as error:
                 raise explain(op, (input, *rest), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
             out._level = input._level
@@ -257,7 +283,7 @@ def one_tensor(op, kernel):
                     record(out, input, *rest)
             elif WATCHED and record is None:
                 note_cut(op, (input, *rest))
-            if view and (out._array.base is input._array or shares_memory(result, input._array)):
+            if view and (out._array.base is input._array or shares_memory(out._array, input._array)):
                 make_view(out, input)
             return out
         return dispatch(op, (input, *rest))
@@ -274,41 +300,45 @@ def two_tensors_0(op, kernel):
     def run(input, other, *, out=None):
         if out is not None:
             return write_out(op, (input, other), out)
-        a, b = type(input), type(other)
+        a, b = kind(input), kind(other)
         if (
             (
-                a is Tensor
+                a is Taken
                 and (
-                    b is Tensor
+                    b is Taken
                     and input._level == other._level
                     or b in SCALARS
                     or b is ndarray
                     and other.dtype.kind in NUMERIC
                 )
-                or b is Tensor
+                or b is Taken
                 and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
             )
             and (
                 not floating
-                or a is Tensor
+                or a is Taken
                 and input._array.dtype.kind in FRACTIONS
-                or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+                or not is_whole(input._array if a is Taken else input, other._array if b is Taken else other)
             )
             and (state := current()).plain
         ):
             try:
-                result = kernel(input._array if a is Tensor else input, other._array if b is Tensor else other)
+                result = kernel(input._array if a is Taken else input, other._array if b is Taken else other)
             except Exception as error:
                 raise explain(op, (input, other), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = (input if a is Tensor else other)._level
+            out._level = (input if a is Taken else other)._level
             if (
-                (a is Tensor and input._requires_grad or b is Tensor and other._requires_grad)
+                (a is Taken and input._requires_grad or b is Taken and other._requires_grad)
                 and record is not None
-                and (state.records_all or state.records((input if a is Tensor else other)._level))
+                and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
@@ -318,8 +348,8 @@ def two_tensors_0(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else edge_to(input)
-                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
+                    node._next0 = input._fn if a is Taken and input._extra is None else edge_to(input)
+                    node._next1 = other._fn if b is Taken and other._extra is None else edge_to(other)
                     if saves:
                         node.save(out, input, other)
                 else:
@@ -341,41 +371,45 @@ def two_tensors_1(op, kernel):
     def run(input, other, a0, *, out=None):
         if out is not None:
             return write_out(op, (input, other, a0), out)
-        a, b = type(input), type(other)
+        a, b = kind(input), kind(other)
         if (
             (
-                a is Tensor
+                a is Taken
                 and (
-                    b is Tensor
+                    b is Taken
                     and input._level == other._level
                     or b in SCALARS
                     or b is ndarray
                     and other.dtype.kind in NUMERIC
                 )
-                or b is Tensor
+                or b is Taken
                 and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
             )
             and (
                 not floating
-                or a is Tensor
+                or a is Taken
                 and input._array.dtype.kind in FRACTIONS
-                or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+                or not is_whole(input._array if a is Taken else input, other._array if b is Taken else other)
             )
             and (state := current()).plain
         ):
             try:
-                result = kernel(input._array if a is Tensor else input, other._array if b is Tensor else other, a0)
+                result = kernel(input._array if a is Taken else input, other._array if b is Taken else other, a0)
             except Exception as error:
                 raise explain(op, (input, other, a0), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = (input if a is Tensor else other)._level
+            out._level = (input if a is Taken else other)._level
             if (
-                (a is Tensor and input._requires_grad or b is Tensor and other._requires_grad)
+                (a is Taken and input._requires_grad or b is Taken and other._requires_grad)
                 and record is not None
-                and (state.records_all or state.records((input if a is Tensor else other)._level))
+                and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
@@ -385,8 +419,8 @@ def two_tensors_1(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else edge_to(input)
-                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
+                    node._next0 = input._fn if a is Taken and input._extra is None else edge_to(input)
+                    node._next1 = other._fn if b is Taken and other._extra is None else edge_to(other)
                     if saves:
                         node.save(out, input, other, a0)
                 else:
@@ -408,41 +442,45 @@ def two_tensors(op, kernel):
     def run(input, other, *rest, out=None):
         if out is not None:
             return write_out(op, (input, other, *rest), out)
-        a, b = type(input), type(other)
+        a, b = kind(input), kind(other)
         if (
             (
-                a is Tensor
+                a is Taken
                 and (
-                    b is Tensor
+                    b is Taken
                     and input._level == other._level
                     or b in SCALARS
                     or b is ndarray
                     and other.dtype.kind in NUMERIC
                 )
-                or b is Tensor
+                or b is Taken
                 and (a in SCALARS or a is ndarray and input.dtype.kind in NUMERIC)
             )
             and (
                 not floating
-                or a is Tensor
+                or a is Taken
                 and input._array.dtype.kind in FRACTIONS
-                or not is_whole(input._array if a is Tensor else input, other._array if b is Tensor else other)
+                or not is_whole(input._array if a is Taken else input, other._array if b is Taken else other)
             )
             and (state := current()).plain
         ):
             try:
-                result = kernel(input._array if a is Tensor else input, other._array if b is Tensor else other, *rest)
+                result = kernel(input._array if a is Taken else input, other._array if b is Taken else other, *rest)
             except Exception as error:
                 raise explain(op, (input, other, *rest), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
-            out._level = (input if a is Tensor else other)._level
+            out._level = (input if a is Taken else other)._level
             if (
-                (a is Tensor and input._requires_grad or b is Tensor and other._requires_grad)
+                (a is Taken and input._requires_grad or b is Taken and other._requires_grad)
                 and record is not None
-                and (state.records_all or state.records((input if a is Tensor else other)._level))
+                and (state.records_all or state.records((input if a is Taken else other)._level))
             ):
                 if node_type is not None and (not takes_dtype or out._array.dtype.kind in FRACTIONS):
                     node = new(node_type)
@@ -452,8 +490,8 @@ def two_tensors(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = input._fn if type(input) is Tensor and input._extra is None else edge_to(input)
-                    node._next1 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
+                    node._next0 = input._fn if a is Taken and input._extra is None else edge_to(input)
+                    node._next1 = other._fn if b is Taken and other._extra is None else edge_to(other)
                     if saves:
                         node.save(out, input, other, *rest)
                 else:
@@ -475,12 +513,12 @@ def three_tensors(op, kernel):
     def run(input, other, third, *rest, out=None):
         if out is not None:
             return write_out(op, (input, other, third, *rest), out)
-        b, c = type(other), type(third)
+        b, c = kind(other), kind(third)
         if (
             (
-                type(input) is Tensor
+                kind(input) is Taken
                 and (
-                    b is Tensor
+                    b is Taken
                     and other._level == input._level
                     or b in SCALARS
                     or b is ndarray
@@ -489,7 +527,7 @@ def three_tensors(op, kernel):
                     and op.optional
                 )
                 and (
-                    c is Tensor
+                    c is Taken
                     and third._level == input._level
                     or c in SCALARS
                     or c is ndarray
@@ -502,24 +540,28 @@ def three_tensors(op, kernel):
                 not floating
                 or input._array.dtype.kind in FRACTIONS
                 or not is_whole(
-                    input._array, other._array if b is Tensor else other, third._array if c is Tensor else third
+                    input._array, other._array if b is Taken else other, third._array if c is Taken else third
                 )
             )
             and (state := current()).plain
         ):
             try:
                 result = kernel(
-                    input._array, other._array if b is Tensor else other, third._array if c is Tensor else third, *rest
+                    input._array, other._array if b is Taken else other, third._array if c is Taken else third, *rest
                 )
             except Exception as error:
                 raise explain(op, (input, other, third, *rest), error)
-            out = new(Tensor)
-            out._array = result if type(result) is ndarray else asarray(result)
+            if type(result) is ndarray:
+                out = new(Whole)
+                out._array = result
+            else:
+                out = new(Single)
+                out._array = asarray(result)
             out._fn = out._counter = out._extra = None
             out._requires_grad = False
             out._level = input._level
             if (
-                (input._requires_grad or b is Tensor and other._requires_grad or c is Tensor and third._requires_grad)
+                (input._requires_grad or b is Taken and other._requires_grad or c is Taken and third._requires_grad)
                 and record is not None
                 and (state.records_all or state.records(input._level))
             ):
@@ -531,8 +573,8 @@ def three_tensors(op, kernel):
                     data = out._array
                     node._shape, node._dtype = data.shape, data.dtype
                     out._fn, out._requires_grad = node, True
-                    node._next0 = other._fn if type(other) is Tensor and other._extra is None else edge_to(other)
-                    node._next1 = third._fn if type(third) is Tensor and third._extra is None else edge_to(third)
+                    node._next0 = other._fn if b is Taken and other._extra is None else edge_to(other)
+                    node._next1 = third._fn if c is Taken and third._extra is None else edge_to(third)
                     if saves:
                         node.save(out, input, other, third, *rest)
                 else:
@@ -552,8 +594,8 @@ def several_results(op, kernel):
     def run(input, *rest, out=None):
         if out is not None:
             return write_out(op, (input, *rest), out)
-        whole = floating and type(input) is Tensor and input._array.dtype.kind not in FRACTIONS
-        if type(input) is Tensor and not whole and (state := current()).plain:
+        whole = floating and kind(input) is Taken and input._array.dtype.kind not in FRACTIONS
+        if kind(input) is Taken and not whole and (state := current()).plain:
             level = input._level
             try:
                 results = kernel(input._array, *rest)
@@ -561,8 +603,12 @@ def several_results(op, kernel):
                 raise explain(op, (input, *rest), error) from error
             made = []
             for result in results:
-                out = new(Tensor)
-                out._array = result if type(result) is ndarray else asarray(result)
+                if type(result) is ndarray:
+                    out = new(Whole)
+                    out._array = result
+                else:
+                    out = new(Single)
+                    out._array = asarray(result)
                 out._fn = out._counter = out._extra = None
                 out._requires_grad = False
                 out._level = level
@@ -593,7 +639,7 @@ def list_of_tensors(op, kernel):
         if (type(tensors) is list or type(tensors) is tuple) and tensors and (state := current()).plain:
             raws, needs, level = [], False, getattr(tensors[0], "_level", None)
             for x in tensors:
-                if type(x) is not Tensor or x._level != level:
+                if kind(x) is not Taken or x._level != level:
                     break
                 raws.append(x._array)
                 needs = needs or x._requires_grad
@@ -602,8 +648,12 @@ def list_of_tensors(op, kernel):
                     result = kernel(raws, *rest)
                 except Exception as error:
                     raise explain(op, (tensors, *rest), error) from error
-                out = new(Tensor)
-                out._array = result if type(result) is ndarray else asarray(result)
+                if type(result) is ndarray:
+                    out = new(Whole)
+                    out._array = result
+                else:
+                    out = new(Single)
+                    out._array = asarray(result)
                 out._fn = out._counter = out._extra = None
                 out._requires_grad = False
                 out._level = level

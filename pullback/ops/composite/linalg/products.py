@@ -77,7 +77,7 @@ def addr(self, vec1, vec2, *, beta=1, alpha=1, ops):
     """beta * self + alpha * outer(vec1, vec2)."""
     _require_ndim("addr", vec1=(vec1, 1), vec2=(vec2, 1))
     product = ops.outer(vec1, vec2)
-    if product.dtype.kind in "iu" and (isinstance(beta, float) or isinstance(alpha, float)):
+    if product.dtype.kind in "iu" and (issubclass(type(beta), float) or issubclass(type(alpha), float)):
         raise RuntimeError(f"addr: beta and alpha must be integers for integer inputs, got {beta} and {alpha}")
     return blend(self, product, beta, alpha, "addr")
 

@@ -45,7 +45,7 @@ def checked(name, x, q, interpolation, ops):
         raise RuntimeError(f"{name}(): interpolation must be one of {INTERPOLATIONS}, got {interpolation!r}.")
     if not x.size:
         raise RuntimeError(f"{name}(): an empty input has no quantiles (shape {tuple(x.shape)}).")
-    q = ops.full((), q, dtype=x.dtype) if isinstance(q, (int, float)) else q
+    q = ops.full((), q, dtype=x.dtype) if issubclass(type(q), (int, float)) else q
     require_arrays(name, q=q)
     if q.ndim > 1 or q.dtype != x.dtype:
         raise RuntimeError(

@@ -91,7 +91,7 @@ def _fractional(name, dims, input, kernel_size, output_size, output_ratio, retur
     size = tuple(x.shape[2:])
     if output_size is None:
         ratio = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * dims
-        if len(ratio) != dims or not all(isinstance(r, float) and 0 < r < 1 for r in ratio):
+        if len(ratio) != dims or not all(issubclass(type(r), float) and 0 < r < 1 for r in ratio):
             raise ValueError(
                 f"{name}(): output_ratio must be a number between 0 and 1, or {dims} of them, but got {output_ratio}."
             )

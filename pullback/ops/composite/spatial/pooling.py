@@ -111,7 +111,7 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False, *, op
 
 def _power_sum(name, dims, input, norm_type, kernel_size, stride, ceil_mode, ops):
     require_arrays(name, input=input)
-    if not isinstance(norm_type, (int, float)) or norm_type == 0:
+    if not issubclass(type(norm_type), (int, float)) or norm_type == 0:
         raise refuse(name, f"norm_type must be a number other than 0, but got {norm_type!r}")
     kernel = numbers(name, "kernel_size", kernel_size, dims)
     if abs(norm_type) == math.inf:

@@ -50,6 +50,6 @@ def special_shifted_chebyshev_polynomial_w(x, n, *, ops):
 
 def _whole(n, ops):
     """n without its fraction; signed, so that 0 - 1 is negative."""
-    if isinstance(n, (int, float)):
+    if issubclass(type(n), (int, float)):
         return math.trunc(n) if math.isfinite(n) else n
     return ops.to(n, np.dtype(np.int64)) if n.dtype.kind == "u" else ops.trunc(n)

@@ -89,7 +89,7 @@ def scatter_src_backward(grad, dim, index, shape, accumulate, *, ops):
 def index_source_backward(grad, dim, index, shape, alpha, *, ops):
     """The gradient of the source of index_add."""
     picked = ops.reshape(ops.index_select(grad, dim, index), shape)
-    if isinstance(alpha, complex):
+    if issubclass(type(alpha), complex):
         return picked * alpha.conjugate()
     return picked if alpha == 1 else picked * alpha
 

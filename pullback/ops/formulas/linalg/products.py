@@ -5,7 +5,7 @@ __all__ = ["cross_dim", "einsum_pair_backward", "flip_pair", "matmul_other", "ma
 
 def scaled(grad, factor, *, ops):
     """grad times the conjugate of a number, without a multiplication by 1."""
-    if isinstance(factor, complex):
+    if issubclass(type(factor), complex):
         return grad * factor.conjugate()
     return grad if factor == 1 else grad * factor
 

@@ -34,7 +34,7 @@ SMALLEST_NORMAL = {"e": 6.2e-5, "f": 1.2e-38, "F": 1.2e-38, "d": 2.3e-308, "D": 
 
 def is_complex(x):
     """Whether a tensor, an array or a number is complex."""
-    return isinstance(x, complex) or (hasattr(x, "dtype") and x.dtype.kind == "c")
+    return issubclass(type(x), complex) or (hasattr(x, "dtype") and x.dtype.kind == "c")
 
 
 # Arithmetic and powers
@@ -52,7 +52,7 @@ def times_conj(x, factor, *, ops):
 
 def pow_slope(self, exponent, *, ops):
     """d self**exponent / d self = exponent * self**(exponent - 1), and 0 for the exponent 0 everywhere."""
-    if isinstance(exponent, (int, float, complex)):
+    if issubclass(type(exponent), (int, float, complex)):
         if exponent == 2:
             return self + self
         if exponent == 0:
@@ -67,7 +67,7 @@ def pow_slope(self, exponent, *, ops):
 
 def pow_exponent_slope(self, exponent, result, *, ops):
     """d self**exponent / d exponent = result * log(self), and 0 at self = 0 where the exponent is not negative."""
-    if isinstance(self, (int, float)) and self > 0:
+    if issubclass(type(self), (int, float)) and self > 0:
         return result * math.log(self)  # a Python number, which leaves the dtype alone
     real_exponent = ops.real(exponent) if is_complex(exponent) else exponent
     vanishes = ops.logical_and(ops.eq(self, 0), ops.ge(real_exponent, 0))

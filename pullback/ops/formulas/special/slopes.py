@@ -27,7 +27,7 @@ def mills_decay(x, mills, *, ops):
 
 def degree(n, less=0.0, *, ops):
     """The degree that a polynomial makes of n, minus `less`; in floating point, lest an unsigned 0 - 1 wrap around."""
-    if isinstance(n, (int, float)):
+    if issubclass(type(n), (int, float)):
         return (math.trunc(n) if math.isfinite(n) else n) - less
     return ops.trunc(n) - less
 

@@ -1,0 +1,110 @@
+"""The second face of a tensor: `Array`, met by code for NumPy, and `Scalar`, where NumPy gives a number.
+
+Both are Tensors without further state; only the class differs, and with it what methods, Python's operators, indexing
+and NumPy's functions mean. Operators (`pullback.sin`) mean the same on both faces, and give Arrays where an Array is
+among their arguments. The methods come from `pullback.interop.faces`.
+
+Code for NumPy asks `isinstance(x, np.ndarray)` and `isinstance(x[0], float)`, so `__class__` answers as an ndarray's
+and a number's would. C code looks at the type and is not deceived. Code of this package asks for Tensors first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.core.array_type import ARRAY_TYPES
+from pullback.core.tensor import AROUND_NDARRAY, AROUND_OTHERS, TENSORS, NestedTensor, Tensor, ndarray, new, wrap
+from pullback.core.types import RawArray
+from pullback.core.version import counter_of
+
+_become = object.__dict__["__class__"].__set__
+
+
+def _seen_as_array(self: Any) -> type:
+    return ndarray
+
+
+def _seen_as_number(self: Any) -> type:
+    return self._array.dtype.type  # type: ignore[no-any-return]
+
+
+class Array(Tensor):
+    """A Tensor that behaves as an ndarray: NumPy's methods, defaults, copies and views."""
+
+    __slots__ = ()
+    __class__ = property(_seen_as_array, _become)
+
+
+class Scalar(Array):
+    """A single number that is being differentiated, as NumPy's scalars immutable: `m *= 2` makes a new one."""
+
+    __slots__ = ()
+    __class__ = property(_seen_as_number, _become)
+
+
+class NestedArray(Array, NestedTensor):
+    """An Array around something other than an ndarray."""
+
+    __slots__ = ()
+    __class__ = property(_seen_as_array, _become)
+
+
+class NestedScalar(Scalar, NestedArray):
+    """A Scalar around something other than an ndarray."""
+
+    __slots__ = ()
+    __class__ = property(_seen_as_number, _become)
+
+
+ARRAYS = frozenset([Array, Scalar, NestedArray, NestedScalar])
+SCALAR_FACES = frozenset([Scalar, NestedScalar])
+_ARRAY: dict[type, type] = {Tensor: Array, NestedTensor: NestedArray}
+_SINGLE: dict[type, type] = {
+    Tensor: Scalar, NestedTensor: NestedScalar, Array: Scalar, NestedArray: NestedScalar,
+}  # fmt: skip
+_PLURAL: dict[type, type] = {Scalar: Array, NestedScalar: NestedArray}
+ARRAY_TYPES.update(dict.fromkeys(ARRAYS, TENSORS))
+AROUND_OTHERS.update({Array: NestedArray, Scalar: NestedScalar})
+AROUND_NDARRAY.update({NestedArray: Array, NestedScalar: Scalar})
+
+
+def is_single(raw: Any) -> bool:
+    """Whether a kernel's result is a single number where NumPy gives one, not an array of no dimension."""
+    kind = type(raw)
+    return kind in SCALAR_FACES if kind in ARRAYS else kind is not ndarray and not raw.ndim
+
+
+def show_as_array(fresh: Any, single: bool = False) -> Any:
+    """Give a tensor that nobody else knows yet NumPy's face, and return it: that of a number if it is `single`."""
+    face = (_SINGLE if single else _ARRAY).get(type(fresh))
+    if face is not None:
+        _become(fresh, face)
+    return fresh
+
+
+def show_as_plural(fresh: Any) -> Any:
+    """Give a Scalar that nobody else knows yet the face of an Array of no dimension, and return it."""
+    _become(fresh, _PLURAL.get(type(fresh), type(fresh)))
+    return fresh
+
+
+def wrap_array(data: RawArray, level: int, single: bool = False) -> Any:
+    """A fresh Array, or Scalar, of `level` around an array, outside any graph."""
+    return show_as_array(wrap(data, level), single)
+
+
+def wrap_as(like: Tensor, data: RawArray, level: int) -> Tensor:
+    """A fresh tensor of `level` around an array, outside any graph, with the face of another tensor."""
+    kind = type(like)
+    return wrap_array(data, level, kind in SCALAR_FACES) if kind in ARRAYS else wrap(data, level)
+
+
+def as_array(x: Any) -> Any:
+    """`x` with NumPy's face: itself, or another tensor in its place in the graph that shares its memory."""
+    if type(x) in ARRAYS:
+        return x
+    twin: Any = new(_ARRAY[type(x)])
+    twin._counter = counter_of(x)
+    twin._array, twin._fn, twin._extra = x._array, x._fn, x._extra
+    twin._level, twin._requires_grad = x._level, x._requires_grad
+    return twin

@@ -1,0 +1,118 @@
+"""Python's operators on Arrays and Scalars, with the meaning that they have for NumPy's."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.core.array_face import Array, Scalar
+from pullback.core.array_type import innermost, numbers_of
+from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.tensor import Tensor, ndarray
+from pullback.dispatch.operator import Operator
+from pullback.dispatch.pipeline import dispatch_arrays
+from pullback.interop.operands import READY, operand
+from pullback.ops.array_calls import factories
+from pullback.ops.tables import OPERATORS
+
+_BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "pow", "matmul": "matmul",
+}  # fmt: skip
+_UNARY = {"neg": "neg", "abs": "abs"}
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def _general(op: Operator, args: Sequence[Any]) -> Any:
+    """What is not the common case: lists become arrays, and what is no array is left to its own class."""
+    if any(type(x) not in READY and not _is_arraylike(x) for x in args):
+        return NotImplemented
+    return dispatch_arrays(op, [operand(x) for x in args])
+
+
+def _is_arraylike(x: Any) -> bool:
+    """Whether NumPy's operators would make an array of `x`, instead of leaving the operation to its class."""
+    return isinstance(x, (Tensor, list, tuple, ndarray)) or hasattr(type(x), "__array__")
+
+
+_FACTORIES: dict[type, dict[str, Callable[..., Any]]] = {kind: factories(kind, _general) for kind in (Array, Scalar)}
+
+
+def _call(name: str, kind: type) -> Callable[..., Any]:
+    op = OPERATORS[name][0].operator
+    assert op is not None
+    return _FACTORIES[kind][op.factory.__name__](op, op.kernel_on_ndarrays)  # type: ignore[no-any-return]
+
+
+def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reflected(self: Any, other: Any) -> Any:
+        return function(other, self)
+
+    return reflected
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    write = OPERATORS[name][0].inplace
+    assert write is not None
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) not in READY:
+            if not _is_arraylike(other):
+                return NotImplemented
+            other = operand(other)
+        return write(self, other)
+
+    return method
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    """Truth values have no derivative: they are NumPy's own, where the numbers are known."""
+    on_values = getattr(operator, name)
+    on_tensors = OPERATORS[name][0].function
+
+    def compare(self: Any, other: Any) -> Any:
+        mine = self._array if type(self._array) is ndarray else numbers_of(innermost(self))
+        theirs = numbers_of(innermost(other)) if isinstance(other, Tensor) else other
+        if mine is None or theirs is None is not other:
+            return on_tensors(self, other)
+        if WATCHED:
+            note_operator(name, self, other)
+        if type(theirs) is list or type(theirs) is tuple:
+            theirs = operand(theirs)
+            theirs = numbers_of(innermost(theirs)) if isinstance(theirs, Tensor) else theirs
+        return on_values(mine, theirs)
+
+    return compare
+
+
+def _divmod(self: Any, other: Any) -> Any:
+    return self // other, self % other
+
+
+def _rdivmod(self: Any, other: Any) -> Any:
+    return other // self, other % self
+
+
+def _positive(self: Any) -> Any:
+    return self.copy()
+
+
+def methods(kind: type) -> dict[str, Callable[..., Any]]:
+    """The methods behind Python's operators, for Array or for Scalar."""
+    found: dict[str, Callable[..., Any]] = {}
+    for python, name in _BINARY.items():
+        function = _call(name, kind)
+        found[f"__{python}__"] = function
+        found[f"__r{python}__"] = _swapped(function)
+        # A Scalar is a value: what looks like writing into it makes a new one.
+        writes = OPERATORS[name][0].inplace is not None and kind is Array
+        found[f"__i{python}__"] = _in_place(name) if writes else function
+    for python, name in _UNARY.items():
+        found[f"__{python}__"] = _call(name, kind)
+    for name in _COMPARISONS:
+        found[f"__{name}__"] = _comparison(name)
+    found |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__pos__": _positive}
+    for name, method in found.items():
+        method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
+    return found
