@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+from pullback.interop.adopt import scipy_rules as _scipy_rules  # noqa: F401 - which registers them
 from pullback.interop.adopt.switch import adopt, release
 
 __all__ = ["adopt", "release"]

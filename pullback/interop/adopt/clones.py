@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.tensor import Tensor
 from pullback.interop.adopt.reached import is_source
+from pullback.interop.adopt.scipy_calls import RULES, ScipyFunction, scipy_name
 from pullback.interop.adopt.stand_ins import functions
 
 
 def clone(function: Any) -> Any:
     """`function` for our tensors. It must be one that is known to be differentiated by running it."""
-    return _clone(function)
-
-
-def _clone(function: FunctionType) -> FunctionType:
     own = function.__globals__
     if id(own) not in _globals:
         _globals[id(own)] = _Globals(own)
@@ -77,12 +75,28 @@ def _made_of(value: Any) -> Any:
         library = value.__name__.partition(".")[0]
         return _Module(value) if value in (np, math) or (library == "scipy" and is_source(value)) else value
     if type(value) is FunctionType and (value.__module__ or "").startswith("scipy."):
-        return _clone(value)
+        return ScipyFunction(value) if scipy_name(value) in RULES else clone(value)
+    if type(value) is type and value.__module__.startswith(_HELPERS):
+        methods = {name: clone(method) for name, method in vars(value).items() if type(method) is FunctionType}
+        return type(value.__name__, (value,), {"__slots__": (), **methods})
     return value
 
 
+_HELPERS = "scipy._lib.array_api_extra."  # whose classes compute, as functions do
+
+
 def _array_namespace(*_: Any, **__: Any) -> Any:
+    """Of NumPy's and our arrays it is NumPy, with functions that take ours."""
     return _cloned(np)
 
 
+def _of_ours_too(name: str) -> Any:
+    """`is_numpy_array` and its kin, by which SciPy asks for the class."""
+    from scipy._lib import array_api_compat
+
+    genuine = getattr(array_api_compat, name)
+    return lambda x, *more: isinstance(x, Tensor) or genuine(x, *more)
+
+
 _BY_NAME = {"array_namespace": _array_namespace}
+_BY_NAME.update({name: _of_ours_too(name) for name in ("is_numpy_array", "is_array_api_obj", "is_writeable_array")})

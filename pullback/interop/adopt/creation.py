@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.tensor import Tensor, ndarray, wrap
+from pullback.core.array_face import ARRAYS, wrap_array
+from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, WithLists, first_tensor
 from pullback.interop.adopt.state import State
 from pullback.interop.awaited import FILES, Awaited
@@ -31,8 +32,8 @@ def buffer(made: Any) -> Any:
     if type(made) is ndarray and made.dtype.kind in "fc" and made.flags.owndata:
         level = _current().level
         for inner in range(1, level):
-            made = wrap(made, inner)
-        made = wrap(made, level)
+            made = wrap_array(made, inner)
+        made = wrap_array(made, level)
     return made
 
 
@@ -108,7 +109,7 @@ class Conversion(Creation):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(given := args[0], FACE):
+        if args and type(given := args[0]) in ARRAYS:
             return self.on_tensors(args, kwargs)
         try:
             made = self.genuine(*args, **kwargs)
@@ -133,13 +134,29 @@ class Conversion(Creation):
         dtype = rest[0] if rest else kwargs.get("dtype")
         if dtype is not None and np.dtype(dtype).char == "O":
             return _objects(given)
-        if isinstance(given, ndarray):
+        if isinstance(order := kwargs.get("order"), str):
+            kwargs["order"] = order.upper()
+        if type(given) is ndarray:  # of objects
             given = given.tolist()
-        return self.genuine(given, *rest, **kwargs, like=first_tensor((given,)))
+        made = self.genuine(given, *rest, **kwargs, like=first_tensor((given,)))
+        return made.copy() if made is given and kwargs.get("copy") else made
+
+
+class Checked(Conversion):
+    """np.asarray_chkfinite."""
+
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        made = _checked(*args, **kwargs)
+        if made.dtype.kind in "fc" and not np.all(np.isfinite(made)):
+            raise ValueError("array must not contain infs or NaNs")
+        return made
+
+
+def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return np.asarray(a, dtype, order and order.upper(), like=first_tensor((a,)))
 
 
 _BY_VALUE = (list, tuple, float, complex)  # what an array is made of without sharing memory
-FACE = Tensor
 
 
 def _objects(x: Any) -> Any:

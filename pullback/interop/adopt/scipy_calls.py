@@ -30,6 +30,11 @@ def scipy_rule(*names: str) -> Callable[..., Any]:
     return enter
 
 
+def scipy_name(function: Callable[..., Any]) -> str:
+    """The public name of a function, or that of where it is defined."""
+    return home_of(function, function.__name__) or f"{function.__module__}.{function.__name__}"
+
+
 class ScipyFunction(Dispatcher):
     """A function of SciPy, and its rule for our tensors if it has one."""
 
@@ -45,7 +50,7 @@ class ScipyFunction(Dispatcher):
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
         if not (at_stake(args) or at_stake(kwargs)):
             return self.genuine(*plain(args), **plain(kwargs))
-        name = home_of(self.genuine, self.genuine.__name__) or f"{self.genuine.__module__}.{self.genuine.__name__}"
+        name = scipy_name(self.genuine)
         rule = RULES.get(name)
         if rule is None:
             raise unsupported(name)
