@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.interop.adopt.clones import clone
+from pullback.interop.adopt.clones import clone, twin
 from pullback.interop.adopt.dispatchers import first_tensor
 from pullback.interop.adopt.state import State
 
@@ -27,7 +27,9 @@ def apply_patches() -> None:
         for owner, name, replaced in _patches():
             if (owner, name) not in _genuine:
                 _genuine[owner, name] = method = vars(owner)[name]
-                setattr(owner, name, replaced(method))
+                patch = replaced(method)
+                patch.genuine = method
+                setattr(owner, name, patch)
 
 
 def undo_patches() -> None:
@@ -40,49 +42,46 @@ def undo_patches() -> None:
 def _patches() -> Iterator[tuple[type, str, Callable[[Any], Any]]]:
     """The class, the method and what makes the replacement."""
     yield type(np.r_).__mro__[1], "__getitem__", _of_key
-    for name in ("_vectorize_call", "_get_ufunc_and_otypes", "_vectorize_call_with_signature"):
-        yield np.vectorize, name, _of_callback
+    yield np.vectorize, "__call__", _of_callback
     distributions = sys.modules.get("scipy.stats._distn_infrastructure")
     if distributions is not None:
         for name in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"):
             yield distributions.rv_continuous, name, _of_arguments
 
 
-def _of_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, or its clone where one of our tensors is among the arguments."""
-
-    @functools.wraps(method)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if first_tensor(args, kwargs) is None:
-            return method(self, *args, **kwargs)
-        return cloned()(self, *args, **kwargs)
-
-    cloned = functools.cache(lambda: clone(method))
-    return called
-
-
 def _of_key(method: Callable[..., Any]) -> Callable[..., Any]:
     """`np.r_[...]`; a text is a matrix of the caller's variables, so the caller's frame must be next to the method."""
-    of_arguments = _of_arguments(method)
+    cloned = clone(method)
 
     @functools.wraps(method)
     def called(self: Any, key: Any) -> Any:
         if isinstance(key, str):
             caller = sys._getframe(1)
             return np.bmat(key, caller.f_globals, caller.f_locals)
-        return of_arguments(self, key)
+        return (method if first_tensor((key,)) is None else cloned)(self, key)
+
+    return called
+
+
+def _of_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method; that of a twin where one of our tensors is among the arguments."""
+
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if first_tensor(args, kwargs) is None:
+            return method(self, *args, **kwargs)
+        return getattr(twin(self), method.__name__)(*args, **kwargs)
 
     return called
 
 
 def _of_callback(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, or its clone inside a transform, where the function that it calls may give a tensor."""
+    """`np.vectorize(f)(...)`; that of a twin inside a transform, where f may give one of our tensors."""
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not modes.current().level and first_tensor(args, kwargs) is None:
+        if self.pyfunc is np._NoValue or not (modes.current().level or first_tensor(args, kwargs) is not None):
             return method(self, *args, **kwargs)
-        return cloned()(self, *args, **kwargs)
+        return twin(self)(*args, **kwargs)
 
-    cloned = functools.cache(lambda: clone(method))
     return called
