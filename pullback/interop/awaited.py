@@ -19,16 +19,16 @@ _NUMPY = os.path.dirname(np.__file__) + os.sep  # noqa: PTH120
 FILES: set[str] = set()  # where the functions stand that wait
 
 
-class Awaited(DetachingError):
+class AwaitedError(DetachingError):
     """A tensor would have become plain numbers, in a call whose caller knows what to do instead."""
 
 
 def refuse_if_awaited(frame: FrameType | None) -> None:
-    """Raise `Awaited` if `frame`, or what called the NumPy function that it is in, waits for that."""
+    """Raise `AwaitedError` if `frame`, or what called the NumPy function that it is in, waits for that."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file in FILES:
-            raise Awaited("a tensor would become plain numbers.")
+            raise AwaitedError("a tensor would become plain numbers.")
         if not file.startswith(_NUMPY):
             return
         frame = frame.f_back

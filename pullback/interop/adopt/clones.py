@@ -38,7 +38,8 @@ def clone(function: Any) -> Any:
 
 def twin(thing: Any) -> Any:
     """An object with the same fields, the methods of which are clones."""
-    made = object.__new__(_kind_of_twin(type(thing)))
+    kind: Any = type(thing)
+    made: Any = object.__new__(_kind_of_twin(kind))
     made.__dict__ = thing.__dict__
     return made
 

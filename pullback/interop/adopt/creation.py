@@ -17,9 +17,9 @@ import numpy as np
 from pullback.core import modes
 from pullback.core.array_face import ARRAYS, wrap_array
 from pullback.core.tensor import Tensor, ndarray
-from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, WithLists, first_tensor
-from pullback.interop.adopt.state import State
-from pullback.interop.awaited import FILES, Awaited
+from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, first_tensor, of_lists
+from pullback.interop.adoption import State
+from pullback.interop.awaited import FILES, AwaitedError
 from pullback.interop.operands import frozen
 
 FILES.add(__file__)
@@ -48,7 +48,7 @@ class Creation(Dispatcher):
         try:
             made = self.genuine(*args, **kwargs)
         except REFUSALS as error:
-            if not isinstance(error, Awaited) and first_tensor(args, kwargs) is None:
+            if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
                 raise
         else:
             return buffer(made) if self.records() else made
@@ -58,7 +58,8 @@ class Creation(Dispatcher):
         """Whether what is made now is to record what is written into it."""
         return self.always or (_current().level > 0 and State.on)
 
-    on_tensors = WithLists.on_tensors
+    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+        return of_lists(self.genuine, args, kwargs)
 
 
 class Full(Creation):
@@ -68,9 +69,9 @@ class Full(Creation):
         return _full(*args, **kwargs)
 
 
-def _full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> Any:
+def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
     value = _array(fill_value)
-    made = np.zeros(shape, value.dtype if dtype is None else dtype, order, **options, like=value)
+    made = buffer(np.zeros(shape, value.dtype if dtype is None else dtype, order, **options))
     made[...] = value
     return made
 
@@ -114,7 +115,7 @@ class Conversion(Creation):
         try:
             made = self.genuine(*args, **kwargs)
         except REFUSALS as error:
-            if not isinstance(error, Awaited) and first_tensor(args, kwargs) is None:
+            if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
                 raise
         else:
             if self.records() and args and (self.copies or isinstance(given, _BY_VALUE)):

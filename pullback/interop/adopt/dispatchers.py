@@ -14,14 +14,14 @@ from types import MethodType
 from typing import Any
 
 from pullback.core.tensor import Tensor, ndarray
-from pullback.interop.awaited import FILES, Awaited
+from pullback.interop.awaited import FILES, AwaitedError
 from pullback.interop.functions import array_function
 from pullback.interop.operands import array
 
 FILES.add(__file__)
 
 # What NumPy makes of a refusal, or raises before it comes to one.
-REFUSALS = (Awaited, TypeError, ValueError)
+REFUSALS = (AwaitedError, TypeError, ValueError)
 
 
 class Dispatcher:
@@ -35,7 +35,7 @@ class Dispatcher:
         try:
             return self.genuine(*args, **kwargs)
         except REFUSALS as error:
-            if not isinstance(error, Awaited) and first_tensor(args, kwargs) is None:
+            if not isinstance(error, AwaitedError) and first_tensor(args, kwargs) is None:
                 raise
         return self.on_tensors(args, kwargs)
 
@@ -50,7 +50,7 @@ class Dispatcher:
         binds = instance is not None and hasattr(type(self.genuine), "__get__")
         return MethodType(self, instance) if binds else self
 
-    __class__ = property(lambda self: type(self.genuine))  # type: ignore[assignment]
+    __class__ = property(lambda self: type(self.genuine))
 
     def __eq__(self, other: object) -> Any:
         return self is other or self.genuine is other
@@ -69,10 +69,14 @@ class WithLists(Dispatcher):
     """A function that finds our tensors by NumPy's protocol, but not in lists: `np.sum([t, u])`."""
 
     def on_tensors(self, args: Any, kwargs: Any) -> Any:
-        tensor = first_tensor(args, kwargs)
-        joined = _of_sequences if self.genuine.__name__ in _OF_SEQUENCES else _joined
-        kwargs = {name: joined(x) for name, x in kwargs.items()}
-        return array_function(tensor, self.genuine, (), [joined(x) for x in args], kwargs)
+        return of_lists(self.genuine, args, kwargs)
+
+
+def of_lists(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The rule of a function of NumPy, on the arguments with arrays in place of lists that hold our tensors."""
+    joined = _of_sequences if function.__name__ in _OF_SEQUENCES else _joined
+    given = {name: joined(x) for name, x in kwargs.items()}
+    return array_function(first_tensor(args, kwargs), function, (), [joined(x) for x in args], given)
 
 
 # These take a sequence of arrays, each of which may be a list.

@@ -16,7 +16,7 @@ import numpy as np
 from pullback.core import modes
 from pullback.interop.adopt.clones import clone, twin
 from pullback.interop.adopt.dispatchers import first_tensor
-from pullback.interop.adopt.state import State
+from pullback.interop.adoption import DISTRIBUTION_METHODS, State
 
 _genuine: dict[tuple[type, str], Any] = {}  # what stood in the class before
 
@@ -45,7 +45,7 @@ def _patches() -> Iterator[tuple[type, str, Callable[[Any], Any]]]:
     yield np.vectorize, "__call__", _of_callback
     distributions = sys.modules.get("scipy.stats._distn_infrastructure")
     if distributions is not None:
-        for name in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"):
+        for name in DISTRIBUTION_METHODS:
             yield distributions.rv_continuous, name, _of_arguments
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from pullback.core.call_site import is_users_file
-from pullback.interop.adopt.state import State
+from pullback.interop.adoption import State
 
 Namespace = dict[str, Any]
 
@@ -45,4 +45,3 @@ def namespaces() -> Iterator[Namespace]:
     for found in gc.get_objects():
         if type(found) is dict and "__builtins__" in found:
             yield found
-

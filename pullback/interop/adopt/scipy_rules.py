@@ -1,7 +1,7 @@
 """Rules for functions of SciPy: an operator where there is one, else SciPy's own Python, run on our tensors.
 
-A function is among `RUNS` only if its gradient equals finite differences (tests/interop/adopt/test_scipy.py). Running
-an algorithm with a stopping rule differentiates its steps, not its answer: nothing of `optimize` can stand here.
+A function is among `SCIPY_AS_IT_STANDS` only if its gradient equals finite differences: tests/interop/adopt has them.
+Running an algorithm with a stopping rule differentiates its steps, not its answer: no solver can stand here.
 """
 
 from __future__ import annotations
@@ -15,18 +15,8 @@ import numpy as np
 from pullback.core.errors import OperatorError
 from pullback.interop.adopt.clones import clone
 from pullback.interop.adopt.scipy_calls import RULES, scipy_rule
+from pullback.interop.adoption import SCIPY_AS_IT_STANDS
 from pullback.interop.operands import array, ops
-
-RUNS = (
-    "scipy.special.logsumexp", "scipy.special.softmax", "scipy.special.log_softmax",
-    "scipy.integrate.trapezoid", "scipy.integrate.simpson", "scipy.integrate.cumulative_trapezoid",
-    "scipy.linalg.block_diag",
-    "scipy.spatial.distance.euclidean", "scipy.spatial.distance.sqeuclidean", "scipy.spatial.distance.cosine",
-    "scipy.spatial.distance.cityblock", "scipy.spatial.distance.correlation", "scipy.spatial.distance.minkowski",
-    "scipy.spatial.distance.mahalanobis",
-    "scipy.stats.zscore", "scipy.stats.gmean", "scipy.stats.hmean", "scipy.stats.sem", "scipy.stats.variation",
-    "scipy.optimize.rosen",
-)  # fmt: skip
 
 
 def _on_first_call(name: str) -> Callable[..., Any]:
@@ -40,7 +30,7 @@ def _on_first_call(name: str) -> Callable[..., Any]:
     return run
 
 
-RULES.update({name: _on_first_call(name) for name in RUNS})
+RULES.update({name: _on_first_call(name) for name in SCIPY_AS_IT_STANDS})
 
 
 @scipy_rule("scipy.linalg.expm")

@@ -11,8 +11,8 @@ from typing import Any
 from pullback.core.named import named
 from pullback.interop.adopt.patches import apply_patches, undo_patches
 from pullback.interop.adopt.reached import NEVER, is_reached, namespaces
-from pullback.interop.adopt.state import State
 from pullback.interop.adopt.views import adopted, genuine_of
+from pullback.interop.adoption import State
 
 _lock = threading.RLock()
 
