@@ -58,7 +58,7 @@ class _Globals(dict[str, Any]):
     """The globals of a module as its clones see them: converted when first looked up."""
 
     def __init__(self, own: dict[str, Any]) -> None:
-        super().__init__({name: own[name] for name in ("__name__", "__builtins__")})
+        super().__init__({name: value for name, value in own.items() if name.startswith("__")})  # imports read these
         self.own = own
 
     def __missing__(self, name: str) -> Any:

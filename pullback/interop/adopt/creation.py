@@ -7,8 +7,10 @@ Integers and bools carry no gradient and stay plain.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +30,8 @@ _current = modes.current
 
 
 def buffer(made: Any) -> Any:
-    """A fresh array as one that records what is written into it, from whatever level."""
-    if type(made) is ndarray and made.dtype.kind in "fc" and made.flags.owndata:
+    """A fresh array as one that records what is written into it, from whatever level; a read-only view as it is."""
+    if type(made) is ndarray and made.dtype.kind in "fc" and made.flags.writeable:
         level = _current().level
         for inner in range(1, level):
             made = wrap_array(made, inner)
@@ -139,7 +141,10 @@ class Conversion(Creation):
             kwargs["order"] = order.upper()
         if type(given) is ndarray:  # of objects
             given = given.tolist()
-        made = self.genuine(given, *rest, **kwargs, like=first_tensor((given,)))
+        if self.genuine is not np.array:
+            kwargs.setdefault("order", _ORDERS.get(self.genuine.__name__))
+        make = np.array if self.genuine is np.array else np.asarray
+        made = make(given, *rest, **kwargs, like=first_tensor((given,)))
         return made.copy() if made is given and kwargs.get("copy") else made
 
 
@@ -157,20 +162,28 @@ def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
     return np.asarray(a, dtype, order and order.upper(), like=first_tensor((a,)))
 
 
+_ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}
 _BY_VALUE = (list, tuple, float, complex)  # what an array is made of without sharing memory
 
 
 def _objects(x: Any) -> Any:
-    """An array of objects, each a tensor of one element, as NumPy makes them of numbers."""
-    if isinstance(x, Tensor):
-        made = np.empty(x.shape, object)
-        for index in np.ndindex(x.shape):
-            made[index] = x[index]
-        return made
-    items = [_objects(item) for item in x]
-    made = np.empty(len(items), object)
-    made[:] = items
-    return made
+    """An array of objects, each a number or a tensor of one element, as NumPy makes them of numbers."""
+    items = _nested(x)
+    shape, first = [], items
+    while isinstance(first, list):
+        shape.append(len(first))
+        first = first[0] if first else None
+    made = np.empty(shape or 1, object)  # into one without dimensions NumPy would write what a tensor holds
+    for index in np.ndindex(made.shape):
+        made[index] = functools.reduce(operator.getitem, index if shape else (), items)
+    return made.reshape(shape)
+
+
+def _nested(x: Any) -> Any:
+    """Lists, as deep as `x` has dimensions, of its elements."""
+    if isinstance(x, (list, tuple)) or (isinstance(x, (Tensor, ndarray)) and x.ndim):
+        return [_nested(item) for item in x]
+    return x
 
 
 def _array(x: Any) -> Any:

@@ -16,7 +16,7 @@ from pullback.interop.adopt.mathematics import dispatchers
 CREATION: dict[str, type[Creation]] = {
     **dict.fromkeys(
         ("zeros", "ones", "empty", "eye", "identity", "tri", "linspace", "logspace", "geomspace", "zeros_like",
-         "ones_like", "empty_like", "full_like", "diag", "diagflat", "copy", "fromfunction", "vander", "tile"),
+         "ones_like", "empty_like", "full_like", "diag", "diagflat", "copy", "vander", "tile"),
         Creation,
     ),
     **dict.fromkeys(("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"), Conversion),

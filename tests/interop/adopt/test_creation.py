@@ -1,0 +1,172 @@
+"""What functions that make arrays give, inside transforms and outside."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse.linalg
+import scipy.spatial
+
+import pullback as pb
+
+
+@pytest.fixture(autouse=True)
+def _adopted(adopted):
+    pass
+
+
+def inside(function):
+    """What `function` gives inside a transform; it takes the argument that is being differentiated."""
+    found = []
+
+    def f(x):
+        found.append(function(x))
+        return x.sum()
+
+    pb.func.grad(f)(np.array([0.5, 2.0]))
+    return found[0]
+
+
+MAKE = {
+    "zeros": lambda: np.zeros(3),
+    "ones": lambda: np.ones((2, 2)),
+    "empty": lambda: np.empty(2),
+    "eye": lambda: np.eye(2),
+    "identity": lambda: np.identity(2),
+    "full": lambda: np.full(2, 1.5),
+    "arange": lambda: np.arange(3.0),
+    "linspace": lambda: np.linspace(0, 1, 4),
+    "zeros_like": lambda: np.zeros_like(np.sin([1.0])),
+    "array": lambda: np.array([1.0, 2.0]),
+    "array of an array": lambda: np.array(np.sin([1.0, 2.0])),
+    "asarray of a list": lambda: np.asarray([1.0, 2.0]),
+    "diag": lambda: np.diag([1.0, 2.0]),
+    "copy": lambda: np.copy([1.0]),
+    "complex": lambda: np.zeros(2, complex),
+    "float32": lambda: np.zeros(2, np.float32),
+}
+
+
+@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
+def test_fresh_arrays_record_inside_a_transform_and_are_plain_outside(make):
+    plain, made = make(), inside(lambda x: make())
+    assert type(plain) is np.ndarray
+    assert isinstance(made, pb.Tensor)
+    assert isinstance(made, np.ndarray)
+    assert (made.shape, made.dtype) == (plain.shape, plain.dtype)
+    with pb.no_grad():
+        np.testing.assert_array_equal(made.detach().numpy()[1:] * 0, plain[1:] * 0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.zeros(2, int), lambda x: np.array([1, 2]), lambda x: np.arange(3), lambda x: np.ones(2, bool),
+        lambda x: np.array(["a"]), lambda x: np.zeros(2, object), lambda x: np.zeros(2, [("a", float)]),
+    ],
+)  # fmt: skip
+def test_what_carries_no_gradient_stays_plain(make):
+    assert type(inside(make)) is np.ndarray
+
+
+def test_memory_that_others_know_is_never_an_array():
+    data = np.sin(np.arange(4.0))
+    assert inside(lambda x: np.asarray(data)) is data
+    assert type(inside(lambda x: np.asarray(memoryview(data)))) is np.ndarray
+    assert type(inside(lambda x: np.diag(data.reshape(2, 2)))) is np.ndarray
+
+    def f(x):
+        np.asarray(data)[0] = x[0]
+        return data[0]
+
+    with pytest.raises(RuntimeError, match="plain array"):
+        pb.func.grad(f)(np.ones(2))
+
+
+def test_asarray_of_an_array_is_that_array():
+    for convert in (np.asarray, np.asanyarray, np.ascontiguousarray):
+        assert inside(lambda x, convert=convert: convert(x) is x)
+
+    def f(x):
+        z = np.zeros(2)
+        np.asarray(z)[0] = x[0] ** 2
+        np.asarray(z, dtype=float)[1] = x[1]
+        return z.sum()
+
+    np.testing.assert_allclose(pb.func.grad(f)(np.array([3.0, 1.0])), [6.0, 1.0])
+
+
+def test_a_copy_is_one_of_its_own():
+    def f(x):
+        y, z = np.array(x), np.asarray(x, copy=True)
+        y[0] = z[1] = 7.0
+        return (y * z).sum()
+
+    np.testing.assert_allclose(pb.func.grad(f)(np.array([3.0, 1.0])), [7.0, 7.0])
+
+
+def test_objects_hold_the_numbers_of_tensors():
+    def f(x):
+        items = np.array([x[0], x[1], 2.0], dtype=object)
+        assert items.dtype == object
+        return np.array(items[::-1], dtype=float)[1:].prod()
+
+    np.testing.assert_allclose(pb.func.grad(f)(np.array([3.0, 1.0])), [1.0, 3.0])
+
+
+def test_a_buffer_takes_values_of_every_level():
+    def outer(y):
+        def inner(x):
+            z = np.zeros(3)
+            z[0], z[1], z[2] = x * y, y**2, x**3
+            return np.prod(z)
+
+        return pb.func.grad(inner)(y)
+
+    # x y * y^2 * x^3 = x^4 y^3; d/dx = 4 x^3 y^3; at x = y: 4 y^6, of which both take part.
+    assert pb.func.grad(outer)(2.0) == pytest.approx(24 * 2.0**5)
+    assert pb.func.jvp(outer, (2.0,), (1.0,))[1] == pytest.approx(24 * 2.0**5)
+
+
+def test_a_dispatcher_kept_over_release_is_plain():
+    zeros = np.zeros
+    pb.release()
+    assert type(inside(lambda x: zeros(2))) is np.ndarray
+
+
+def test_errors_of_plain_calls_are_numpys():
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.array([[1.0, 2.0], [3.0]])
+    with pytest.raises(TypeError):
+        np.zeros("two")
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        inside(lambda x: np.array([[1.0, 2.0], [3.0]]))
+    with pytest.raises(RuntimeError, match="different shapes"):
+        inside(lambda x: np.array([x, x[0]]))
+
+
+class TestBuffersInCompiledCode:
+    """A buffer without gradient goes on as the plain array that it is; nothing crashes, nothing is overwritten."""
+
+    def test_classes_and_functions(self):
+        points = np.random.default_rng(0).normal(size=(12, 2))
+
+        def f(x):
+            buffer = np.array(points)
+            hull = scipy.spatial.ConvexHull(buffer)
+            scipy.spatial.Delaunay(buffer)
+            A = np.eye(30) + np.diag(np.arange(30.0))
+            largest = scipy.sparse.linalg.eigsh(A, k=2, v0=np.ones(30))[0]
+            assert type(scipy.linalg.inv(A)) is np.ndarray
+            return x * hull.volume * largest[-1]
+
+        slope = pb.func.grad(f)(1.0)
+        assert slope == pytest.approx(scipy.spatial.ConvexHull(points).volume * 30.0)
+
+    def test_lapack_does_not_solve_in_the_memory_of_a_tensor(self):
+        def f(x):
+            b = np.ones(2)
+            solution = scipy.linalg.lapack.dgesv(np.eye(2) * 4.0, b, overwrite_b=1)[2]
+            assert (b == 1.0).all()
+            return x * solution.sum()
+
+        assert pb.func.grad(f)(1.0) == 0.5
